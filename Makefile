@@ -97,7 +97,7 @@ deps: $(B)/.deps-test
 help:
 	$(Q)sed -n '2,/^$$/s/^# //p' Makefile
 
-$(B)/vapro.bpf.o: bpf/vapro.bpf.c $(wildcard bpf/*.h) tools/bpf_stack.awk $(wildcard include/vapro/kernel*.h) vmlinux/vmlinux.h | $(B)/.deps-build
+$(B)/vapro.bpf.o: bpf/vapro.bpf.c $(wildcard bpf/*.h) tools/bpf_stack.awk $(wildcard include/vapro/bpf/*.h) vmlinux/vmlinux.h | $(B)/.deps-build
 	@echo "  BPF   $@"
 	$(Q)$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Ivmlinux -Iinclude -Ibpf $(BPF_INCLUDES) -Wall -Werror -c $< -o $@
 	$(Q)llvm-objdump -dr --no-show-raw-insn $@ | awk -f tools/bpf_stack.awk
@@ -105,7 +105,7 @@ $(B)/vapro.bpf.o: bpf/vapro.bpf.c $(wildcard bpf/*.h) tools/bpf_stack.awk $(wild
 $(B)/vapro.skel.h: $(B)/vapro.bpf.o
 	@echo "  SKEL  $@"
 	$(Q)$(BPFTOOL) gen skeleton $< name vapro_bpf > $@.tmp
-	$(Q){ echo '#include <vapro/kernel.h>'; cat $@.tmp; } > $@ && rm $@.tmp
+	$(Q){ echo '#include <vapro/bpf/abi.h>'; cat $@.tmp; } > $@ && rm $@.tmp
 
 # The skeleton is made before the first object; who includes it is in the dependency files.
 $(B)/%.o: %.c | $(B)/vapro.skel.h $(B)/.deps-build

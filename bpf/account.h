@@ -6,8 +6,8 @@
 #ifndef VAPRO_ACCOUNT_H
 #define VAPRO_ACCOUNT_H
 
-#include <vapro/kernel_account.h>
-#include <vapro/kernel_thread.h>
+#include <vapro/bpf/thread_account.h>
+#include <vapro/bpf/thread_state.h>
 
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))

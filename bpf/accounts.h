@@ -9,7 +9,7 @@
 #define ACCOUNT_TRIES 8
 
 /* Gives an account to a thread without one. Numbers wrap around; those of live threads are skipped. */
-__noinline int give_account(struct kernel_thread *thread)
+__noinline int give_account(struct bpf_thread_state *thread)
 {
 	struct kernel_account *account;
 
@@ -32,7 +32,7 @@ __noinline int give_account(struct kernel_thread *thread)
 	return 0;
 }
 
-static __always_inline struct kernel_account *account_of(struct kernel_thread *thread)
+static __always_inline struct kernel_account *account_of(struct bpf_thread_state *thread)
 {
 	struct kernel_account *account;
 	u32 at;
@@ -46,7 +46,7 @@ static __always_inline struct kernel_account *account_of(struct kernel_thread *t
 	return account;
 }
 
-static __always_inline void account_waits(struct kernel_account *account, const struct kernel_thread *thread)
+static __always_inline void account_waits(struct kernel_account *account, const struct bpf_thread_state *thread)
 {
 	account->throttled = thread->off.throttled;
 	account->queue = thread->off.queue;
@@ -56,7 +56,7 @@ static __always_inline void account_waits(struct kernel_account *account, const 
  * The three functions below are global: the verifier checks each once, and each has its own stack.
  * The thread has left its CPU, as thread->off says.
  */
-__noinline int account_left(struct kernel_thread *thread, u64 now)
+__noinline int account_left(struct bpf_thread_state *thread, u64 now)
 {
 	struct kernel_account *account;
 
@@ -73,7 +73,7 @@ __noinline int account_left(struct kernel_thread *thread, u64 now)
 }
 
 /* The thread is woken. */
-__noinline int account_woken(struct kernel_thread *thread, u64 now)
+__noinline int account_woken(struct bpf_thread_state *thread, u64 now)
 {
 	struct kernel_account *account;
 
@@ -88,7 +88,7 @@ __noinline int account_woken(struct kernel_thread *thread, u64 now)
 }
 
 /* The thread gets a CPU with the run queue thread->rq; held: ns throttled in the wait for the CPU. */
-__noinline int account_got(struct kernel_thread *thread, u64 now, u64 held)
+__noinline int account_got(struct bpf_thread_state *thread, u64 now, u64 held)
 {
 	struct kernel_account *account;
 
@@ -104,7 +104,7 @@ __noinline int account_got(struct kernel_thread *thread, u64 now, u64 held)
 }
 
 /* The thread has ended, or executes another program with another account. */
-static __always_inline void account_ended(struct kernel_thread *thread, u64 now)
+static __always_inline void account_ended(struct bpf_thread_state *thread, u64 now)
 {
 	struct kernel_account *account = account_of(thread);
 
@@ -117,7 +117,7 @@ static __always_inline void account_ended(struct kernel_thread *thread, u64 now)
 /* A new thread of a tracked process is tracked as its parent is, before its first call. */
 static __always_inline int thread_begins(struct task_struct *task, u64 clone_flags)
 {
-	struct kernel_thread *parent, *thread;
+	struct bpf_thread_state *parent, *thread;
 	u32 tgid = task->tgid;
 
 	if (!(clone_flags & CLONE_THREAD))
@@ -138,7 +138,7 @@ static __always_inline int thread_begins(struct task_struct *task, u64 clone_fla
 	thread->rows_generation = rows_generation;
 	thread->set = governed_of(parent->slot)->set;
 	thread->probe_epoch = governed_of(parent->slot)->probe_epoch;
-	thread->voids = governed_of(parent->slot)->voids;
+	thread->drop_open_epoch = governed_of(parent->slot)->drop_open_epoch;
 	send_event(KERNEL_THREAD, tgid, task->pid, bpf_ktime_get_ns());
 	return 0;
 }

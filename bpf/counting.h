@@ -98,7 +98,7 @@ __noinline int count_end(struct kernel_bundle_key *key)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct kernel_tally *tally = bpf_task_storage_get(&tallies, task, 0, 0);
-	struct kernel_thread *thread;
+	struct bpf_thread_state *thread;
 	volatile u32 *epoch = &event_epoch;
 	struct kernel_bundle *one;
 	u32 group;

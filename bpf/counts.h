@@ -7,7 +7,7 @@
 #ifndef VAPRO_COUNTS_H
 #define VAPRO_COUNTS_H
 
-#include <vapro/kernel_thread.h>
+#include <vapro/bpf/thread_state.h>
 
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
@@ -114,7 +114,7 @@ static __always_inline void stolen_add(struct kernel_stolen *sum, const struct k
 }
 
 /* A thread gets a CPU; now: the CPU's stolen time so far. */
-static __always_inline void stolen_in(struct kernel_thread *thread, const struct kernel_stolen *now, u32 cpu)
+static __always_inline void stolen_in(struct bpf_thread_state *thread, const struct kernel_stolen *now, u32 cpu)
 {
 	thread->stolen_at = *now;
 	thread->stolen_cpu = cpu + 1;
@@ -125,7 +125,7 @@ static __always_inline void stolen_in(struct kernel_thread *thread, const struct
  * Returns whether more time may have been stolen since the last look. clock: the CPU queue's, where kernels add up
  * stolen time; 0: no such clock.
  */
-static __always_inline bool stolen_more(struct kernel_thread *thread, u64 clock)
+static __always_inline bool stolen_more(struct bpf_thread_state *thread, u64 clock)
 {
 	if (clock && clock == thread->stolen_clock)
 		return false;
@@ -134,7 +134,7 @@ static __always_inline bool stolen_more(struct kernel_thread *thread, u64 clock)
 }
 
 /* A thread leaves its CPU. A stay that began unseen is left out. */
-static __always_inline void stolen_out(struct kernel_thread *thread, const struct kernel_stolen *now, u32 cpu)
+static __always_inline void stolen_out(struct bpf_thread_state *thread, const struct kernel_stolen *now, u32 cpu)
 {
 	if (thread->stolen_cpu == cpu + 1)
 		stolen_add(&thread->stolen, now, &thread->stolen_at);
@@ -145,7 +145,7 @@ static __always_inline void stolen_out(struct kernel_thread *thread, const struc
  * Raises the running thread's counts to the time stolen up to now. Counts only grow: a switch between
  * the reads behind `now` makes this sum too small, which the next one makes up for.
  */
-static __always_inline void stolen_now(struct kernel_thread *thread, const struct kernel_stolen *now, u32 cpu)
+static __always_inline void stolen_now(struct bpf_thread_state *thread, const struct kernel_stolen *now, u32 cpu)
 {
 	struct kernel_stolen sum = thread->stolen;
 
@@ -277,7 +277,7 @@ static __always_inline void counts_bound(struct kernel_counts *c, u64 duration)
  * Ends a fragment's counts. The kernel adds up the time stolen from a CPU at its ticks, so more may
  * be found than the fragment lasts: the rest is left to the next fragment, which has to look again.
  */
-static __always_inline void counts_end(struct kernel_thread *thread, struct kernel_counts *c, u64 duration)
+static __always_inline void counts_end(struct bpf_thread_state *thread, struct kernel_counts *c, u64 duration)
 {
 	u64 found;
 
@@ -300,7 +300,7 @@ static __always_inline void counts_end(struct kernel_thread *thread, struct kern
  * are monotone, and no thread leaves a CPU without a counted switch: while the sum is unchanged nothing has happened,
  * as in most fragments.
  */
-static __always_inline void counts_note(struct kernel_thread *thread, const u64 *counts)
+static __always_inline void counts_note(struct bpf_thread_state *thread, const u64 *counts)
 {
 	u64 sum = counts_stolen(&thread->now);
 
@@ -315,13 +315,13 @@ static __always_inline void counts_note(struct kernel_thread *thread, const u64 
 }
 
 /* Returns whether anything happened since the last border. */
-static __always_inline bool counts_changed(const struct kernel_thread *thread)
+static __always_inline bool counts_changed(const struct bpf_thread_state *thread)
 {
 	return thread->noted != thread->border_noted;
 }
 
 /* A fragment begins here. */
-static __always_inline void counts_border(struct kernel_thread *thread)
+static __always_inline void counts_border(struct bpf_thread_state *thread)
 {
 	if (!counts_changed(thread))
 		return;

@@ -15,7 +15,7 @@
 #define EMIT_EVENTS 2 /* counters counted it, or should have: the counts are in the thread's scratch */
 #define EMIT_COUNTS 4 /* the kernel counted something for it: in the scratch, too */
 
-static __always_inline bool send_single(const struct kernel_thread *thread, const struct kernel_bundle_key *key,
+static __always_inline bool send_single(const struct bpf_thread_state *thread, const struct kernel_bundle_key *key,
 					const struct kernel_bundle *one)
 {
 	struct kernel_record *record;
@@ -36,7 +36,7 @@ static __always_inline bool send_single(const struct kernel_thread *thread, cons
 	return true;
 }
 
-static __always_inline u32 *recent_bundle(struct kernel_thread *thread, const struct kernel_bundle_key *key)
+static __always_inline u32 *recent_bundle(struct bpf_thread_state *thread, const struct kernel_bundle_key *key)
 {
 	u32 place = recent_bundle_place(key);
 
@@ -56,13 +56,13 @@ static __always_inline u32 *known_place(const struct kernel_bundle_key *key)
 /* Returns the bundle in a pool slot if its key matches: drained slots are reused. */
 static __always_inline struct kernel_bundle *bundle_at(u32 place, const struct kernel_bundle_key *key)
 {
-	struct kernel_place *at = bpf_map_lookup_elem(&pool, &place);
+	struct bpf_pool_slot *at = bpf_map_lookup_elem(&pool, &place);
 
 	return at && same_bundle(&at->key, key) ? &at->bundle : 0;
 }
 
 /* Returns the bundle of a key, or NULL. A closed bin is being drained: late fragments get another. */
-static __always_inline struct kernel_bundle *bundle_of(struct kernel_thread *thread,
+static __always_inline struct kernel_bundle *bundle_of(struct bpf_thread_state *thread,
 						       const struct kernel_bundle_key *key)
 {
 	u32 *recent = recent_bundle(thread, key), *known;
@@ -99,12 +99,12 @@ static __always_inline bool has_place(struct kernel_counters *of, u32 bin)
 }
 
 /* Puts the first of a bundle into a pool slot. Returns false if none is left. */
-static __always_inline bool bundle_put(struct kernel_thread *thread, const struct kernel_bundle_key *key,
+static __always_inline bool bundle_put(struct bpf_thread_state *thread, const struct kernel_bundle_key *key,
 				       const struct kernel_bundle *one)
 {
 	u32 odd = key->bin & 1, place, *known;
 	struct kernel_bundle_key any = *key;
-	struct kernel_place *at;
+	struct bpf_pool_slot *at;
 
 	if (pool_used[odd] >= pool_half || !has_place(counters_of(thread->slot), key->bin))
 		return false;
@@ -133,7 +133,7 @@ static __always_inline bool bundle_put(struct kernel_thread *thread, const struc
 }
 
 /* Fills `one` with a single fragment, or the first of a bundle. flags: counts that `one` has already. */
-static __always_inline void bundle_begin(struct kernel_bundle *one, const struct kernel_thread *thread, u64 now,
+static __always_inline void bundle_begin(struct kernel_bundle *one, const struct bpf_thread_state *thread, u64 now,
 					 u64 bytes, u32 flags)
 {
 	u64 duration = now - thread->start_ns;
@@ -158,11 +158,11 @@ static __always_inline void bundle_begin(struct kernel_bundle *one, const struct
  * Emits a single fragment, merged where the ring is full, or the first of a bundle. Returns whether it is in a
  * bundle. noinline: most fragments do not come here.
  */
-__noinline int emit_one(struct kernel_thread *thread, struct kernel_bundle_key *of, u64 now, u64 bytes, u32 flags)
+__noinline int emit_one(struct bpf_thread_state *thread, struct kernel_bundle_key *of, u64 now, u64 bytes, u32 flags)
 {
 	struct kernel_bundle *one, *into;
 	struct kernel_bundle_key key;
-	struct kernel_thread *own;
+	struct bpf_thread_state *own;
 
 	/* `thread` itself, looked up again: kernels only copy from what they know as a map's value */
 	own = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
@@ -189,7 +189,7 @@ __noinline int emit_one(struct kernel_thread *thread, struct kernel_bundle_key *
 }
 
 /* noinline for its stack, as emit() is. */
-__noinline int end_counts(struct kernel_thread *thread, struct kernel_counts *counts, u64 duration)
+__noinline int end_counts(struct bpf_thread_state *thread, struct kernel_counts *counts, u64 duration)
 {
 	if (thread && counts)
 		counts_end(thread, counts, duration);
@@ -201,7 +201,7 @@ __noinline int end_counts(struct kernel_thread *thread, struct kernel_counts *co
  * A global function for its stack: kernels whose JIT gives programs no separate stack allow 512
  * bytes for a program with all its callees.
  */
-__noinline int emit(struct kernel_thread *thread, u32 state, u64 now, u64 bytes)
+__noinline int emit(struct bpf_thread_state *thread, u32 state, u64 now, u64 bytes)
 {
 	bool edge = state & KERNEL_EDGE;
 	/* ids grow without end; sharing statistics only changes how fragments travel */

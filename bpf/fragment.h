@@ -23,7 +23,7 @@ static __always_inline void report_row(struct kernel_row_hits *hits)
 }
 
 /* Counts a call of a function whose entries and returns need not be exact. */
-static __always_inline void note_row(struct kernel_thread *thread, u32 row)
+static __always_inline void note_row(struct bpf_thread_state *thread, u32 row)
 {
 	struct kernel_row_hits *hits = &thread->rows[row & (KERNEL_ROW_HITS - 1)];
 
@@ -35,7 +35,7 @@ static __always_inline void note_row(struct kernel_thread *thread, u32 row)
 }
 
 /* Sums up a thread's hits by weight: the greatest sum of an epoch is the busiest thread's. */
-static __always_inline void note_busy(struct kernel_thread *thread, u64 weight)
+static __always_inline void note_busy(struct bpf_thread_state *thread, u64 weight)
 {
 	struct kernel_counters *to = counters_of(thread->slot);
 	u32 epoch = governed_of(thread->slot)->epoch;
@@ -50,7 +50,7 @@ static __always_inline void note_busy(struct kernel_thread *thread, u64 weight)
 }
 
 /* Adds the thread's counts to its process's counters. noinline: few hits come here. */
-__noinline int report_hits(struct kernel_thread *thread, u64 now)
+__noinline int report_hits(struct bpf_thread_state *thread, u64 now)
 {
 	struct kernel_governed *governor;
 	struct kernel_counters *to;
@@ -82,7 +82,7 @@ __noinline int report_hits(struct kernel_thread *thread, u64 now)
 }
 
 /* Notes a hit of the thread, of a return or not. */
-static __always_inline void note_pause(struct kernel_thread *thread, u32 returned, u64 now)
+static __always_inline void note_pause(struct bpf_thread_state *thread, u32 returned, u64 now)
 {
 	u64 pause = now - thread->hit_ns;
 
@@ -147,7 +147,7 @@ __noinline u32 find_vertex(struct kernel_vertex_key *of, u32 slot)
 }
 
 /* Returns a vertex's number, cached if it is recent. */
-static __always_inline u32 vertex_of(struct kernel_thread *thread, struct kernel_vertex_key *key)
+static __always_inline u32 vertex_of(struct bpf_thread_state *thread, struct kernel_vertex_key *key)
 {
 	struct kernel_recent *recent = &thread->recent[recent_place(key)];
 	u32 epoch = states_epoch, vertex;
@@ -178,7 +178,7 @@ static __always_inline u32 number_edge(const struct kernel_edge_key *key, struct
 }
 
 /* Returns the number of an edge that is not cached; 0 as above. */
-__noinline u32 find_edge(struct kernel_thread *thread, u32 from, u32 to)
+__noinline u32 find_edge(struct bpf_thread_state *thread, u32 from, u32 to)
 {
 	struct kernel_edge_key key = {.from = from, .to = to};
 	u32 epoch = states_epoch, edge, place;
@@ -204,7 +204,7 @@ __noinline u32 find_edge(struct kernel_thread *thread, u32 from, u32 to)
 	return edge;
 }
 
-static __always_inline u32 edge_of(struct kernel_thread *thread, const struct kernel_edge_key *key)
+static __always_inline u32 edge_of(struct bpf_thread_state *thread, const struct kernel_edge_key *key)
 {
 	struct kernel_recent_edge *recent = &thread->recent_edges[recent_edge_place(key)];
 
@@ -214,13 +214,13 @@ static __always_inline u32 edge_of(struct kernel_thread *thread, const struct ke
 }
 
 /* Returns whether calls of the thread may go unseen at present: the time between two is no fragment then. */
-static __always_inline bool unseen(const struct kernel_thread *thread)
+static __always_inline bool unseen(const struct bpf_thread_state *thread)
 {
 	return thread->probe_epoch & 1;
 }
 
 /* Closes the computation that led to this vertex, if the thread's last call is known. */
-static __always_inline void close_computation(struct kernel_thread *thread, u32 to, u64 now)
+static __always_inline void close_computation(struct bpf_thread_state *thread, u32 to, u64 now)
 {
 	struct kernel_edge_key key = {.from = thread->vertex, .to = to};
 	u32 edge;
@@ -239,7 +239,7 @@ static __always_inline void close_computation(struct kernel_thread *thread, u32 
 	emit(thread, edge | KERNEL_EDGE, now, 0);
 }
 
-static __always_inline void open_vertex(struct kernel_thread *thread, u32 open, u32 vertex, u64 bytes, u64 now)
+static __always_inline void open_vertex(struct bpf_thread_state *thread, u32 open, u32 vertex, u64 bytes, u64 now)
 {
 	thread->open = open;
 	thread->polls = 0;
@@ -251,7 +251,7 @@ static __always_inline void open_vertex(struct kernel_thread *thread, u32 open, 
 }
 
 /* Closes the open vertex; from here on the thread computes. */
-static __always_inline void close_vertex(struct kernel_thread *thread, u64 now)
+static __always_inline void close_vertex(struct bpf_thread_state *thread, u64 now)
 {
 	if (!thread->vertex)
 		lose_state(thread->slot);
@@ -265,7 +265,7 @@ static __always_inline void close_vertex(struct kernel_thread *thread, u64 now)
 }
 
 /* Drops the open vertex, which is no fragment; the last call stays known. From here on the thread computes. */
-static __always_inline void skip_vertex(struct kernel_thread *thread, u64 now)
+static __always_inline void skip_vertex(struct bpf_thread_state *thread, u64 now)
 {
 	thread->open = KERNEL_NOTHING;
 	thread->start_ns = now;
@@ -275,7 +275,7 @@ static __always_inline void skip_vertex(struct kernel_thread *thread, u64 now)
 }
 
 /* Ends a thread's wait for its team, as no wait, where the thread may have been in a region unseen. */
-static __always_inline void judge_wait(struct kernel_thread *thread, u32 enters)
+static __always_inline void judge_wait(struct bpf_thread_state *thread, u32 enters)
 {
 	if (thread->open != KERNEL_WAIT || waited(thread, team_of(thread->slot)->regions, enters))
 		return;
@@ -285,7 +285,7 @@ static __always_inline void judge_wait(struct kernel_thread *thread, u32 enters)
 }
 
 /* Drops the open vertex: its frame will not return, or its links were closed. */
-static __always_inline void drop_open(struct kernel_thread *thread, u32 cause)
+static __always_inline void drop_open(struct bpf_thread_state *thread, u32 cause)
 {
 	struct kernel_function_counters *count = 0;
 
@@ -304,7 +304,7 @@ static __always_inline void drop_open(struct kernel_thread *thread, u32 cause)
 }
 
 /* Closes what ends where `to` begins: the computation, or a call whose return was not wanted. */
-static __always_inline void close_previous(struct kernel_thread *thread, u32 to, u64 now)
+static __always_inline void close_previous(struct bpf_thread_state *thread, u32 to, u64 now)
 {
 	if (thread->open == KERNEL_NOTHING && thread->start_ns == now)
 		return; /* this very entry ended a wait */
@@ -318,7 +318,7 @@ static __always_inline void close_previous(struct kernel_thread *thread, u32 to,
  * A row's links were closed or opened: drops a computation that began before, and what is open if its
  * exit may have gone unseen. Calls whose return is hijacked still return.
  */
-static __always_inline void settle_rows(struct kernel_thread *thread)
+static __always_inline void settle_rows(struct bpf_thread_state *thread)
 {
 	if (thread->rows_generation == rows_generation)
 		return;
@@ -330,7 +330,7 @@ static __always_inline void settle_rows(struct kernel_thread *thread)
 }
 
 /* Switches to another set of probed functions, whose calls are other states: cached calls are void. */
-static __always_inline void enter_set(struct kernel_thread *thread, u32 set)
+static __always_inline void enter_set(struct bpf_thread_state *thread, u32 set)
 {
 	thread->set = set;
 	thread->pending = 0; /* a request posted in the other set is dropped with it */
@@ -342,13 +342,13 @@ static __always_inline void enter_set(struct kernel_thread *thread, u32 set)
  * Enters a probe epoch: probes were closed or opened. The time between two calls is void, since others may
  * have gone unseen; so is an open call whose return probe was closed. All else has its end.
  */
-static __always_inline void settle_epoch(struct kernel_thread *thread, u32 probe_epoch)
+static __always_inline void settle_epoch(struct bpf_thread_state *thread, u32 probe_epoch)
 {
 	struct kernel_governed *governor = governed_of(thread->slot);
-	u32 row = thread->function, voids = governor->voids;
-	bool none_returns = thread->voids != voids;
+	u32 row = thread->function, drop_open_epoch = governor->drop_open_epoch;
+	bool none_returns = thread->drop_open_epoch != drop_open_epoch;
 	struct kernel_function_counters *count;
-	struct kernel_function *function;
+	struct bpf_function_state *function;
 
 	if (thread->open == KERNEL_CALL && !thread->own_sites) {
 		function = bpf_map_lookup_elem(&functions, &row);
@@ -366,7 +366,7 @@ static __always_inline void settle_epoch(struct kernel_thread *thread, u32 probe
 		enter_set(thread, governor->set);
 	}
 	thread->probe_epoch = probe_epoch;
-	thread->voids = voids;
+	thread->drop_open_epoch = drop_open_epoch;
 	thread->suppressed_ns = thread->entered_ns = 0;
 	if (thread->open == KERNEL_NOTHING) {
 		thread->vertex = 0;
@@ -375,7 +375,7 @@ static __always_inline void settle_epoch(struct kernel_thread *thread, u32 probe
 }
 
 /* Applies closed and opened probes to a thread's state. noinline: most calls find none. */
-__noinline int settle(struct kernel_thread *thread, u32 probe_epoch)
+__noinline int settle(struct bpf_thread_state *thread, u32 probe_epoch)
 {
 	if (!thread)
 		return 0;
@@ -393,8 +393,8 @@ __noinline int renew_thread(u64 now, bool create)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	u32 tgid = task->tgid, tid = task->pid, one = 1;
-	struct kernel_process *process = bpf_map_lookup_elem(&processes, &tgid);
-	struct kernel_thread *thread;
+	struct bpf_process_state *process = bpf_map_lookup_elem(&processes, &tgid);
+	struct bpf_thread_state *thread;
 
 	if (!process) {
 		if (discover && create && bpf_map_update_elem(&reported, &tgid, &one, BPF_NOEXIST) == 0)
@@ -413,7 +413,7 @@ __noinline int renew_thread(u64 now, bool create)
 		__builtin_memset(thread->spans, 0, sizeof(thread->spans));
 	}
 	if (thread->tgid != tgid) {
-		__builtin_memset(thread, 0, offsetof(struct kernel_thread, registers));
+		__builtin_memset(thread, 0, offsetof(struct bpf_thread_state, registers));
 		thread->tgid = tgid;
 		thread->tid = tid;
 		send_event(KERNEL_THREAD, tgid, tid, now);
@@ -426,7 +426,7 @@ __noinline int renew_thread(u64 now, bool create)
 	thread->rows_generation = rows_generation;
 	enter_set(thread, governed_of(process->slot)->set);
 	thread->probe_epoch = governed_of(process->slot)->probe_epoch;
-	thread->voids = governed_of(process->slot)->voids;
+	thread->drop_open_epoch = governed_of(process->slot)->drop_open_epoch;
 	return true;
 }
 
@@ -434,9 +434,9 @@ __noinline int renew_thread(u64 now, bool create)
  * Returns the state of the current thread, whose task this is, made at first sight where its process is watched,
  * else NULL. Brings the state up to the present generation.
  */
-static __always_inline struct kernel_thread *thread_of(struct task_struct *task, u64 now, bool create)
+static __always_inline struct bpf_thread_state *thread_of(struct task_struct *task, u64 now, bool create)
 {
-	struct kernel_thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	struct bpf_thread_state *thread = bpf_task_storage_get(&threads, task, 0, 0);
 	u32 probe_epoch;
 
 	if (thread && thread->generation == generation && thread->tgid == (u32)task->tgid) {

@@ -14,7 +14,7 @@
 #include "requests.h"
 #include "thinning.h"
 
-static __always_inline struct arguments *registers_of(struct kernel_thread *thread)
+static __always_inline struct arguments *registers_of(struct bpf_thread_state *thread)
 {
 	_Static_assert(sizeof(struct arguments) == sizeof(thread->registers), "registers lie there");
 	return (struct arguments *)thread->registers;
@@ -45,7 +45,7 @@ __noinline u32 number_handle(struct kernel_handle_key *of, u32 slot)
 	return KERNEL_OTHER_HANDLES - 1;
 }
 
-static __always_inline u16 handle_number(struct kernel_thread *thread, u32 kind, u64 handle)
+static __always_inline u16 handle_number(struct bpf_thread_state *thread, u32 kind, u64 handle)
 {
 	struct kernel_handle_key key = {.handle = handle, .tgid = thread->tgid, .kind = kind};
 	struct kernel_recent_handle *recent = &thread->recent_handles[kind];
@@ -69,7 +69,7 @@ static __always_inline u16 handle_number(struct kernel_thread *thread, u32 kind,
  * Reads the size of an Open MPI datatype: a size_t at +24 of the object that the handle points to, behind
  * the type's flags. A program's own handle may be another type's by the next call.
  */
-static __always_inline bool open_mpi_size(struct kernel_thread *thread, u64 handle, u64 *size)
+static __always_inline bool open_mpi_size(struct bpf_thread_state *thread, u64 handle, u64 *size)
 {
 	struct kernel_recent_handle *recent = &thread->recent_types[recent_type_place(handle)];
 	struct {
@@ -98,8 +98,8 @@ static __always_inline bool open_mpi_size(struct kernel_thread *thread, u64 hand
  * The size of other types, or in unreadable memory, is unknown: the number of elements stands for it,
  * and the vertex has a flag.
  */
-static __always_inline u64 bytes_of(struct kernel_thread *thread, const struct arguments *args, u8 count_at, u8 type_at,
-				    bool array, struct kernel_vertex_key *key)
+static __always_inline u64 bytes_of(struct bpf_thread_state *thread, const struct arguments *args, u8 count_at,
+				    u8 type_at, bool array, struct kernel_vertex_key *key)
 {
 	u64 size = 1, count = argument(args, count_at), handle;
 
@@ -132,7 +132,7 @@ static __always_inline bool is_own(const struct arguments *args, u64 caller_sp, 
 	return at < args->sp || at >= caller_sp;
 }
 
-static __always_inline void describe_post(struct kernel_thread *thread, struct task_struct *task,
+static __always_inline void describe_post(struct bpf_thread_state *thread, struct task_struct *task,
 					  const struct arguments *args, const struct vapro_roles *roles, u64 sp,
 					  u64 bytes)
 {
@@ -149,7 +149,7 @@ static __always_inline void describe_post(struct kernel_thread *thread, struct t
 }
 
 /* Describes the requests that a call completes or starts: their number and bytes are the call's own. */
-static __always_inline void describe_requests(struct kernel_thread *thread, struct task_struct *task,
+static __always_inline void describe_requests(struct bpf_thread_state *thread, struct task_struct *task,
 					      const struct arguments *args, const struct vapro_roles *roles, u64 sp,
 					      struct kernel_vertex_key *key, u64 *bytes, u64 now)
 {
@@ -201,7 +201,7 @@ static __always_inline void describe_requests(struct kernel_thread *thread, stru
 	key->requests = sum.n;
 }
 
-static __always_inline void describe_caller(struct kernel_thread *thread, const struct arguments *args,
+static __always_inline void describe_caller(struct bpf_thread_state *thread, const struct arguments *args,
 					    struct kernel_vertex_key *key, u64 *sp)
 {
 	struct caller caller = {.sp = caller_sp(args), .frame = args->frame};
@@ -223,8 +223,8 @@ static __always_inline void describe_caller(struct kernel_thread *thread, const 
 		key->flags |= KERNEL_VERTEX_NO_FRAMES;
 }
 
-static __always_inline void describe(struct kernel_thread *thread, struct task_struct *task,
-				     const struct arguments *args, u32 row, const struct kernel_function *function,
+static __always_inline void describe(struct bpf_thread_state *thread, struct task_struct *task,
+				     const struct arguments *args, u32 row, const struct bpf_function_state *function,
 				     struct kernel_vertex_key *key, u64 *bytes, u64 now)
 {
 	const struct vapro_roles *roles = &function->roles;
@@ -261,7 +261,7 @@ static __always_inline void describe(struct kernel_thread *thread, struct task_s
 }
 
 /* The kernel makes the trampoline's page at the first return that it hijacks. */
-static __always_inline u64 trampoline_of(struct kernel_thread *thread, struct task_struct *task)
+static __always_inline u64 trampoline_of(struct bpf_thread_state *thread, struct task_struct *task)
 {
 	if (!thread->trampoline)
 		thread->trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
@@ -272,7 +272,7 @@ static __always_inline u64 trampoline_of(struct kernel_thread *thread, struct ta
  * Returns how an entered function, whose registers the thread has saved, nests in what is open. Calls inside an
  * open call are skipped, frames that vanished are given up. noinline: most calls come when nothing is open.
  */
-__noinline int enter_nesting(struct kernel_thread *thread, u64 now)
+__noinline int enter_nesting(struct bpf_thread_state *thread, u64 now)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	u64 top = 0, expected = 0;
@@ -306,7 +306,7 @@ __noinline int enter_nesting(struct kernel_thread *thread, u64 now)
 }
 
 /* Returns whether the entered function is not inside another; then what was open is closed. */
-static __always_inline bool is_outer(struct kernel_thread *thread, struct task_struct *task, u64 now)
+static __always_inline bool is_outer(struct bpf_thread_state *thread, struct task_struct *task, u64 now)
 {
 	if (thread->open != KERNEL_NOTHING)
 		return enter_nesting(thread, now) != NEST_INNER;
@@ -315,7 +315,7 @@ static __always_inline bool is_outer(struct kernel_thread *thread, struct task_s
 }
 
 /* Returns a plain call's cache entry; NULL for others. */
-static __always_inline struct kernel_recent_call *recent_call(struct kernel_thread *thread,
+static __always_inline struct kernel_recent_call *recent_call(struct bpf_thread_state *thread,
 							      const struct arguments *args, u32 cookie, u64 *site)
 {
 	if (!(cookie & KERNEL_SITE_PLAIN) || call_paths || transparents ||
@@ -325,7 +325,7 @@ static __always_inline struct kernel_recent_call *recent_call(struct kernel_thre
 }
 
 /* Returns whether registers alone determine a call's bytes: its datatype is neither freed nor changed. */
-static __always_inline bool keeps_size(const struct kernel_thread *thread, const struct arguments *args,
+static __always_inline bool keeps_size(const struct bpf_thread_state *thread, const struct arguments *args,
 				       const struct vapro_roles *roles)
 {
 	const struct kernel_recent_handle *type;
@@ -354,10 +354,10 @@ static __always_inline void remember_call(struct kernel_recent_call *recent, u32
  * Returns the vertex of the call whose registers the current thread has saved, 0 where the map is full; the
  * call's bytes go to thread->described. noinline slow path: cached calls stay in the caller.
  */
-__noinline u32 described_vertex(struct kernel_thread *thread, u32 cookie, u64 now)
+__noinline u32 described_vertex(struct bpf_thread_state *thread, u32 cookie, u64 now)
 {
 	u32 epoch = states_epoch, row = cookie & KERNEL_SITE_ROW, vertex;
-	struct kernel_function *function = bpf_map_lookup_elem(&functions, &row);
+	struct bpf_function_state *function = bpf_map_lookup_elem(&functions, &row);
 	struct kernel_vertex_key key = {};
 	struct kernel_recent_call *recent;
 	struct arguments *args;
@@ -379,7 +379,7 @@ __noinline u32 described_vertex(struct kernel_thread *thread, u32 cookie, u64 no
 }
 
 /* Returns the vertex that a call opens; writes *bytes. */
-static __always_inline u32 call_vertex(struct kernel_thread *thread, const struct arguments *args, u32 cookie,
+static __always_inline u32 call_vertex(struct bpf_thread_state *thread, const struct arguments *args, u32 cookie,
 				       u64 *bytes, u64 now)
 {
 	struct kernel_recent_call *recent;
@@ -397,10 +397,10 @@ static __always_inline u32 call_vertex(struct kernel_thread *thread, const struc
 }
 
 /* Returns 0 when the return is wanted, 1 to leave it untraced. */
-static __always_inline int call_enter(struct kernel_thread *thread, struct task_struct *task, u32 cookie, u64 now)
+static __always_inline int call_enter(struct bpf_thread_state *thread, struct task_struct *task, u32 cookie, u64 now)
 {
 	struct kernel_function_counters *count;
-	struct kernel_function *function;
+	struct bpf_function_state *function;
 	struct arguments *args = registers_of(thread);
 	u32 row = cookie & KERNEL_SITE_ROW, vertex;
 	u64 bytes = 0;
@@ -448,7 +448,8 @@ static __always_inline int call_enter(struct kernel_thread *thread, struct task_
 }
 
 /* The current thread enters, with saved registers. */
-static __always_inline int invocation_enter(struct kernel_thread *thread, struct task_struct *task, u32 cookie, u64 now)
+static __always_inline int invocation_enter(struct bpf_thread_state *thread, struct task_struct *task, u32 cookie,
+					    u64 now)
 {
 	thread->hits.enter++;
 	note_pause(thread, 0, now);
@@ -461,7 +462,7 @@ static __always_inline int invocation_enter(struct kernel_thread *thread, struct
 
 static __always_inline int invocation_exit(struct pt_regs *ctx, struct task_struct *task)
 {
-	struct kernel_thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	struct bpf_thread_state *thread = bpf_task_storage_get(&threads, task, 0, 0);
 	struct kernel_function_counters *count;
 	u64 sp = entry_sp(ctx), now;
 

@@ -100,7 +100,7 @@ enum nesting { NEST_OUTER, NEST_INNER, NEST_VANISHED };
  * entry came from a callback of the open call, on another stack (swapcontext). To hijack its return
  * would make the kernel forget the open call's, which kills the process when the open call returns.
  */
-static __always_inline enum nesting nest(const struct kernel_thread *thread, u64 sp, u64 top, u64 expected)
+static __always_inline enum nesting nest(const struct bpf_thread_state *thread, u64 sp, u64 top, u64 expected)
 {
 	if (thread->open != KERNEL_CALL)
 		return NEST_OUTER;
@@ -116,7 +116,7 @@ static __always_inline enum nesting nest(const struct kernel_thread *thread, u64
  * function begins. A thread that began a region and was not seen in the region's function may have computed there,
  * unseen; so may a thread that was last seen in an earlier region than the last but `enters`.
  */
-static __always_inline bool waited(const struct kernel_thread *thread, u32 regions, u32 enters)
+static __always_inline bool waited(const struct bpf_thread_state *thread, u32 regions, u32 enters)
 {
 	if (!thread->region)
 		return true;
@@ -329,7 +329,7 @@ static __always_inline void bundle_add(struct kernel_bundle *into, u64 start_ns,
 }
 
 /* Returns the bin of a time (UTC), mostly that of the last fragment. */
-static __always_inline u32 bin_of_thread(struct kernel_thread *thread, u64 utc_ns)
+static __always_inline u32 bin_of_thread(struct bpf_thread_state *thread, u64 utc_ns)
 {
 	if (utc_ns - thread->bin_ns >= KERNEL_BIN_NS) {
 		thread->bin = (u32)(utc_ns / KERNEL_BIN_NS);
@@ -364,7 +364,7 @@ static __always_inline bool is_abnormal(u64 duration, u64 least, u32 ratio_1024)
 	return least && duration > least + ABNORMAL_FLOOR_NS && duration * 1024 > least * ratio_1024;
 }
 
-static __always_inline bool take_token(struct kernel_thread *thread, u64 now)
+static __always_inline bool take_token(struct bpf_thread_state *thread, u64 now)
 {
 	if (now - thread->token_ns >= KERNEL_BIN_NS) {
 		thread->token_ns = now;

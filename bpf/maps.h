@@ -61,7 +61,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct kernel_thread);
+	__type(value, struct bpf_thread_state);
 } threads SEC(".maps");
 
 /* Most tasks of a node have no task storage: programs that see every task recognise them without a helper's call. */
@@ -70,7 +70,7 @@ static __always_inline bool is_bystander(struct task_struct *task)
 	return bpf_core_field_exists(task->bpf_storage) && !task->bpf_storage;
 }
 
-static __always_inline struct kernel_thread *known_thread(struct task_struct *task)
+static __always_inline struct bpf_thread_state *known_thread(struct task_struct *task)
 {
 	return is_bystander(task) ? 0 : bpf_task_storage_get(&threads, task, 0, 0);
 }
@@ -79,7 +79,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, KERNEL_SLOTS);
 	__type(key, u32);
-	__type(value, struct kernel_process);
+	__type(value, struct bpf_process_state);
 } processes SEC(".maps");
 
 struct {
@@ -93,7 +93,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, KERNEL_FUNCTIONS);
 	__type(key, u32);
-	__type(value, struct kernel_function);
+	__type(value, struct bpf_function_state);
 } functions SEC(".maps");
 
 struct {
@@ -148,7 +148,7 @@ struct {
 	__uint(max_entries, 2 * 16384);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, u32);
-	__type(value, struct kernel_place);
+	__type(value, struct bpf_pool_slot);
 } pool SEC(".maps");
 
 /*

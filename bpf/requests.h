@@ -179,7 +179,7 @@ static __always_inline u64 handle_at(u64 at, bool mpich)
 }
 
 /* Records a posted operation, now that its handle is written. */
-__noinline int request_posted(struct kernel_thread *thread, struct kernel_pending *pending)
+__noinline int request_posted(struct bpf_thread_state *thread, struct kernel_pending *pending)
 {
 	struct kernel_request_key key = {}, slot_key = {};
 	struct kernel_request fresh = {.count = 1}, *known;
@@ -216,7 +216,7 @@ __noinline int request_posted(struct kernel_thread *thread, struct kernel_pendin
 }
 
 /* A completion that may leave requests open has returned: those that it reports are done. */
-__noinline int requests_completed(struct kernel_thread *thread, struct kernel_pending *pending)
+__noinline int requests_completed(struct bpf_thread_state *thread, struct kernel_pending *pending)
 {
 	struct request_walk walk = {};
 	u32 size, count, done_count;
@@ -255,7 +255,7 @@ __noinline int requests_completed(struct kernel_thread *thread, struct kernel_pe
 }
 
 /* Slow path of requests_settle(): few calls leave anything. */
-__noinline int requests_left(struct kernel_thread *thread)
+__noinline int requests_left(struct bpf_thread_state *thread)
 {
 	struct kernel_pending *pending;
 
@@ -271,13 +271,13 @@ __noinline int requests_left(struct kernel_thread *thread)
 }
 
 /* Reads what the last call left, after that call's return or at the thread's next call. */
-static __always_inline void requests_settle(struct kernel_thread *thread)
+static __always_inline void requests_settle(struct bpf_thread_state *thread)
 {
 	if (thread->pending)
 		requests_left(thread);
 }
 
-static __always_inline struct kernel_pending *pending_of(struct kernel_thread *thread, struct task_struct *task)
+static __always_inline struct kernel_pending *pending_of(struct bpf_thread_state *thread, struct task_struct *task)
 {
 	struct kernel_pending *pending = bpf_task_storage_get(&pending_calls, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
@@ -287,7 +287,7 @@ static __always_inline struct kernel_pending *pending_of(struct kernel_thread *t
 }
 
 /* An operation is posted: its handle will be at `at`. */
-static __always_inline void request_post(struct kernel_thread *thread, struct task_struct *task, u64 at, u64 bytes,
+static __always_inline void request_post(struct bpf_thread_state *thread, struct task_struct *task, u64 at, u64 bytes,
 					 bool persistent, bool slots)
 {
 	struct kernel_pending *pending = pending_of(thread, task);
@@ -305,7 +305,7 @@ static __always_inline void request_post(struct kernel_thread *thread, struct ta
  * Reads the handles of a completion or a start. pending->done: 0 where the call is about all. Programs
  * often wait for completed requests: the null handle is cached.
  */
-__noinline int requests_read(struct kernel_thread *thread, struct kernel_pending *pending, struct request_walk *walk,
+__noinline int requests_read(struct bpf_thread_state *thread, struct kernel_pending *pending, struct request_walk *walk,
 			     struct request_sum *sum)
 {
 	struct kernel_recent_handle *null;

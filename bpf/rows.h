@@ -27,7 +27,7 @@ static __always_inline void charge_row(u32 cookie, u64 pause)
 		count->pauses[pause_class(pause) & (KERNEL_PAUSES - 1)]++;
 }
 
-static __always_inline void count_site(struct kernel_thread *thread, u32 cookie, u64 now)
+static __always_inline void count_site(struct bpf_thread_state *thread, u32 cookie, u64 now)
 {
 	charge_row(cookie, now - thread->hit_ns);
 	note_pause(thread, 0, now);
@@ -42,7 +42,7 @@ static __always_inline void count_site(struct kernel_thread *thread, u32 cookie,
 	note_busy(thread, cookie & KERNEL_SITE_STEPPED ? KERNEL_STEPPED_WEIGHT : 1);
 }
 
-static __always_inline u32 boundary_vertex(struct kernel_thread *thread, u64 at, u32 row, u16 flags)
+static __always_inline u32 boundary_vertex(struct bpf_thread_state *thread, u64 at, u32 row, u16 flags)
 {
 	struct kernel_vertex_key key = {.tgid = thread->tgid, .function = row, .set = (u16)thread->set};
 
@@ -52,7 +52,7 @@ static __always_inline u32 boundary_vertex(struct kernel_thread *thread, u64 at,
 }
 
 /* Passes a vertex without duration: one computation ends, the next begins. */
-static __always_inline void pass_boundary(struct kernel_thread *thread, u32 vertex, u64 now)
+static __always_inline void pass_boundary(struct bpf_thread_state *thread, u32 vertex, u64 now)
 {
 	close_previous(thread, vertex, now);
 	thread->vertex = vertex;
@@ -66,7 +66,7 @@ static __always_inline void pass_boundary(struct kernel_thread *thread, u32 vert
 }
 
 /* Reports a function that a team is given to user space, once per process. */
-static __always_inline void report_outlined(const struct kernel_thread *thread, u64 address, u64 now)
+static __always_inline void report_outlined(const struct bpf_thread_state *thread, u64 address, u64 now)
 {
 	struct kernel_outlined_key key = {.address = address, .tgid = thread->tgid};
 	struct kernel_record *record;
@@ -100,8 +100,8 @@ static __always_inline void count_entry(u32 row)
 /* A hit of a function that is not open yet is only counted. */
 __noinline int row_looked(u32 cookie, u64 now)
 {
-	struct kernel_thread *thread = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
-	struct kernel_function *function;
+	struct bpf_thread_state *thread = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+	struct bpf_function_state *function;
 	u32 row = cookie & KERNEL_SITE_ROW;
 
 	if (!thread)
@@ -115,7 +115,7 @@ __noinline int row_looked(u32 cookie, u64 now)
 }
 
 /* A thread enters the function of the last region that its process began. */
-static __always_inline void enter_region(struct kernel_thread *thread)
+static __always_inline void enter_region(struct bpf_thread_state *thread)
 {
 	struct kernel_team *team = team_of(thread->slot);
 
@@ -136,8 +136,8 @@ static __always_inline void enter_region(struct kernel_thread *thread)
 __noinline int row_entered(u32 cookie, u64 at, u64 now)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct kernel_thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
-	struct kernel_function *function;
+	struct bpf_thread_state *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	struct bpf_function_state *function;
 	struct arguments *args;
 	u32 row = cookie & KERNEL_SITE_ROW;
 
@@ -166,7 +166,7 @@ __noinline int row_entered(u32 cookie, u64 at, u64 now)
 /* Opens what the preceding row_entered() found, at a vertex. */
 __noinline int row_opened(u32 row, u32 kind, u32 vertex, u64 now)
 {
-	struct kernel_thread *thread = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+	struct bpf_thread_state *thread = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
 	struct arguments *args;
 
 	if (!thread)
@@ -191,7 +191,7 @@ __noinline int row_opened(u32 row, u32 kind, u32 vertex, u64 now)
 }
 
 /* The exit of an invocation: the call, or the wait for its team, began at this stack pointer. */
-static __always_inline void leave_call(struct kernel_thread *thread, u64 sp, u64 now)
+static __always_inline void leave_call(struct bpf_thread_state *thread, u64 sp, u64 now)
 {
 	struct kernel_function_counters *count;
 
@@ -224,9 +224,9 @@ static __always_inline void leave_call(struct kernel_thread *thread, u64 sp, u64
 __noinline int row_left(u32 cookie, u64 at, u64 now)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct kernel_thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	struct bpf_thread_state *thread = bpf_task_storage_get(&threads, task, 0, 0);
 	struct kernel_function_counters *count;
-	struct kernel_function *function;
+	struct bpf_function_state *function;
 	struct arguments *args;
 	u32 row = cookie & KERNEL_SITE_ROW, vertex;
 
@@ -266,7 +266,7 @@ __noinline int row_left(u32 cookie, u64 at, u64 now)
 }
 
 /* A polling call only shows the thread's activity between two other calls. */
-static __always_inline void row_polls(struct kernel_thread *thread, u32 cookie, u64 now)
+static __always_inline void row_polls(struct bpf_thread_state *thread, u32 cookie, u64 now)
 {
 	count_site(thread, cookie, now);
 	add(polls_seen, 1);
@@ -274,7 +274,7 @@ static __always_inline void row_polls(struct kernel_thread *thread, u32 cookie, 
 		thread->polls++;
 }
 
-static __always_inline void row_enter(struct kernel_thread *thread, u32 cookie, u64 at, u64 now)
+static __always_inline void row_enter(struct bpf_thread_state *thread, u32 cookie, u64 at, u64 now)
 {
 	int kind = row_entered(cookie, at, now);
 
@@ -285,7 +285,7 @@ static __always_inline void row_enter(struct kernel_thread *thread, u32 cookie, 
 /* Every entry program begins here. Returns 0 when the return is wanted, else 1. */
 static __always_inline int entered(struct pt_regs *ctx, struct task_struct *task, u32 cookie, u64 now)
 {
-	struct kernel_thread *thread = thread_of(task, now, !(cookie & KERNEL_SITE_EXIT));
+	struct bpf_thread_state *thread = thread_of(task, now, !(cookie & KERNEL_SITE_EXIT));
 
 	if (!thread)
 		return 1;

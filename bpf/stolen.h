@@ -94,7 +94,7 @@ static __always_inline u64 queue_clock(struct task_struct *task)
  * Notes the kernel's counts of the current thread, 0 where the kernel has none, and the time stolen from the thread.
  * The verifier checks this function once and alone, as in counting.h.
  */
-__noinline int note_counts(struct kernel_thread *thread)
+__noinline int note_counts(struct bpf_thread_state *thread)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	const u64 counts[] = {KERNEL_TASK_COUNTS(COUNT_OF_TASK)};
@@ -112,7 +112,7 @@ __noinline int note_counts(struct kernel_thread *thread)
  * Notes counts where any may be new. The queue's clock advances whenever a thread leaves a CPU or comes
  * back; it shows all but faults, and interrupts that are timed here.
  */
-static __always_inline void read_counts(struct kernel_thread *thread, struct task_struct *task)
+static __always_inline void read_counts(struct bpf_thread_state *thread, struct task_struct *task)
 {
 	u64 faults = task->min_flt + task->maj_flt;
 

@@ -55,7 +55,7 @@ static __always_inline void describe_fd(struct task_struct *task, u64 fd, struct
 }
 
 /* Sets the application's call-site: the libc wrapper's return address, found by a table of its system calls. */
-static __always_inline void io_call_site(struct pt_regs *regs, const struct kernel_thread *thread,
+static __always_inline void io_call_site(struct pt_regs *regs, const struct bpf_thread_state *thread,
 					 struct kernel_vertex_key *key)
 {
 	struct io_site_key at = {.ip = SYSCALL_IP(regs), .tgid = thread->tgid};
@@ -79,7 +79,7 @@ static __always_inline void io_call_site(struct pt_regs *regs, const struct kern
 static __always_inline int syscall_begin(struct pt_regs *regs, long nr)
 {
 	struct task_struct *task;
-	struct kernel_thread *thread;
+	struct bpf_thread_state *thread;
 	struct kernel_vertex_key key = {};
 	u64 now, a0, a1, a2, bytes = 0, *count;
 	bool cut = false;
@@ -150,7 +150,7 @@ static __always_inline int syscall_begin(struct pt_regs *regs, long nr)
 static __always_inline int syscall_end(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct kernel_thread *thread = known_thread(task);
+	struct bpf_thread_state *thread = known_thread(task);
 	u64 now;
 
 	if (!thread || thread->open != KERNEL_SYSCALL || thread->generation != generation)

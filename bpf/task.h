@@ -81,7 +81,7 @@ static __always_inline bool is_frozen(struct task_struct *task)
 	return bpf_core_field_exists(task->frozen) && BPF_CORE_READ_BITFIELD_PROBED(task, frozen);
 }
 
-static __always_inline void leaves(struct kernel_thread *thread, struct waiting *waiting, u32 cpu,
+static __always_inline void leaves(struct bpf_thread_state *thread, struct waiting *waiting, u32 cpu,
 				   struct task_struct *prev, struct task_struct *next, enum kernel_away away, u64 now)
 {
 	bool runnable = away == KERNEL_AWAY_RUNNABLE;
@@ -108,7 +108,7 @@ static __always_inline void leaves(struct kernel_thread *thread, struct waiting 
 	waiting->throttled = thread->off.throttled;
 }
 
-static __always_inline void comes_back(struct kernel_thread *thread, struct task_struct *prev, u64 now)
+static __always_inline void comes_back(struct bpf_thread_state *thread, struct task_struct *prev, u64 now)
 {
 	u64 waited, attributed = 0, queue = thread->off.queue, throttled = 0, held = thread->now.throttled_ns;
 	u32 cpu = thread->off.cpu;
@@ -144,7 +144,7 @@ static __always_inline int switched(bool preempt, struct task_struct *prev, stru
 {
 	u32 cpu = bpf_get_smp_processor_id();
 	struct waiting *waiting = bpf_map_lookup_elem(&waiting_on, &cpu);
-	struct kernel_thread *thread;
+	struct bpf_thread_state *thread;
 	struct kernel_stolen stolen;
 
 	if (waiting && waiting->tid)
@@ -171,7 +171,7 @@ static __always_inline int switched(bool preempt, struct task_struct *prev, stru
 
 static __always_inline int woken(struct task_struct *task)
 {
-	struct kernel_thread *thread = known_thread(task);
+	struct bpf_thread_state *thread = known_thread(task);
 	u64 now;
 
 	if (!thread)
@@ -187,7 +187,7 @@ static __always_inline int woken(struct task_struct *task)
 /* The thread ends, or executes another program: its open call will not return. */
 static __always_inline void ended(struct task_struct *task, u32 type)
 {
-	struct kernel_thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	struct bpf_thread_state *thread = bpf_task_storage_get(&threads, task, 0, 0);
 
 	if (!thread)
 		return;

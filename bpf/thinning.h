@@ -16,7 +16,7 @@
 #define SHOWN_OF_THINNED 64
 
 /* A Fortran binding's request is read when its call returns, or never: its variable is on the stack. */
-static __always_inline bool leaves_request(const struct kernel_thread *thread)
+static __always_inline bool leaves_request(const struct bpf_thread_state *thread)
 {
 	struct kernel_pending *pending;
 
@@ -26,7 +26,7 @@ static __always_inline bool leaves_request(const struct kernel_thread *thread)
 	return pending && pending->post_at && !pending->slots;
 }
 
-static __always_inline void note_span(struct kernel_thread *thread, u64 now)
+static __always_inline void note_span(struct bpf_thread_state *thread, u64 now)
 {
 	u32 index = thread->entered & (KERNEL_STATES - 1);
 	struct kernel_state_stats *seen;
@@ -42,7 +42,7 @@ static __always_inline void note_span(struct kernel_thread *thread, u64 now)
 }
 
 /* Returns whether is_suppressed() has work: most calls skip it while no call is suppressed. */
-static __always_inline bool is_governed(const struct kernel_thread *thread)
+static __always_inline bool is_governed(const struct bpf_thread_state *thread)
 {
 	return thread->entered_ns || thread->suppressed_ns || governed_of(thread->slot)->thin_ns ||
 	       span_due(thread->call);
@@ -52,7 +52,7 @@ static __always_inline bool is_governed(const struct kernel_thread *thread)
  * A call enters `vertex`; able: its return may be suppressed. Returns whether it is, and then nothing is
  * open. A global function for its stack, as emit() is.
  */
-__noinline int is_suppressed(struct kernel_thread *thread, u32 vertex, u32 able, u64 now)
+__noinline int is_suppressed(struct bpf_thread_state *thread, u32 vertex, u32 able, u64 now)
 {
 	u32 index = vertex & (KERNEL_STATES - 1);
 	struct kernel_state_stats *seen;
@@ -95,7 +95,7 @@ __noinline int is_suppressed(struct kernel_thread *thread, u32 vertex, u32 able,
 }
 
 /* Suppresses a system call: the times before and after are no fragments. */
-static __always_inline void suppress_io(struct kernel_thread *thread)
+static __always_inline void suppress_io(struct bpf_thread_state *thread)
 {
 	add(governed_of(thread->slot)->thinned_io, 1);
 	thread->vertex = 0;

@@ -14,7 +14,7 @@
 
 #define VAPRO_FUNCTIONS_TEXT 4096
 
-enum vapro_io_mode { VAPRO_IO_OFF, VAPRO_IO_ON, VAPRO_IO_AUTO };
+enum vapro_tristate { VAPRO_OFF, VAPRO_ON, VAPRO_AUTO };
 enum vapro_states { VAPRO_BY_CALL_SITE, VAPRO_BY_CALL_PATH };
 
 /* typical: the centre of the fastest group of batches; fastest: the fastest member (VAPRO (PPoPP'22) section 3.4) */
@@ -71,9 +71,9 @@ struct vapro_config {
 	double long_fragment_s;
 	uint64_t map_entries; /* merged bundles per 200 ms bin */
 	uint64_t ring_bytes;
-	enum vapro_io_mode io;
-	enum vapro_io_mode threads;
-	enum vapro_io_mode interrupts; /* timing of interrupts; auto: while a diagnosis wants it */
+	enum vapro_tristate io;
+	enum vapro_tristate threads;
+	enum vapro_tristate interrupts; /* timing of interrupts; auto: while a diagnosis wants it */
 	bool no_return;
 	double learn_s; /* how long polling calls are learnt when a process is attached */
 	enum vapro_attach attach;
@@ -102,7 +102,7 @@ enum vapro_option_type {
 	VAPRO_OPT_UINT,
 	VAPRO_OPT_SIZE, /* bytes, with K, M or G */
 	VAPRO_OPT_BOOL,
-	VAPRO_OPT_IO, /* off, on, auto */
+	VAPRO_OPT_TRISTATE, /* off, on, auto */
 	VAPRO_OPT_ATTACH,
 	VAPRO_OPT_FUNCTIONS, /* rows, one more each time; separated by semicolons; "" removes all */
 	VAPRO_OPT_STATES,

@@ -88,7 +88,7 @@ static void emit_hello(struct maker *maker, const struct vapro_config *config)
 	    .host = "sim0",
 	    .version = "synthetic",
 	    .kernel = "none",
-	    .rung = "none",
+	    .mode = "none",
 	    .pmu_available = maker->options->counters,
 	    .workload_source = maker->options->counters ? VAPRO_BY_INSTRUCTIONS : VAPRO_BY_ARGUMENTS,
 	    .config = config,

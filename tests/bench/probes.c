@@ -107,7 +107,7 @@ static void emit_rows(const struct sites *sites)
 
 	for (uint32_t i = 0; i < sites->count; i++) {
 		uint32_t row = (uint32_t)sites->cookies[i] & KERNEL_SITE_ROW;
-		struct kernel_function function = {.known = 1, .class = VAPRO_COMMUNICATION};
+		struct bpf_function_state function = {.known = 1, .class = VAPRO_COMMUNICATION};
 
 		if (row < function_row_count)
 			function.roles = function_rows[row].roles;
@@ -133,11 +133,11 @@ static int find_sites(const char *path, const char *name, uint32_t wanted, struc
 
 static int load_empty(void)
 {
-	enum ladder_rung rung = kernel_side__rung(side);
+	enum attach_mode mode = kernel_side__mode(side);
 	LIBBPF_OPTS(bpf_prog_load_opts, options,
-		    .expected_attach_type = (enum bpf_attach_type)(rung == RUNG_SESSION ? ATTACH_UPROBE_SESSION
-								   : rung == RUNG_MULTI ? ATTACH_UPROBE_MULTI
-											: 0));
+		    .expected_attach_type = (enum bpf_attach_type)(mode == ATTACH_MODE_SESSION ? ATTACH_UPROBE_SESSION
+								   : mode == ATTACH_MODE_MULTI ? ATTACH_UPROBE_MULTI
+											       : 0));
 
 	return bpf_prog_load(BPF_PROG_TYPE_KPROBE, "bench_empty", "GPL", nothing, sizeof(nothing) / sizeof(nothing[0]),
 			     &options);
@@ -145,7 +145,7 @@ static int load_empty(void)
 
 static int add_link(const char *path, const struct sites *from, pid_t pid, bool with_empty)
 {
-	const struct ladder_programs programs = {.session = empty, .entry = empty, .exited = empty};
+	const struct mode_programs programs = {.session = empty, .entry = empty, .exited = empty};
 	struct kernel_sites sites = {
 	    .path = path, .offsets = from->offsets, .cookies = from->cookies, .count = from->count, .pid = pid};
 	int status;
@@ -153,7 +153,7 @@ static int add_link(const char *path, const struct sites *from, pid_t pid, bool 
 	if (link_count == LINKS_MAX)
 		return -ENOSPC;
 	if (with_empty)
-		status = ladder__open(kernel_side__rung(side), &programs, &sites, &links[link_count]);
+		status = modes__open(kernel_side__mode(side), &programs, &sites, &links[link_count]);
 	else
 		status = kernel_side__link(side, &sites, &links[link_count]);
 	if (!status)
@@ -284,7 +284,7 @@ static int emit_handles(pid_t pid)
 static int track(char *words)
 {
 	for (char *at = strtok(words, " \n"); at; at = strtok(NULL, " \n")) {
-		struct kernel_process process = {.slot = tracked};
+		struct bpf_process_state process = {.slot = tracked};
 		int status = emit_handles(atoi(at));
 
 		if (!status)
@@ -308,7 +308,7 @@ static int costs(void)
 		return failed(err, status);
 	printf("{\"rung\":\"%s\",\"entry_ns\":%.1f,\"call_ns\":%.1f,\"stepped_call_ns\":%.1f,\"nop5_ns\":%.1f,"
 	       "\"syscall_ns\":%.1f,\"bystander_ns\":%.1f}\n",
-	       ladder_rung_name[kernel_side__rung(side)], costs.entry_ns, costs.call_ns, costs.stepped_call_ns,
+	       attach_mode_name[kernel_side__mode(side)], costs.entry_ns, costs.call_ns, costs.stepped_call_ns,
 	       costs.nop5_ns, costs.syscall_ns, costs.bystander_ns);
 	return 0;
 }

@@ -30,7 +30,7 @@ static int fail(const char *what)
 
 static int attach(struct kernel_side *side, struct attacher *attacher, pid_t pid, uint32_t slot)
 {
-	struct kernel_process tracked = {.slot = slot};
+	struct bpf_process_state tracked = {.slot = slot};
 	const struct process_mapping *library = NULL;
 	const struct attached_image *image;
 	struct process *process;

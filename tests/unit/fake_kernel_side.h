@@ -22,7 +22,7 @@
 #define REFUSED 0xbad /* offset at which the kernel accepts no probe */
 
 struct kernel_side {
-	enum ladder_rung rung;
+	enum attach_mode mode;
 	struct open_probe {
 		uint64_t offset;
 		pid_t pid;
@@ -97,17 +97,17 @@ void kernel_side__unlink_all(struct kernel_side *side, struct kernel_link *const
 		kernel_side__unlink(side, links[i]);
 }
 
-enum ladder_rung kernel_side__rung(const struct kernel_side *side)
+enum attach_mode kernel_side__mode(const struct kernel_side *side)
 {
-	return side->rung;
+	return side->mode;
 }
 
 bool kernel_side__frugal(const struct kernel_side *side)
 {
-	return side->rung == RUNG_PERF;
+	return side->mode == ATTACH_MODE_PERF;
 }
 
-void kernel_side__settle(struct kernel_side *side)
+void kernel_side__finalize(struct kernel_side *side)
 {
 	(void)side;
 }
@@ -126,9 +126,9 @@ const struct kernel_shared *kernel_side__shared(const struct kernel_side *side)
 static struct kernel_side side;
 
 /* Begins without probes. */
-static inline void fake__reset(enum ladder_rung rung)
+static inline void fake__reset(enum attach_mode mode)
 {
-	side = (struct kernel_side){.rung = rung};
+	side = (struct kernel_side){.mode = mode};
 	side.shared.polls_seen = &side.polls;
 	side.shared.rows_generation = &side.rows_generation;
 }

@@ -113,25 +113,25 @@ static void compute(struct run *run, int rank, int state, double t, unsigned gro
 	fill(run, extra, counts, groups, noise, bundle);
 }
 
-static void take_factors(struct answer *answer, const struct result_diagnosis *diagnosis)
+static void take_factors(struct diagnosed *diagnosed, const struct result_diagnosis *diagnosis)
 {
-	answer->count = diagnosis->factor_count;
-	answer->outcome[0] = 0;
+	diagnosed->count = diagnosis->factor_count;
+	diagnosed->outcome[0] = 0;
 	if (diagnosis->regression_count) {
-		snprintf(answer->outcome, sizeof(answer->outcome), "%s", diagnosis->regressions[0].outcome);
-		answer->rows = (double)diagnosis->regressions[0].rows;
+		snprintf(diagnosed->outcome, sizeof(diagnosed->outcome), "%s", diagnosis->regressions[0].outcome);
+		diagnosed->rows = (double)diagnosis->regressions[0].rows;
 	}
 	for (uint32_t i = 0; i < diagnosis->factor_count; i++) {
 		const struct result_factor *factor = &diagnosis->factors[i];
-		struct answer_factor *shown = &answer->factor[i];
+		struct diagnosed_factor *shown = &diagnosed->factor[i];
 
-		*shown = (struct answer_factor){.stage = factor->stage,
-						.share = factor->contribution,
-						.impact = factor->impact_seconds,
-						.p = factor->p_value,
-						.major = factor->major,
-						.regression = !strcmp(factor->method, "regression"),
-						.implied = factor->implied};
+		*shown = (struct diagnosed_factor){.stage = factor->stage,
+						   .share = factor->contribution,
+						   .impact = factor->impact_seconds,
+						   .p = factor->p_value,
+						   .major = factor->major,
+						   .regression = !strcmp(factor->method, "regression"),
+						   .implied = factor->implied};
 		snprintf(shown->name, sizeof(shown->name), "%s", factor->name);
 		snprintf(shown->parent, sizeof(shown->parent), "%s", factor->parent ? factor->parent : "");
 		snprintf(shown->shared, sizeof(shown->shared), "%s", factor->shared_with ? factor->shared_with : "");
@@ -140,22 +140,22 @@ static void take_factors(struct answer *answer, const struct result_diagnosis *d
 	}
 }
 
-static void note(struct answer *answer, const struct result_variance *variance)
+static void note(struct diagnosed *diagnosed, const struct result_variance *variance)
 {
 	const struct result_diagnosis *diagnosis = &variance->diagnosis;
 
-	assert_true(answer->reports < 8);
-	answer->stages[answer->reports] = (uint32_t)diagnosis->stage;
-	answer->finals[answer->reports++] = diagnosis->final;
-	answer->final = diagnosis->final;
-	answer->lost = variance->lost_seconds;
-	snprintf(answer->verdict, sizeof(answer->verdict), "%s", diagnosis->verdict);
-	answer->shared_facts[0] = 0;
+	assert_true(diagnosed->reports < 8);
+	diagnosed->stages[diagnosed->reports] = (uint32_t)diagnosis->stage;
+	diagnosed->finals[diagnosed->reports++] = diagnosis->final;
+	diagnosed->final = diagnosis->final;
+	diagnosed->lost = variance->lost_seconds;
+	snprintf(diagnosed->verdict, sizeof(diagnosed->verdict), "%s", diagnosis->verdict);
+	diagnosed->shared_facts[0] = 0;
 	for (uint32_t i = 0; i < diagnosis->shared_count; i++)
-		snprintf(answer->shared_facts + strlen(answer->shared_facts),
-			 sizeof(answer->shared_facts) - strlen(answer->shared_facts), "%s=%s ",
+		snprintf(diagnosed->shared_facts + strlen(diagnosed->shared_facts),
+			 sizeof(diagnosed->shared_facts) - strlen(diagnosed->shared_facts), "%s=%s ",
 			 diagnosis->shared[i].fact, diagnosis->shared[i].value);
-	take_factors(answer, diagnosis);
+	take_factors(diagnosed, diagnosis);
 }
 
 static void announce(struct analysis *analysis)
@@ -191,34 +191,34 @@ static void place(struct analysis *analysis)
 	assert_int_equal(analysis__place(analysis, &(struct vapro_place){.thread = RANKS}), -EINVAL);
 }
 
-static void note_chosen(struct answer *answer, const struct job_result *result)
+static void note_chosen(struct diagnosed *diagnosed, const struct job_result *result)
 {
 	for (uint32_t i = 0; i < result->selection_count; i++) {
 		const struct result_variance *at = &result->selections[i];
-		struct answer_region *chosen = &answer->chosen[answer->chosen_count++];
+		struct response_region *chosen = &diagnosed->chosen[diagnosed->chosen_count++];
 
-		assert_true(answer->chosen_count <= 3);
-		*chosen = (struct answer_region){.abnormal = at->diagnosis.abnormal,
-						 .normal = at->diagnosis.normal,
-						 .lost = at->lost_seconds,
-						 .performance = at->performance,
-						 .begin = (double)(at->begin_ns - SIM_BEGIN_NS) / 1e9,
-						 .end = (double)(at->end_ns - SIM_BEGIN_NS) / 1e9,
-						 .class = at->class};
+		assert_true(diagnosed->chosen_count <= 3);
+		*chosen = (struct response_region){.abnormal = at->diagnosis.abnormal,
+						   .normal = at->diagnosis.normal,
+						   .lost = at->lost_seconds,
+						   .performance = at->performance,
+						   .begin = (double)(at->begin_ns - SIM_BEGIN_NS) / 1e9,
+						   .end = (double)(at->end_ns - SIM_BEGIN_NS) / 1e9,
+						   .class = at->class};
 		snprintf(chosen->verdict, sizeof(chosen->verdict), "%s", at->diagnosis.verdict);
 		snprintf(chosen->who, sizeof(chosen->who), "%s", at->who);
-		take_factors(answer, &at->diagnosis);
+		take_factors(diagnosed, &at->diagnosis);
 	}
 }
 
-static unsigned groups_of(const struct analysis *analysis, struct answer *answer)
+static unsigned groups_of(const struct analysis *analysis, struct diagnosed *diagnosed)
 {
 	struct vapro_stage_request request;
 
 	analysis__stage_request(analysis, &request);
-	assert_true(answer->request_count < 64);
-	answer->requests[answer->request_count] = request.stage;
-	snprintf(answer->expands[answer->request_count++], sizeof(answer->expands[0]), "%s",
+	assert_true(diagnosed->request_count < 64);
+	diagnosed->requests[diagnosed->request_count] = request.stage;
+	snprintf(diagnosed->expands[diagnosed->request_count++], sizeof(diagnosed->expands[0]), "%s",
 		 request.expand ? request.expand : "");
 	for (int group = COUNTER_FRONTEND; group < COUNTER_GROUPS; group++) {
 		if (request.expand && !strcmp(request.expand, factor_infos[counter_group_infos[group].parent].name)) {
@@ -276,20 +276,20 @@ void slow_rank__query(const struct run *run, struct analysis *analysis)
 		const struct job_result *results;
 
 		memset(response, 0, sizeof(*response));
-		if (analysis__query(analysis, run->question, "j", now, &results, &response->jobs))
+		if (analysis__query(analysis, run->query, "j", now, &results, &response->jobs))
 			_exit(1);
 		response->begin = ((double)results[0].begin_ns - (double)SIM_BEGIN_NS) / 1e9;
 		response->end = ((double)results[0].end_ns - (double)SIM_BEGIN_NS) / 1e9;
 		response->fragments = results[0].fragments;
 		response->judged = results[0].coverage_total;
-		note_chosen(&response->answer, &results[0]);
+		note_chosen(&response->diagnosed, &results[0]);
 		_exit(0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
 }
 
-void slow_rank__run(struct run *run, struct answer *answer)
+void slow_rank__run(struct run *run, struct diagnosed *diagnosed)
 {
 	struct vapro_config config;
 	struct analysis *analysis;
@@ -298,7 +298,7 @@ void slow_rank__run(struct run *run, struct answer *answer)
 	double t[RANKS] = {0};
 	unsigned groups = run->progressive ? 1U << COUNTER_TOP : run->groups;
 
-	memset(answer, 0, sizeof(*answer));
+	memset(diagnosed, 0, sizeof(*diagnosed));
 	memset(run->put, 0, sizeof(run->put));
 	sim_config(&config);
 	if (run->progressive)
@@ -342,39 +342,39 @@ void slow_rank__run(struct run *run, struct answer *answer)
 			other.factor[VAPRO_BLOCKED_IO] = 890e6;
 			assert_int_equal(analysis__add_bundle(analysis, &other), 0);
 		}
-		if (run->question && begin <= run->query_at && end > run->query_at)
+		if (run->query && begin <= run->query_at && end > run->query_at)
 			slow_rank__query(run, analysis);
 		assert_int_equal(analysis__end_window(analysis, SIM_BEGIN_NS + (uint64_t)(begin * 1e9),
 						      SIM_BEGIN_NS + (uint64_t)(end * 1e9), end >= seconds, &results,
 						      &count),
 				 0);
 		for (uint32_t i = 0; count && i < results[0].variance_count; i++)
-			note(answer, &results[0].variances[i]);
+			note(diagnosed, &results[0].variances[i]);
 		if (count && results[0].rare_count) {
-			answer->rares += results[0].rare_count;
-			answer->rare = results[0].rares[0];
+			diagnosed->rares += results[0].rare_count;
+			diagnosed->rare = results[0].rares[0];
 		}
 		if (count)
-			note_chosen(answer, &results[0]);
+			note_chosen(diagnosed, &results[0]);
 		if (run->progressive)
-			groups = groups_of(analysis, answer);
+			groups = groups_of(analysis, diagnosed);
 	}
 	analysis__free(analysis);
 }
 
-const struct answer_factor *slow_rank__find(const struct answer *answer, const char *name)
+const struct diagnosed_factor *slow_rank__find(const struct diagnosed *diagnosed, const char *name)
 {
-	for (uint32_t i = 0; i < answer->count; i++) {
-		if (!strcmp(answer->factor[i].name, name))
-			return &answer->factor[i];
+	for (uint32_t i = 0; i < diagnosed->count; i++) {
+		if (!strcmp(diagnosed->factor[i].name, name))
+			return &diagnosed->factor[i];
 	}
 	return NULL;
 }
 
-void slow_rank__show(const struct answer *answer)
+void slow_rank__show(const struct diagnosed *diagnosed)
 {
-	for (uint32_t i = 0; i < answer->count; i++) {
-		const struct answer_factor *at = &answer->factor[i];
+	for (uint32_t i = 0; i < diagnosed->count; i++) {
+		const struct diagnosed_factor *at = &diagnosed->factor[i];
 
 		print_error("  %d %-20s of %-14s %6.2f %% %8.3f s p %-8.2g%s%s%s %s\n", at->stage, at->name, at->parent,
 			    100 * at->share, at->impact, at->p, at->major ? " major" : "",
@@ -382,29 +382,30 @@ void slow_rank__show(const struct answer *answer)
 	}
 }
 
-void slow_rank__assert_levels(const struct answer *answer)
+void slow_rank__assert_levels(const struct diagnosed *diagnosed)
 {
-	for (uint32_t i = 0; i < answer->count; i++) {
+	for (uint32_t i = 0; i < diagnosed->count; i++) {
 		double sum = 0;
 
-		for (uint32_t k = 0; k < answer->count; k++) {
-			if (!strcmp(answer->factor[k].parent, answer->factor[i].parent) && !answer->factor[k].implied)
-				sum += answer->factor[k].share;
+		for (uint32_t k = 0; k < diagnosed->count; k++) {
+			if (!strcmp(diagnosed->factor[k].parent, diagnosed->factor[i].parent) &&
+			    !diagnosed->factor[k].implied)
+				sum += diagnosed->factor[k].share;
 		}
 		/* A level of insignificant counts only is empty. */
 		if (sum > 0 && fabs(sum - 1) > 1e-6) {
-			slow_rank__show(answer);
-			fail_msg("the level of %s sums to %g", answer->factor[i].name, sum);
+			slow_rank__show(diagnosed);
+			fail_msg("the level of %s sums to %g", diagnosed->factor[i].name, sum);
 		}
 	}
 }
 
-double slow_rank__of_all(const struct answer *answer, const char *name)
+double slow_rank__of_all(const struct diagnosed *diagnosed, const char *name)
 {
 	double share = 1;
 
 	while (*name) {
-		const struct answer_factor *shown = slow_rank__find(answer, name);
+		const struct diagnosed_factor *shown = slow_rank__find(diagnosed, name);
 
 		if (!shown)
 			return 0;
@@ -433,25 +434,25 @@ void slow_rank__measure(double found, double truth, const char *name)
 		worst = (struct worst){points, name};
 }
 
-void slow_rank__expect_only(const struct answer *answer, enum factor_node node, double points)
+void slow_rank__expect_only(const struct diagnosed *diagnosed, enum factor_node node, double points)
 {
-	slow_rank__assert_levels(answer);
-	slow_rank__measure(slow_rank__of_all(answer, factor_infos[node].name), 1, factor_infos[node].name);
-	for (uint32_t i = 0; i < answer->count; i++) {
-		const struct answer_factor *shown = &answer->factor[i];
+	slow_rank__assert_levels(diagnosed);
+	slow_rank__measure(slow_rank__of_all(diagnosed, factor_infos[node].name), 1, factor_infos[node].name);
+	for (uint32_t i = 0; i < diagnosed->count; i++) {
+		const struct diagnosed_factor *shown = &diagnosed->factor[i];
 		bool right = false;
 
 		for (enum factor_node at = node; at != FACTOR_ROOT; at = factor_infos[at].parent)
 			right |= !strcmp(shown->name, factor_infos[at].name);
 		if (shown->major != right) {
-			slow_rank__show(answer);
+			slow_rank__show(diagnosed);
 			fail_msg("with %s slow, %s is %smajor", factor_infos[node].name, shown->name,
 				 shown->major ? "" : "not ");
 		}
 	}
-	if (!(slow_rank__of_all(answer, factor_infos[node].name) >= 1 - points / 100)) {
-		slow_rank__show(answer);
+	if (!(slow_rank__of_all(diagnosed, factor_infos[node].name) >= 1 - points / 100)) {
+		slow_rank__show(diagnosed);
 		fail_msg("%s: %.1f %%", factor_infos[node].name,
-			 100 * slow_rank__of_all(answer, factor_infos[node].name));
+			 100 * slow_rank__of_all(diagnosed, factor_infos[node].name));
 	}
 }

@@ -48,27 +48,27 @@ struct run {
 	uint64_t seed;
 	double put[FACTOR_NODES]; /* the truth: share of BASE_NS that causes added */
 	/* a query to a copy during the run */
-	const struct vapro_selection *question;
+	const struct vapro_selection *query;
 	double query_at, remember, window; /* s; window 0: the default */
 	uint64_t remember_bytes;
 	struct response *response;
 };
 
-struct answer_factor {
+struct diagnosed_factor {
 	char name[32], parent[32], shared[128];
 	int stage;
 	double share, impact, p;
 	bool major, regression, implied;
 };
 
-struct answer {
-	struct answer_factor factor[FACTOR_NODES];
+struct diagnosed {
+	struct diagnosed_factor factor[FACTOR_NODES];
 	uint32_t count, reports, stages[8];
 	bool finals[8], final;
 	char outcome[24];
 	double lost, rows;
 	char verdict[512], shared_facts[128];
-	struct answer_region {
+	struct response_region {
 		uint32_t abnormal, normal;
 		double lost, performance, begin, end;
 		char verdict[512], who[64];
@@ -83,7 +83,7 @@ struct answer {
 
 /* Response of a copy, in memory shared with the copy. */
 struct response {
-	struct answer answer;
+	struct diagnosed diagnosed;
 	uint32_t jobs;
 	double begin, end; /* bounds of retained data, s */
 	uint64_t fragments;
@@ -91,21 +91,21 @@ struct response {
 };
 
 /* Does the whole run, and gathers its reports. */
-void slow_rank__run(struct run *run, struct answer *answer);
+void slow_rank__run(struct run *run, struct diagnosed *diagnosed);
 
 /* Queries a copy, as the daemon does, so the analysis goes on unchanged. The response is in run->response. */
 void slow_rank__query(const struct run *run, struct analysis *analysis);
 
 /* Returns the report on a factor, or NULL. */
-const struct answer_factor *slow_rank__find(const struct answer *answer, const char *name);
-void slow_rank__show(const struct answer *answer);
+const struct diagnosed_factor *slow_rank__find(const struct diagnosed *diagnosed, const char *name);
+void slow_rank__show(const struct diagnosed *diagnosed);
 
 /* Returns a factor's share of the whole loss, along the path down the tree. */
-double slow_rank__of_all(const struct answer *answer, const char *name);
+double slow_rank__of_all(const struct diagnosed *diagnosed, const char *name);
 
 /* Expects the factor to within that many points of the whole loss; only the factor and its ancestors are major. */
-void slow_rank__expect_only(const struct answer *answer, enum factor_node node, double points);
-void slow_rank__assert_levels(const struct answer *answer);
+void slow_rank__expect_only(const struct diagnosed *diagnosed, enum factor_node node, double points);
+void slow_rank__assert_levels(const struct diagnosed *diagnosed);
 
 /* Notes the greatest distance of any response from the truth; prints it and begins again. */
 void slow_rank__measure(double found, double truth, const char *name);

@@ -275,7 +275,7 @@ static void test_memory_cures(void **state)
 	static const struct {
 		const char *factor, *fact;
 		bool from_start, cache, memory;
-	} cases[] = {
+	} diagnoses[] = {
 	    {"l2", "socket", true, true, false},	 {"dram", "socket", true, true, false},
 	    {"l2_fills", "host", true, true, false},	 {"dram", "host", true, true, true},
 	    {"dram_fills", "host", false, false, true},	 {"l2", "socket", false, false, false},
@@ -290,16 +290,16 @@ static void test_memory_cures(void **state)
 	struct result_variance variance;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		variance = slow(cases[i].factor);
-		variance.from_start = cases[i].from_start;
-		shared = (struct result_shared){cases[i].fact, "n2", 0};
+	for (size_t i = 0; i < sizeof(diagnoses) / sizeof(*diagnoses); i++) {
+		variance = slow(diagnoses[i].factor);
+		variance.from_start = diagnoses[i].from_start;
+		shared = (struct result_shared){diagnoses[i].fact, "n2", 0};
 		variance.diagnosis.shared = &shared;
-		variance.diagnosis.shared_count = cases[i].fact != NULL;
+		variance.diagnosis.shared_count = diagnoses[i].fact != NULL;
 		write_both(&variance, false, false);
-		(cases[i].cache ? has : lacks)(
+		(diagnoses[i].cache ? has : lacks)(
 		    advice, "compare with huge pages (1 GiB); some CPUs have known L2 eviction faults.");
-		(cases[i].memory ? has : lacks)(advice, "take host n2 out of service or have its memory checked.");
+		(diagnoses[i].memory ? has : lacks)(advice, "take host n2 out of service or have its memory checked.");
 	}
 	/* a quarter of the loss is no reason to take a host out of service */
 	variance = slow("memory");

@@ -55,18 +55,18 @@ static void test_at_once(void **state)
 		size_t count;
 		uint64_t begin;
 		bool moved;
-	} cases[] = {
+	} diagnoses[] = {
 	    /* beside rank 0 of host 0 of four; ranks 1 and 5 are on host 1, 4 and 8 on host 0 */
 	    {1, 2, 10, true}, {1, 1, 10, false}, {4, 2, 10, false}, {1, 2, 15, true},
 	    {1, 2, 5, true},  {1, 2, 16, false}, {1, 2, 4, false},
 	};
 
 	(void)state;
-	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+	for (size_t c = 0; c < sizeof(diagnoses) / sizeof(diagnoses[0]); c++) {
 		begin(16, 4);
 		add(10, 40, 0, 1, 1);
-		add(cases[c].begin, 40, cases[c].rank, 4, cases[c].count);
-		if (moved() != cases[c].moved)
+		add(diagnoses[c].begin, 40, diagnoses[c].rank, 4, diagnoses[c].count);
+		if (moved() != diagnoses[c].moved)
 			fail_msg("case %d", (int)c);
 	}
 	/* one variance of three rows on two hosts by itself */
@@ -116,22 +116,22 @@ static void test_common_slowdown(void **state)
 		double others; /* performance */
 		uint32_t from; /* first row with this performance: earlier rows are as usual */
 		enum alone is;
-	} cases[] = {
+	} diagnoses[] = {
 	    {0.86, 1, ALONE_ALL},	 {0.9, 1, ALONE_ALL},	  {0.92, 1, ALONE_NOT_MOVED},
 	    {0.86, 12, ALONE_NOT_MOVED}, {1, 1, ALONE_NOT_MOVED},
 	};
 
 	(void)state;
-	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+	for (size_t c = 0; c < sizeof(diagnoses) / sizeof(diagnoses[0]); c++) {
 		begin(16, 4);
 		add(10, 40, 0, 1, 1);
 		for (uint32_t rank = 0; rank < 16; rank++)
 			paint(rank, 10, 40, VAPRO_COMPUTATION,
-			      !rank		     ? 0.81
-			      : rank < cases[c].from ? 1
-						     : cases[c].others,
+			      !rank			 ? 0.81
+			      : rank < diagnoses[c].from ? 1
+							 : diagnoses[c].others,
 			      false);
-		if (alone__moved(&items[0], &book, &input) != cases[c].is)
+		if (alone__moved(&items[0], &book, &input) != diagnoses[c].is)
 			fail_msg("case %d", (int)c);
 	}
 }
@@ -156,7 +156,7 @@ static void test_lighter(void **state)
 		uint32_t last;
 		double takes; /* share of its usual time */
 		bool moved;
-	} cases[] = {
+	} diagnoses[] = {
 	    {1, 0.5, true},
 	    {1, 0.99, false},
 	    /* little from each of many */
@@ -168,13 +168,13 @@ static void test_lighter(void **state)
 	};
 
 	(void)state;
-	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+	for (size_t c = 0; c < sizeof(diagnoses) / sizeof(diagnoses[0]); c++) {
 		begin(16, 4);
 		add(10, 40, 0, 1, 1);
 		/* the row lost 0.2 of 30 bins */
 		items[0].total.lost[VAPRO_COMPUTATION] = 6 * BIN;
-		compute(1, cases[c].last, cases[c].takes);
-		if (moved() != cases[c].moved)
+		compute(1, diagnoses[c].last, diagnoses[c].takes);
+		if (moved() != diagnoses[c].moved)
 			fail_msg("case %d", (int)c);
 	}
 }
@@ -300,7 +300,7 @@ static void test_fixed_work(void **state)
 		size_t count;
 		enum vapro_class class;
 		bool confirmed, path, waiting, proves;
-	} cases[] = {
+	} diagnoses[] = {
 	    {10, 40, 1, 4, 4, VAPRO_IO, true, false, false, true},
 	    {20, 36, 1, 4, 3, VAPRO_IO, true, false, false, true},
 	    {10, 40, 1, 4, 4, VAPRO_COMMUNICATION, true, true, false, true},
@@ -315,17 +315,18 @@ static void test_fixed_work(void **state)
 	};
 
 	(void)state;
-	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+	for (size_t c = 0; c < sizeof(diagnoses) / sizeof(diagnoses[0]); c++) {
 		struct variance *other;
 
 		begin(16, 4);
 		add(10, 40, 1, 4, 4);
-		other = add(cases[c].begin, cases[c].end, cases[c].first, cases[c].step, cases[c].count);
-		other->class = cases[c].class;
-		other->confirmed = cases[c].confirmed;
-		other->path = cases[c].path;
-		other->waiting = cases[c].waiting;
-		if (alone__fixed_work(&items[0], &book, job) != cases[c].proves)
+		other = add(diagnoses[c].begin, diagnoses[c].end, diagnoses[c].first, diagnoses[c].step,
+			    diagnoses[c].count);
+		other->class = diagnoses[c].class;
+		other->confirmed = diagnoses[c].confirmed;
+		other->path = diagnoses[c].path;
+		other->waiting = diagnoses[c].waiting;
+		if (alone__fixed_work(&items[0], &book, job) != diagnoses[c].proves)
 			fail_msg("case %d", (int)c);
 	}
 }

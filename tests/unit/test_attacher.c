@@ -54,11 +54,11 @@ static struct mpi_image *add_image(struct attacher *attacher)
 	return image;
 }
 
-static struct attacher *begin(enum ladder_rung rung, double learn_s, struct mpi_image **image)
+static struct attacher *begin(enum attach_mode mode, double learn_s, struct mpi_image **image)
 {
 	struct attacher *attacher;
 
-	fake__reset(rung);
+	fake__reset(mode);
 	attacher = attacher__new(&side, learn_s);
 	assert_non_null(attacher);
 	*image = add_image(attacher);
@@ -88,7 +88,7 @@ static void end(struct attacher *attacher)
 static void links_of_processes_give_way_to_one_for_all(void **state)
 {
 	struct mpi_image *image;
-	struct attacher *attacher = begin(RUNG_SESSION, 0, &image);
+	struct attacher *attacher = begin(ATTACH_MODE_SESSION, 0, &image);
 
 	(void)state;
 	assert_int_equal(attach(attacher, 10, true), 0);
@@ -117,7 +117,7 @@ static void links_of_processes_give_way_to_one_for_all(void **state)
 static void at_most_sixteen_processes_have_links_of_their_own(void **state)
 {
 	struct mpi_image *image;
-	struct attacher *attacher = begin(RUNG_MULTI, 0, &image);
+	struct attacher *attacher = begin(ATTACH_MODE_MULTI, 0, &image);
 
 	(void)state;
 	for (int i = 0; i < ATTACHER_MAX_FILTERED; i++)
@@ -136,7 +136,7 @@ static void at_most_sixteen_processes_have_links_of_their_own(void **state)
 static void the_costliest_functions_are_closed_and_opened_again(void **state)
 {
 	struct mpi_image *image;
-	struct attacher *attacher = begin(RUNG_SESSION, 0, &image);
+	struct attacher *attacher = begin(ATTACH_MODE_SESSION, 0, &image);
 	struct attacher_closed closed;
 
 	(void)state;
@@ -176,7 +176,7 @@ static void the_costliest_functions_are_closed_and_opened_again(void **state)
 static void units_are_left_out_while_others_are_closed(void **state)
 {
 	struct mpi_image *image;
-	struct attacher *attacher = begin(RUNG_SESSION, 0, &image);
+	struct attacher *attacher = begin(ATTACH_MODE_SESSION, 0, &image);
 	int unit = functions__unit(row_of("MPI_Isend"));
 	double shares[FUNCTIONS_UNITS];
 	struct attacher_closed closed;
@@ -206,7 +206,7 @@ static void units_are_left_out_while_others_are_closed(void **state)
 static void refused_functions_are_named_and_the_others_probed(void **state)
 {
 	struct mpi_image *image;
-	struct attacher *attacher = begin(RUNG_SESSION, 0, &image);
+	struct attacher *attacher = begin(ATTACH_MODE_SESSION, 0, &image);
 
 	(void)state;
 	image->probes[0].offset = image->probes[2].offset = REFUSED; /* one of a set, and a set of one */
@@ -226,7 +226,7 @@ static void refused_functions_are_named_and_the_others_probed(void **state)
 static void a_probe_moves_without_a_gap(void **state)
 {
 	struct mpi_image *image;
-	struct attacher *attacher = begin(RUNG_SESSION, 0, &image);
+	struct attacher *attacher = begin(ATTACH_MODE_SESSION, 0, &image);
 
 	(void)state;
 	assert_int_equal(attach(attacher, 10, false), 0);
@@ -243,7 +243,7 @@ static void a_probe_moves_without_a_gap(void **state)
 static void returns_that_stay_away_move_a_probe_to_its_entry(void **state)
 {
 	struct mpi_image *image;
-	struct attacher *attacher = begin(RUNG_SESSION, 0, &image);
+	struct attacher *attacher = begin(ATTACH_MODE_SESSION, 0, &image);
 
 	(void)state;
 	image->probes[2].offset = ISEND + 1;
@@ -262,7 +262,7 @@ static void returns_that_stay_away_move_a_probe_to_its_entry(void **state)
 static void polling_calls_are_linked_for_a_while(void **state)
 {
 	struct mpi_image *image;
-	struct attacher *attacher = begin(RUNG_SESSION, 1000, &image);
+	struct attacher *attacher = begin(ATTACH_MODE_SESSION, 1000, &image);
 
 	(void)state;
 	assert_int_equal(attach(attacher, 10, true), 0);
@@ -285,7 +285,7 @@ static void polling_calls_are_linked_for_a_while(void **state)
 static void slow_links_have_one_function_each(void **state)
 {
 	struct mpi_image *image;
-	struct attacher *attacher = begin(RUNG_PERF, 1000, &image);
+	struct attacher *attacher = begin(ATTACH_MODE_PERF, 1000, &image);
 	struct attacher_closed closed;
 
 	(void)state;

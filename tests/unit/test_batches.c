@@ -247,10 +247,10 @@ static void test_two_levels(void **state)
 	static const struct {
 		int low, high;
 		double jitter;
-	} cases[] = {{400, 400, 0.01}, {400, 400, 0.05}, {60, 1200, 0.02}, {60, 1200, 0.04}, {1200, 60, 0.02}};
+	} diagnoses[] = {{400, 400, 0.01}, {400, 400, 0.05}, {60, 1200, 0.02}, {60, 1200, 0.04}, {1200, 60, 0.02}};
 
 	(void)state;
-	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+	for (size_t c = 0; c < sizeof(diagnoses) / sizeof(diagnoses[0]); c++) {
 		for (uint64_t seed = 1; seed <= 20; seed++) {
 			uint64_t random = seed, bin = 0;
 			double ns = 1e6 * pow(2, (double)seed / 23);
@@ -258,14 +258,14 @@ static void test_two_levels(void **state)
 			struct batch_group groups[BATCH_GROUPS];
 			unsigned count;
 
-			add_jitter(&batches, &random, &bin, cases[c].low, ns, cases[c].jitter);
-			add_jitter(&batches, &random, &bin, cases[c].high, 1.18 * ns, cases[c].jitter);
+			add_jitter(&batches, &random, &bin, diagnoses[c].low, ns, diagnoses[c].jitter);
+			add_jitter(&batches, &random, &bin, diagnoses[c].high, 1.18 * ns, diagnoses[c].jitter);
 			count = batches__groups(&batches, groups);
 			if (count != 2)
 				fail_msg("case %d, seed %d: %u groups", (int)c, (int)seed, count);
 			assert_near(groups[0].centre_ns / ns, 1, 0.01);
 			assert_near(groups[1].centre_ns / ns, 1.18, 0.012);
-			assert_near(groups[0].n, cases[c].low, 0.1 * cases[c].low);
+			assert_near(groups[0].n, diagnoses[c].low, 0.1 * diagnoses[c].low);
 			batches__clear(&batches);
 		}
 	}

@@ -171,7 +171,7 @@ static void test_info(void **state)
 	assert_string_equal(info.host, "n1");
 	assert_true(info.by_instructions);
 	assert_true(info.config.threshold == 0.9);
-	assert_int_equal(info.config.io, VAPRO_IO_OFF);
+	assert_int_equal(info.config.io, VAPRO_OFF);
 	assert_int_equal(info.config.min_cells, 2);
 }
 

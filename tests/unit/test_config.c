@@ -31,7 +31,7 @@ static void test_defaults(void **state)
 	assert_true(config.long_fragment_s == 0.01);
 	assert_int_equal(config.map_entries, 16384);
 	assert_int_equal(config.ring_bytes, 4194304);
-	assert_int_equal(config.io, VAPRO_IO_AUTO);
+	assert_int_equal(config.io, VAPRO_AUTO);
 	assert_false(config.no_return);
 	assert_int_equal(config.attach, VAPRO_ATTACH_AUTO);
 	assert_true(config.abnormal_ratio == 1.2);
@@ -155,7 +155,7 @@ static void test_file(void **state)
 	config__init(&config);
 	assert_int_equal(read_text("# site settings\n\nthreshold = 0.9   # stricter\n  io=off\nwindow =  30s\n"), 0);
 	assert_true(config.threshold == 0.9);
-	assert_int_equal(config.io, VAPRO_IO_OFF);
+	assert_int_equal(config.io, VAPRO_OFF);
 	assert_true(config.window_s == 30);
 	before = config;
 	assert_int_equal(read_text("threshold = 0.8\nio = some\n"), -EINVAL);

@@ -115,8 +115,8 @@ static int break_down(enum deed deed)
 	return 0;
 }
 
-static int do_deed(struct flat_reader *about, struct confine_file *files, unsigned int file_count, struct flat *answer,
-		   char *err, size_t err_size)
+static int do_deed(struct flat_reader *about, struct confine_file *files, unsigned int file_count,
+		   struct flat *response, char *err, size_t err_size)
 {
 	enum deed deed = (enum deed)flat__get(about);
 
@@ -125,13 +125,13 @@ static int do_deed(struct flat_reader *about, struct confine_file *files, unsign
 		return -EINVAL;
 	}
 	if (deed == DEED_OPEN) {
-		flat__put(answer, open("/etc/passwd", O_RDONLY | O_CLOEXEC) < 0 ? (uint64_t)errno : 0);
+		flat__put(response, open("/etc/passwd", O_RDONLY | O_CLOEXEC) < 0 ? (uint64_t)errno : 0);
 		return 0;
 	}
 	if (deed != DEED_ECHO)
 		return break_down(deed);
-	flat__put(answer, flat__get(about));
-	flat__put(answer, file_count ? files[0].size : 0);
+	flat__put(response, flat__get(about));
+	flat__put(response, file_count ? files[0].size : 0);
 	return 0;
 }
 static const struct confine_service services[] = {
@@ -141,70 +141,70 @@ static const struct confine_service services[] = {
 
 /* ---- the tests */
 
-static int query(enum deed deed, int file, unsigned int limit_ms, struct confine_answer *answer, char *err,
+static int query(enum deed deed, int file, unsigned int limit_ms, struct confine_response *response, char *err,
 		 size_t err_size)
 {
 	struct flat about = {0};
-	struct confine_question question = {
+	struct confine_query query = {
 	    .service = "deed", .about = &about, .files = {file}, .file_count = file >= 0, .limit_ms = limit_ms};
 	int status;
 
 	flat__put(&about, deed);
 	flat__put(&about, 77);
-	status = confine__query(&question, answer, err, err_size);
+	status = confine__query(&query, response, err, err_size);
 	free(about.data);
 	return status;
 }
 
 static void broken(enum deed deed, unsigned int limit_ms, const char *named)
 {
-	struct confine_answer answer;
+	struct confine_response response;
 	char err[256] = "";
 
-	assert_int_equal(query(deed, -1, limit_ms, &answer, err, sizeof(err)), -EPROTO);
-	assert_null(answer.data);
+	assert_int_equal(query(deed, -1, limit_ms, &response, err, sizeof(err)), -EPROTO);
+	assert_null(response.data);
 	if (!strstr(err, named))
 		fail_msg("deed %d: '%s' does not say '%s'", (int)deed, err, named);
 }
 
 static void test_answers(void **state)
 {
-	struct confine_answer answer;
+	struct confine_response response;
 	struct flat_reader reader;
 	char err[256];
 	int file = open(CASES, O_RDONLY | O_CLOEXEC);
 
 	(void)state;
-	assert_int_equal(query(DEED_ECHO, file, 0, &answer, err, sizeof(err)), 0);
-	reader = (struct flat_reader){.at = answer.data, .end = answer.data + answer.size};
+	assert_int_equal(query(DEED_ECHO, file, 0, &response, err, sizeof(err)), 0);
+	reader = (struct flat_reader){.at = response.data, .end = response.data + response.size};
 	assert_int_equal(flat__get(&reader), 77);
 	assert_int_equal(flat__get(&reader), lseek(file, 0, SEEK_END));
 	assert_true(flat__done(&reader));
-	free(answer.data);
+	free(response.data);
 	close(file);
 	/* a refusal's own words, without control characters */
-	assert_int_equal(query(DEED_REFUSE, -1, 0, &answer, err, sizeof(err)), -EINVAL);
+	assert_int_equal(query(DEED_REFUSE, -1, 0, &response, err, sizeof(err)), -EINVAL);
 	assert_string_equal(err, "refused: ?[31m1");
 	/* opening is denied, and does not kill: libdw tries */
-	assert_int_equal(query(DEED_OPEN, -1, 0, &answer, err, sizeof(err)), 0);
-	reader = (struct flat_reader){.at = answer.data, .end = answer.data + answer.size};
+	assert_int_equal(query(DEED_OPEN, -1, 0, &response, err, sizeof(err)), 0);
+	reader = (struct flat_reader){.at = response.data, .end = response.data + response.size};
 	assert_int_equal(flat__get(&reader), EACCES);
-	free(answer.data);
+	free(response.data);
 }
 
 static void test_files(void **state)
 {
-	struct confine_answer answer;
+	struct confine_response response;
 	char err[256];
 	int file = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 
 	(void)state;
-	assert_int_equal(query(DEED_ECHO, file, 0, &answer, err, sizeof(err)), -EFBIG);
+	assert_int_equal(query(DEED_ECHO, file, 0, &response, err, sizeof(err)), -EFBIG);
 	assert_string_equal(err, "not a regular file");
 	close(file);
 	file = memfd_create("huge", MFD_CLOEXEC);
 	assert_int_equal(ftruncate(file, (off_t)CONFINE_FILE_BYTES_MAX + 1), 0);
-	assert_int_equal(query(DEED_ECHO, file, 0, &answer, err, sizeof(err)), -EFBIG);
+	assert_int_equal(query(DEED_ECHO, file, 0, &response, err, sizeof(err)), -EFBIG);
 	assert_non_null(strstr(err, "out of range"));
 	close(file);
 }
@@ -239,38 +239,38 @@ static void rest(void)
 /* A file that breaks readers does so once a minute at most, and no other file suffers for it. */
 static void test_not_tried_again(void **state)
 {
-	struct confine_answer answer;
+	struct confine_response response;
 	char err[256] = "";
 	int bad = memfd_create("bad", MFD_CLOEXEC), good = memfd_create("good", MFD_CLOEXEC);
 
 	(void)state;
-	assert_int_equal(query(DEED_SILENT, bad, 0, &answer, err, sizeof(err)), -EPROTO);
+	assert_int_equal(query(DEED_SILENT, bad, 0, &response, err, sizeof(err)), -EPROTO);
 	assert_non_null(strstr(err, "makes no sense"));
-	assert_int_equal(query(DEED_ECHO, bad, 0, &answer, err, sizeof(err)), -EPROTO);
+	assert_int_equal(query(DEED_ECHO, bad, 0, &response, err, sizeof(err)), -EPROTO);
 	assert_non_null(strstr(err, "not tried again yet"));
-	assert_int_equal(query(DEED_ECHO, good, 0, &answer, err, sizeof(err)), 0);
-	free(answer.data);
+	assert_int_equal(query(DEED_ECHO, good, 0, &response, err, sizeof(err)), 0);
+	free(response.data);
 	/* nor a file that was repaired; times of change are coarse */
 	rest();
 	rest();
 	assert_int_equal(write(bad, "x", 1), 1);
-	assert_int_equal(query(DEED_ECHO, bad, 0, &answer, err, sizeof(err)), 0);
-	free(answer.data);
+	assert_int_equal(query(DEED_ECHO, bad, 0, &response, err, sizeof(err)), 0);
+	free(response.data);
 	close(bad);
 	close(good);
 }
 
 static void test_not_armed(void **state)
 {
-	struct confine_answer answer;
+	struct confine_response response;
 	char err[256];
 
 	(void)state;
 	confine__armed = false;
-	assert_int_equal(query(DEED_ECHO, -1, 0, &answer, err, sizeof(err)), -ENOSYS);
+	assert_int_equal(query(DEED_ECHO, -1, 0, &response, err, sizeof(err)), -ENOSYS);
 	confine__armed = true;
-	assert_int_equal(query(DEED_ECHO, -1, 0, &answer, err, sizeof(err)), 0);
-	free(answer.data);
+	assert_int_equal(query(DEED_ECHO, -1, 0, &response, err, sizeof(err)), 0);
+	free(response.data);
 }
 
 /* Reads a file of /proc/PID; returns false when it is gone. */
@@ -297,9 +297,9 @@ static pid_t start_asker(pid_t *reader)
 	pid_t asker = fork();
 
 	if (!asker) {
-		struct confine_answer answer;
+		struct confine_response response;
 		char err[256] = "";
-		int status = query(DEED_SLEEP, -1, 20000, &answer, err, sizeof(err));
+		int status = query(DEED_SLEEP, -1, 20000, &response, err, sizeof(err));
 
 		_exit(status == -EPROTO && strstr(err, "crashed (signal 9)") ? 0 : 1);
 	}
@@ -359,7 +359,7 @@ static void test_confined(void **state)
 }
 
 /* Begins a request in the background. */
-static struct confine_request *request(struct confine_question *question, struct flat *about, enum deed deed)
+static struct confine_request *request(struct confine_query *query, struct flat *about, enum deed deed)
 {
 	struct confine_request *request;
 	char err[256];
@@ -367,17 +367,17 @@ static struct confine_request *request(struct confine_question *question, struct
 	*about = (struct flat){0};
 	flat__put(about, deed);
 	flat__put(about, 77);
-	question->service = "deed";
-	question->about = about;
-	assert_int_equal(confine_request__begin(question, &request, err, sizeof(err)), 0);
+	query->service = "deed";
+	query->about = about;
+	assert_int_equal(confine_request__begin(query, &request, err, sizeof(err)), 0);
 	return request;
 }
 
-static int result(struct confine_request *request, struct confine_answer *answer, char *err, size_t err_size)
+static int result(struct confine_request *request, struct confine_response *response, char *err, size_t err_size)
 {
 	int status;
 
-	while ((status = confine_request__poll(request, answer, err, err_size)) == -EAGAIN)
+	while ((status = confine_request__poll(request, response, err, err_size)) == -EAGAIN)
 		rest();
 	return status;
 }
@@ -385,22 +385,22 @@ static int result(struct confine_request *request, struct confine_answer *answer
 static void test_background(void **state)
 {
 	int file = open(CASES, O_RDONLY | O_CLOEXEC);
-	struct confine_question question = {.files = {file}, .file_count = 1};
-	struct confine_answer answer;
+	struct confine_query query = {.files = {file}, .file_count = 1};
+	struct confine_response response;
 	struct flat_reader reader;
 	struct flat about;
 	char err[256] = "";
 
 	(void)state;
 	for (int i = 0; i < 2; i++) { /* the second time it may come from memory */
-		struct confine_request *echo = request(&question, &about, DEED_ECHO);
+		struct confine_request *echo = request(&query, &about, DEED_ECHO);
 
-		assert_int_equal(result(echo, &answer, err, sizeof(err)), 0);
-		reader = (struct flat_reader){.at = answer.data, .end = answer.data + answer.size};
+		assert_int_equal(result(echo, &response, err, sizeof(err)), 0);
+		reader = (struct flat_reader){.at = response.data, .end = response.data + response.size};
 		assert_int_equal(flat__get(&reader), 77);
 		assert_int_equal(flat__get(&reader), lseek(file, 0, SEEK_END));
 		assert_true(flat__done(&reader));
-		free(answer.data);
+		free(response.data);
 		confine_request__free(echo);
 		free(about.data);
 	}
@@ -420,10 +420,10 @@ static pid_t child(void)
  * request. */
 static void test_background_given_up(void **state)
 {
-	struct confine_question question = {0};
+	struct confine_query query = {0};
 	struct flat about;
-	struct confine_request *slow = request(&question, &about, DEED_SLEEP);
-	struct confine_answer answer;
+	struct confine_request *slow = request(&query, &about, DEED_SLEEP);
+	struct confine_response response;
 	char err[256], text[4096];
 	pid_t reader = child();
 
@@ -431,7 +431,7 @@ static void test_background_given_up(void **state)
 	assert_true(reader > 0);
 	assert_int_equal(sched_getscheduler(reader), SCHED_IDLE);
 	while (!geteuid() && sched_getscheduler(reader) == SCHED_IDLE) {
-		assert_int_equal(confine_request__poll(slow, &answer, err, sizeof(err)), -EAGAIN);
+		assert_int_equal(confine_request__poll(slow, &response, err, sizeof(err)), -EAGAIN);
 		rest();
 	}
 	assert_int_equal(sched_getscheduler(reader), geteuid() ? SCHED_IDLE : SCHED_BATCH);
@@ -450,7 +450,7 @@ static void test_background_broken(void **state)
 		enum deed deed;
 		int status;
 		const char *named;
-	} cases[] = {
+	} diagnoses[] = {
 	    {DEED_SLEEP, -EPROTO, "no answer within 300 ms"},
 	    {DEED_SOCKET, -EPROTO, "forbidden"},
 	    {DEED_SILENT, -EPROTO, "makes no sense"},
@@ -458,16 +458,16 @@ static void test_background_broken(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct confine_question question = {.limit_ms = cases[i].deed == DEED_SLEEP ? 300 : 0};
-		struct confine_answer answer;
+	for (size_t i = 0; i < sizeof(diagnoses) / sizeof(*diagnoses); i++) {
+		struct confine_query query = {.limit_ms = diagnoses[i].deed == DEED_SLEEP ? 300 : 0};
+		struct confine_response response;
 		struct flat about;
 		char err[256] = "";
-		struct confine_request *broken = request(&question, &about, cases[i].deed);
+		struct confine_request *broken = request(&query, &about, diagnoses[i].deed);
 
-		assert_int_equal(result(broken, &answer, err, sizeof(err)), cases[i].status);
-		assert_null(answer.data);
-		assert_non_null(strstr(err, cases[i].named));
+		assert_int_equal(result(broken, &response, err, sizeof(err)), diagnoses[i].status);
+		assert_null(response.data);
+		assert_non_null(strstr(err, diagnoses[i].named));
 		confine_request__free(broken);
 		free(about.data);
 	}

@@ -23,15 +23,15 @@ static int file;
 static void put(uint64_t about, const char *service, const void *data, size_t size, bool settled)
 {
 	struct flat flat = {0};
-	struct confine_question question = {.service = service, .about = &flat, .files = {file}, .file_count = 1};
+	struct confine_query query = {.service = service, .about = &flat, .files = {file}, .file_count = 1};
 	struct confine_version version[CONFINE_FILES_MAX];
-	struct confine_answer answer = {0};
+	struct confine_response response = {0};
 
 	flat__put(&flat, about);
-	assert_false(confine_memory__recall(&question, version, &answer));
+	assert_false(confine_memory__recall(&query, version, &response));
 	version[0].settled = settled;
-	answer = (struct confine_answer){.data = (uint8_t *)(uintptr_t)data, .size = size};
-	confine_memory__keep(&question, version, &answer);
+	response = (struct confine_response){.data = (uint8_t *)(uintptr_t)data, .size = size};
+	confine_memory__keep(&query, version, &response);
 	free(flat.data);
 }
 
@@ -39,18 +39,18 @@ static void put(uint64_t about, const char *service, const void *data, size_t si
 static bool has(uint64_t about, const char *service, const void *data, size_t size)
 {
 	struct flat flat = {0};
-	struct confine_question question = {.service = service, .about = &flat, .files = {file}, .file_count = 1};
+	struct confine_query query = {.service = service, .about = &flat, .files = {file}, .file_count = 1};
 	struct confine_version version[CONFINE_FILES_MAX];
-	struct confine_answer answer = {0};
+	struct confine_response response = {0};
 	bool known;
 
 	flat__put(&flat, about);
-	known = confine_memory__recall(&question, version, &answer);
+	known = confine_memory__recall(&query, version, &response);
 	if (known) {
-		assert_int_equal(answer.size, size);
-		assert_memory_equal(answer.data, data, size);
+		assert_int_equal(response.size, size);
+		assert_memory_equal(response.data, data, size);
 	}
-	free(answer.data);
+	free(response.data);
 	free(flat.data);
 	return known;
 }
@@ -102,15 +102,15 @@ static void a_changed_file_is_read_again(void **state)
 
 static void a_young_file_is_read_again(void **state)
 {
-	struct confine_question question = {.service = "sites", .files = {file}, .file_count = 1};
+	struct confine_query query = {.service = "sites", .files = {file}, .file_count = 1};
 	struct confine_version version[CONFINE_FILES_MAX];
-	struct confine_answer answer;
+	struct confine_response response;
 
 	(void)state;
 	put(1, "sites", "answer", 6, false);
 	assert_false(has(1, "sites", "answer", 6));
 	change("now");
-	assert_false(confine_memory__recall(&question, version, &answer));
+	assert_false(confine_memory__recall(&query, version, &response));
 	assert_false(version[0].settled);
 }
 

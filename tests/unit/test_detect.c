@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "detect/effect.h"
 #include "detect/evidence.h"
-#include "detect/parts.h"
+#include "detect/bundle_shares.h"
 #include "detect/waiting.h"
 #include "painted.h"
 
@@ -312,7 +312,7 @@ static void test_suspended_calls(void **state)
 		double lost_ns, attributed_ns, own_ns;
 		bool alarm;
 		const char *says;
-	} cases[] = {
+	} diagnoses[] = {
 	    {2e9, 1.5e9, 0, true, "attributes 75 % of the loss inside calls"},
 	    {2e9, 0.2e9, 0, false, "only 10 %"},
 	    {80e6, 72e6, 0, false, "90 % of the loss inside calls (off the CPU), less than 0.1 s"},
@@ -323,16 +323,16 @@ static void test_suspended_calls(void **state)
 	const struct evidence_input input = {.config = &config};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < sizeof(diagnoses) / sizeof(diagnoses[0]); i++) {
 		struct variance variance = {.id = 1, .matched = true, .has = {[VAPRO_COMMUNICATION] = true}};
 		struct variance_book book = {.variances = &variance, .count = 1};
 
-		variance.total.lost[VAPRO_COMMUNICATION] = cases[i].lost_ns;
-		variance.total.cpu[VAPRO_COMMUNICATION] = variance.total.cpu_waits = cases[i].attributed_ns;
-		variance.total.own_waits = cases[i].own_ns;
+		variance.total.lost[VAPRO_COMMUNICATION] = diagnoses[i].lost_ns;
+		variance.total.cpu[VAPRO_COMMUNICATION] = variance.total.cpu_waits = diagnoses[i].attributed_ns;
+		variance.total.own_waits = diagnoses[i].own_ns;
 		evidence__judge(&book, &input);
-		assert_int_equal(variance.alarm, cases[i].alarm);
-		assert_non_null(strstr(variance.evidence, cases[i].says));
+		assert_int_equal(variance.alarm, diagnoses[i].alarm);
+		assert_non_null(strstr(variance.evidence, diagnoses[i].says));
 	}
 }
 

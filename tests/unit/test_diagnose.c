@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "diagnose/advice.h"
-#include "diagnose/cases.h"
+#include "diagnose/diagnoses.h"
 #include "diagnose/driver.h"
 #include "near.h"
 #include "sim.h"
@@ -38,11 +38,11 @@ static unsigned part(double sum_ns, const double *counted_factor, double *time)
 	unsigned counted;
 
 	memcpy(factor, counted_factor, sizeof(factor));
-	counted = factors__settle(sum_ns, factor);
+	counted = factors__finalize(sum_ns, factor);
 	factors__partition(sum_ns, factor, counted, time);
 	assert_levels(time, sum_ns);
 	/* Consistent factors are unchanged. */
-	assert_int_equal(factors__settle(sum_ns, factor), counted);
+	assert_int_equal(factors__finalize(sum_ns, factor), counted);
 	factors__partition(sum_ns, factor, counted, time);
 	assert_levels(time, sum_ns);
 	return counted;
@@ -168,7 +168,7 @@ static void test_frequency(void **state)
 /* Interrupts are wanted as long as they may explain some variance, and no longer. */
 static void test_interrupts_are_requested(void **state)
 {
-	struct diagnosis_case on_cpu = {.id = 1}, off_cpu = {.id = 2};
+	struct diagnosis_of on_cpu = {.id = 1}, off_cpu = {.id = 2};
 	struct driver driver = {0};
 	struct driver_wish vain;
 
@@ -335,47 +335,47 @@ static bool all(void *arg, uint32_t id)
 
 static void test_cases(void **state)
 {
-	struct cases cases = {0};
+	struct diagnoses diagnoses = {0};
 
 	(void)state;
-	case__part(cases__get(&cases, 2), CASE_STAYING)->impact[NODE_PREEMPTED] = 5;
-	case__part(cases__get(&cases, 1), CASE_PAST)->impact[NODE_PREEMPTED] = 3;
-	case__part(cases__get(&cases, 2), CASE_RETIRING)->impact[NODE_PREEMPTED] = 7;
-	case__interfere(cases__get(&cases, 2), CASE_RETIRING,
+	case__part(diagnoses__get(&diagnoses, 2), CASE_STAYING)->impact[NODE_PREEMPTED] = 5;
+	case__part(diagnoses__get(&diagnoses, 1), CASE_PAST)->impact[NODE_PREEMPTED] = 3;
+	case__part(diagnoses__get(&diagnoses, 2), CASE_RETIRING)->impact[NODE_PREEMPTED] = 7;
+	case__interfere(diagnoses__get(&diagnoses, 2), CASE_RETIRING,
 			&(struct result_interferer){.comm = "hog", .pid = 1, .seconds = 1});
-	assert_int_equal(cases__merge(&cases, 1, 2), 0);
-	assert_int_equal(cases__sum(&cases), 0);
-	assert_near(case__sum(cases__get(&cases, 2))->impact[NODE_PREEMPTED], 15, 0);
-	assert_int_equal(cases__retire(&cases, only_two, NULL), 0);
-	assert_int_equal(cases.count, 1);
-	assert_int_equal(cases__sum(&cases), 0);
-	assert_near(case__sum(cases__get(&cases, 2))->impact[NODE_PREEMPTED], 10, 0);
-	assert_int_equal(cases__get(&cases, 2)->interferers[CASE_SUM].count, 1);
-	cases__free(&cases);
+	assert_int_equal(diagnoses__merge(&diagnoses, 1, 2), 0);
+	assert_int_equal(diagnoses__sum(&diagnoses), 0);
+	assert_near(case__sum(diagnoses__get(&diagnoses, 2))->impact[NODE_PREEMPTED], 15, 0);
+	assert_int_equal(diagnoses__retire(&diagnoses, only_two, NULL), 0);
+	assert_int_equal(diagnoses.count, 1);
+	assert_int_equal(diagnoses__sum(&diagnoses), 0);
+	assert_near(case__sum(diagnoses__get(&diagnoses, 2))->impact[NODE_PREEMPTED], 10, 0);
+	assert_int_equal(diagnoses__get(&diagnoses, 2)->interferers[CASE_SUM].count, 1);
+	diagnoses__free(&diagnoses);
 }
 
 /* A noisy job has thousands of cases: they do not move, and cases without new data hold their past alone. */
 static void test_many_cases(void **state)
 {
-	struct cases cases = {0};
-	struct diagnosis_case *first = cases__get(&cases, 1);
+	struct diagnoses diagnoses = {0};
+	struct diagnosis_of *first = diagnoses__get(&diagnoses, 1);
 	size_t busy;
 
 	(void)state;
 	case__part(first, CASE_RETIRING)->impact[NODE_PREEMPTED] = 3;
 	for (uint32_t id = 2; id <= 20000; id++)
-		assert_non_null(case__part(cases__get(&cases, id), CASE_STAYING));
-	assert_ptr_equal(cases__find(&cases, 1), first);
-	assert_int_equal(cases.count, 20000);
-	assert_int_equal(cases__sum(&cases), 0);
-	busy = cases__bytes(&cases);
-	assert_int_equal(cases__retire(&cases, all, NULL), 0);
+		assert_non_null(case__part(diagnoses__get(&diagnoses, id), CASE_STAYING));
+	assert_ptr_equal(diagnoses__find(&diagnoses, 1), first);
+	assert_int_equal(diagnoses.count, 20000);
+	assert_int_equal(diagnoses__sum(&diagnoses), 0);
+	busy = diagnoses__bytes(&diagnoses);
+	assert_int_equal(diagnoses__retire(&diagnoses, all, NULL), 0);
 	assert_false(first->stale);
-	assert_true(cases__get(&cases, 2)->stale);
-	assert_true(cases__bytes(&cases) < busy / 4);
-	assert_int_equal(cases__sum(&cases), 0);
+	assert_true(diagnoses__get(&diagnoses, 2)->stale);
+	assert_true(diagnoses__bytes(&diagnoses) < busy / 4);
+	assert_int_equal(diagnoses__sum(&diagnoses), 0);
 	assert_near(case__sum(first)->impact[NODE_PREEMPTED], 3, 0);
-	cases__free(&cases);
+	diagnoses__free(&diagnoses);
 }
 
 static void test_advice(void **state)

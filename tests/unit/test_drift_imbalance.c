@@ -21,7 +21,7 @@ static const struct {
 	const char *name;
 	struct sim_scenario scenario;
 	bool drift, imbalance, alarm;
-} cases[] = {
+} diagnoses[] = {
     {"nothing", {.ranks = 3, .seconds = 80, .seed = 1, .noise = 0.03}, false, false, false},
     {"hog", {.ranks = 3, .seconds = 80, .seed = 2, .noise = 0.03, .hogs = {HOG}, .hog_count = 1}, false, false, true},
     {"drift", {.ranks = 3, .seconds = 80, .seed = 3, .noise = 0.03, .drift = 0.007}, true, false, false},
@@ -46,26 +46,26 @@ static const struct {
 static void test_drift_imbalance(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < sizeof(diagnoses) / sizeof(*diagnoses); i++) {
 		struct sim_report report;
 		const struct sim_found *alarm;
 		bool good;
 
-		sim_run(&cases[i].scenario, VAPRO_BY_ARGUMENTS, &report);
+		sim_run(&diagnoses[i].scenario, VAPRO_BY_ARGUMENTS, &report);
 		alarm = sim_alarm(&report);
-		good = (report.drifts > 0) == cases[i].drift && (report.imbalances > 0) == cases[i].imbalance &&
-		       report.ever_alarms == cases[i].alarm && (alarm != NULL) == cases[i].alarm;
+		good = (report.drifts > 0) == diagnoses[i].drift && (report.imbalances > 0) == diagnoses[i].imbalance &&
+		       report.ever_alarms == diagnoses[i].alarm && (alarm != NULL) == diagnoses[i].alarm;
 		/* the hog's place, time and cost, whatever else is reported */
 		if (good && alarm)
 			good = alarm->first_rank == 1 && alarm->last_rank == 1 && fabs(alarm->begin - 33) < 0.5 &&
 			       fabs(alarm->end - 38) < 0.5 && alarm->interferer_pid == 77 &&
 			       fabs(alarm->lost_by_class[VAPRO_COMPUTATION] / report.truth_preempted[1] - 1) < 0.15;
-		if (good && cases[i].imbalance)
+		if (good && diagnoses[i].imbalance)
 			good = report.imbalance.slow_rank == 2 &&
 			       fabs(report.imbalance.slow_ns / report.imbalance.fast_ns - 1.4) < 0.05;
 		if (!good) {
 			sim_print(&report);
-			fail_msg("%s: %d drifts, %d imbalances, %d alarms", cases[i].name, report.drifts,
+			fail_msg("%s: %d drifts, %d imbalances, %d alarms", diagnoses[i].name, report.drifts,
 				 report.imbalances, report.ever_alarms);
 		}
 	}

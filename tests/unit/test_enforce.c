@@ -72,11 +72,11 @@ static void the_epoch_is_advanced_before_links_are_closed(void **state)
 	assert_int_equal(changes.closed, 1);
 	assert_true(enforcer__is_closed(fake.enforcer));
 	/* links that stay were opened again, once: open calls are void in every process */
-	assert_int_equal(first->orders.voids, 1);
-	assert_int_equal(second->orders.voids, 1);
+	assert_int_equal(first->orders.drop_open_epoch, 1);
+	assert_int_equal(second->orders.drop_open_epoch, 1);
 	fake__run(&fake, 59);
 	assert_true(changes.opened > 2 && changes.closed > 2);
-	assert_int_equal(first->orders.voids, 1);
+	assert_int_equal(first->orders.drop_open_epoch, 1);
 	/* open again, all calls are seen */
 	first->program = &calm;
 	fake__run(&fake, 0.2);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What makes a variance an alarm: attributed time, in seconds and as a share; frequency; slow paths; places. */
 #include "detect/evidence.h"
-#include "detect/parts.h"
+#include "detect/bundle_shares.h"
 #include "painted.h"
 
 static struct variance items[4];
@@ -84,7 +84,7 @@ static void test_grown_region(void **state)
 	static const struct {
 		double attributed, lost;
 		bool proven_before, alarm;
-	} cases[] = {
+	} diagnoses[] = {
 	    {0.8, 1, false, true},
 	    {0.8, 10, true, true},
 	    {0.8, 100, true, true},
@@ -95,20 +95,20 @@ static void test_grown_region(void **state)
 
 	(void)state;
 	/* two rows: without counts several ranks that slow down may have more work */
-	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+	for (size_t c = 0; c < sizeof(diagnoses) / sizeof(diagnoses[0]); c++) {
 		for (int frequency = 0; frequency < 2; frequency++) {
 			struct variance *variance;
 
 			book.count = 0;
-			variance = add(VAPRO_COMPUTATION, 0, 2, cases[c].lost);
+			variance = add(VAPRO_COMPUTATION, 0, 2, diagnoses[c].lost);
 			*(frequency ? &variance->total.frequency : &variance->total.cpu[VAPRO_COMPUTATION]) =
-			    cases[c].attributed * 1e9;
-			variance->proven = cases[c].proven_before;
+			    diagnoses[c].attributed * 1e9;
+			variance->proven = diagnoses[c].proven_before;
 			judge();
-			assert_says(variance, cases[c].alarm,
-				    !cases[c].alarm ? ""
-				    : frequency	    ? "the machine attributes"
-						    : "the kernel attributes");
+			assert_says(variance, diagnoses[c].alarm,
+				    !diagnoses[c].alarm ? ""
+				    : frequency		? "the machine attributes"
+							: "the kernel attributes");
 		}
 	}
 }
@@ -175,8 +175,8 @@ static void test_frequency_of_all(void **state)
 		region__clear(&drafts);
 		assert_int_equal(own.count, 1);
 		assert_int_equal(own.variances[0].row_count, 4);
-		assert_int_equal(parts__find(&parts, &map, &series_book, rec, 4 * 30, FIRST + 50, FIRST), 0);
-		assert_int_equal(parts__tally(&parts, &own, &series_book), 0);
+		assert_int_equal(bundle_shares__find(&parts, &map, &series_book, rec, 4 * 30, FIRST + 50, FIRST), 0);
+		assert_int_equal(bundle_shares__tally(&parts, &own, &series_book), 0);
 		assert_near(own.variances[0].total.frequency / (120 * BIN), frequency[c], 0.001);
 		evidence__judge(&own, &input);
 		if (c == 0)
@@ -425,10 +425,10 @@ static void test_own_part(void **state)
 		assert_near(tally__of(&variance->staying, 3)->own.net, BIN, 1);
 		assert_null(tally__of(&variance->staying, 2));
 		assert_int_equal(variance__retire(&book, &map), 0);
-		entry = tally__of(&variance->past, 3);
+		entry = tally__of(&variance->history, 3);
 		assert_near(entry->n, 1, 1e-9);
 		assert_near(entry->own.n, alarm ? 0 : 0.5, 1e-9);
-		tally__clear(&variance->past);
+		tally__clear(&variance->history);
 	}
 }
 

@@ -25,15 +25,15 @@ static void test_each_factor(void **state)
 				  .merged = at % 3 > 1,
 				  .seed = (uint64_t)node + 1};
 		bool whole = false;
-		struct answer answer;
+		struct diagnosed diagnosed;
 
 		for (int part = 0; part < FACTOR_NODES; part++)
 			whole |= (int)factor_infos[part].parent == node;
 		if (whole || factor_infos[node].rest || factors__counted((enum factor_node)node) || node == NODE_ON_CPU)
 			continue;
-		slow_rank__run(&run, &answer);
-		assert_true(answer.reports > 0 && answer.final);
-		slow_rank__expect_only(&answer, node, 3);
+		slow_rank__run(&run, &diagnosed);
+		assert_true(diagnosed.reports > 0 && diagnosed.final);
+		slow_rank__expect_only(&diagnosed, node, 3);
 	}
 	slow_rank__report_worst("each factor alone");
 }
@@ -56,16 +56,16 @@ static bool below(int node, int whole)
 }
 
 /* Expects only the causes' factors to be major, up to the root, with shares near the truth. */
-static void expect_mix(const struct answer *answer, const struct run *run, double points)
+static void expect_mix(const struct diagnosed *diagnosed, const struct run *run, double points)
 {
 	double sum = 0;
 
-	slow_rank__assert_levels(answer);
+	slow_rank__assert_levels(diagnosed);
 	for (int node = 0; node < FACTOR_NODES; node++)
 		sum += run->put[node];
 	for (int node = 0; node < FACTOR_NODES; node++) {
-		const struct answer_factor *shown = slow_rank__find(answer, factor_infos[node].name);
-		double truth = 0, found = slow_rank__of_all(answer, factor_infos[node].name), level = 0;
+		const struct diagnosed_factor *shown = slow_rank__find(diagnosed, factor_infos[node].name);
+		double truth = 0, found = slow_rank__of_all(diagnosed, factor_infos[node].name), level = 0;
 		enum factor_node parent = factor_infos[node].parent;
 
 		for (int cause = 0; cause < FACTOR_NODES; cause++) {
@@ -75,14 +75,14 @@ static void expect_mix(const struct answer *answer, const struct run *run, doubl
 		if (truth > 0 || found > 0)
 			slow_rank__measure(found, truth, factor_infos[node].name);
 		if (fabs(found - truth) > points / 100) {
-			slow_rank__show(answer);
+			slow_rank__show(diagnosed);
 			fail_msg("%s: %.1f %% instead of %.1f %%", factor_infos[node].name, 100 * found, 100 * truth);
 		}
 		/* near the border either result is right */
 		if (level > 0 && fabs(truth / level - 0.25) < 0.05)
 			continue;
 		if ((shown && shown->major) != (level > 0 && truth / level > 0.25)) {
-			slow_rank__show(answer);
+			slow_rank__show(diagnosed);
 			fail_msg("%s is %smajor", factor_infos[node].name, shown && shown->major ? "" : "not ");
 		}
 	}
@@ -109,12 +109,12 @@ static void test_pairs(void **state)
 					  .jitter = slow_rank_jitters[i % 2],
 					  .seconds = 20,
 					  .seed = (uint64_t)(1000 + 2 * node + i)};
-			struct answer answer;
+			struct diagnosed diagnosed;
 
 			if (others[i / 2] == FACTOR_ROOT)
 				continue;
-			slow_rank__run(&run, &answer);
-			expect_mix(&answer, &run, 3);
+			slow_rank__run(&run, &diagnosed);
+			expect_mix(&diagnosed, &run, 3);
 		}
 	}
 	slow_rank__report_worst("each factor beside another one");
@@ -135,10 +135,10 @@ static void test_always(void **state)
 				  .jitter = slow_rank_jitters[i % 2],
 				  .seconds = i % 2 ? 20 : 50,
 				  .seed = (uint64_t)(7 + i)};
-		struct answer answer;
+		struct diagnosed diagnosed;
 
-		slow_rank__run(&run, &answer);
-		slow_rank__expect_only(&answer, node, 5);
+		slow_rank__run(&run, &diagnosed);
+		slow_rank__expect_only(&diagnosed, node, 5);
 	}
 }
 
@@ -148,7 +148,7 @@ static void test_each_stage(void **state)
 	static const struct {
 		enum factor_node node;
 		unsigned groups;
-	} cases[] = {
+	} diagnoses[] = {
 	    {NODE_RETIRING, 1U << COUNTER_TOP},
 	    {NODE_FRONTEND, 1U << COUNTER_TOP},
 	    {NODE_BAD_SPECULATION, 1U << COUNTER_TOP},
@@ -159,20 +159,21 @@ static void test_each_stage(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct run run = {.causes = {{cases[i].node, 0.6, 1}}, .groups = cases[i].groups, .seed = 77 + i};
-		struct answer answer;
+	for (size_t i = 0; i < sizeof(diagnoses) / sizeof(*diagnoses); i++) {
+		struct run run = {
+		    .causes = {{diagnoses[i].node, 0.6, 1}}, .groups = diagnoses[i].groups, .seed = 77 + i};
+		struct diagnosed diagnosed;
 
-		slow_rank__run(&run, &answer);
-		slow_rank__expect_only(&answer, cases[i].node, 3);
+		slow_rank__run(&run, &diagnosed);
+		slow_rank__expect_only(&diagnosed, diagnoses[i].node, 3);
 	}
 	/* No counters at all: the CPU is one factor. */
 	{
 		struct run run = {.causes = {{NODE_BACKEND, 0.6, 1}}, .seed = 5};
-		struct answer answer;
+		struct diagnosed diagnosed;
 
-		slow_rank__run(&run, &answer);
-		slow_rank__expect_only(&answer, NODE_ON_CPU, 3);
+		slow_rank__run(&run, &diagnosed);
+		slow_rank__expect_only(&diagnosed, NODE_ON_CPU, 3);
 	}
 }
 
@@ -188,17 +189,17 @@ static void test_each_count(void **state)
 					  .hidden = !counted,
 					  .jitter = slow_rank_jitters[node % 2],
 					  .seed = (uint64_t)(node + 100 * counted)};
-			struct answer answer;
-			const struct answer_factor *count;
+			struct diagnosed diagnosed;
+			const struct diagnosed_factor *count;
 
 			if (!factors__counted((enum factor_node)node))
 				continue;
-			slow_rank__run(&run, &answer);
-			slow_rank__expect_only(&answer, node, 5);
-			count = slow_rank__find(&answer, factor_infos[node].name);
+			slow_rank__run(&run, &diagnosed);
+			slow_rank__expect_only(&diagnosed, node, 5);
+			count = slow_rank__find(&diagnosed, factor_infos[node].name);
 			assert_true(count->regression && count->p < 0.05);
-			assert_string_equal(answer.outcome, "fitted");
-			assert_true(answer.rows > 100);
+			assert_string_equal(diagnosed.outcome, "fitted");
+			assert_true(diagnosed.rows > 100);
 		}
 	}
 	slow_rank__report_worst("each count alone");
@@ -280,11 +281,11 @@ static void test_mixed(void **state)
 	for (size_t i = 0; i < 3 * sizeof(mixtures) / sizeof(*mixtures); i++) {
 		struct run run = {
 		    .groups = ALL_GROUPS, .jitter = slow_rank_jitters[i % 3 > 0], .merged = i % 3 > 1, .seed = 11 + i};
-		struct answer answer;
+		struct diagnosed diagnosed;
 
 		memcpy(run.causes, mixtures[i / 3], sizeof(run.causes));
-		slow_rank__run(&run, &answer);
-		expect_mix(&answer, &run, 5);
+		slow_rank__run(&run, &diagnosed);
+		expect_mix(&diagnosed, &run, 5);
 	}
 	slow_rank__report_worst("mixtures");
 }
@@ -295,7 +296,7 @@ static void test_regression_against_formula(void **state)
 	static const struct {
 		enum factor_node formula[2], counts[2];
 		double shares[2], every[2];
-	} cases[] = {
+	} diagnoses[] = {
 	    {{NODE_PAGE_FAULTS, NODE_SYSTEM_CALLS}, {NODE_MINOR_FAULTS, NODE_VOLUNTARY_SWITCHES}, {0.5, 0.3}, {1, 0.7}},
 	    {{NODE_PAGE_FAULTS, NODE_RECLAIM}, {NODE_MAJOR_FAULTS, NODE_MIGRATIONS}, {0.6, 0.6}, {0.5, 0.5}},
 	    {{NODE_SYSTEM_CALLS, NODE_RECLAIM}, {NODE_INVOLUNTARY_SWITCHES, NODE_MINOR_FAULTS}, {0.3, 0.7}, {1, 0.4}},
@@ -304,22 +305,24 @@ static void test_regression_against_formula(void **state)
 	};
 
 	(void)state;
-	for (size_t at = 0; at < 2 * sizeof(cases) / sizeof(*cases); at++) {
+	for (size_t at = 0; at < 2 * sizeof(diagnoses) / sizeof(*diagnoses); at++) {
 		size_t i = at / 2;
 		struct run formula = {.groups = ALL_GROUPS, .jitter = slow_rank_jitters[at % 2], .seed = 21 + at};
 		struct run counts = {
 		    .kernel_has_none = true, .hidden = true, .jitter = slow_rank_jitters[at % 2], .seed = 21 + at};
-		struct answer counted, found;
+		struct diagnosed counted, found;
 
 		for (int k = 0; k < 2; k++) {
-			formula.causes[k] = (struct cause){cases[i].formula[k], cases[i].shares[k], cases[i].every[k]};
-			counts.causes[k] = (struct cause){cases[i].counts[k], cases[i].shares[k], cases[i].every[k]};
+			formula.causes[k] =
+			    (struct cause){diagnoses[i].formula[k], diagnoses[i].shares[k], diagnoses[i].every[k]};
+			counts.causes[k] =
+			    (struct cause){diagnoses[i].counts[k], diagnoses[i].shares[k], diagnoses[i].every[k]};
 		}
 		slow_rank__run(&formula, &counted);
 		slow_rank__run(&counts, &found);
 		for (int k = 0; k < 2; k++) {
-			const char *by_formula = factor_infos[cases[i].formula[k]].name,
-				   *by_count = factor_infos[cases[i].counts[k]].name;
+			const char *by_formula = factor_infos[diagnoses[i].formula[k]].name,
+				   *by_count = factor_infos[diagnoses[i].counts[k]].name;
 
 			slow_rank__measure(slow_rank__of_all(&found, by_count), slow_rank__of_all(&counted, by_formula),
 					   by_count);
@@ -339,21 +342,21 @@ static void test_less_is_better_and_rare(void **state)
 {
 	struct run run = {
 	    .causes = {{NODE_CORE, 0.6, 1}}, .groups = ALL_GROUPS, .better = 0.8, .rare = true, .seed = 4};
-	struct answer answer, without;
+	struct diagnosed diagnosed, without;
 
 	(void)state;
-	slow_rank__run(&run, &answer);
-	slow_rank__expect_only(&answer, NODE_CORE, 3);
-	assert_true(slow_rank__find(&answer, "frontend")->share == 0);
+	slow_rank__run(&run, &diagnosed);
+	slow_rank__expect_only(&diagnosed, NODE_CORE, 3);
+	assert_true(slow_rank__find(&diagnosed, "frontend")->share == 0);
 	/* a rare cluster is reported as such, and is no part of the variance around it */
-	assert_int_equal(answer.rares, 1);
-	assert_true(answer.rare.rank == SLOW && answer.rare.members == 1 && answer.rare.norm == 5e9);
-	assert_true(fabs(answer.rare.seconds - 0.9) < 1e-9);
+	assert_int_equal(diagnosed.rares, 1);
+	assert_true(diagnosed.rare.rank == SLOW && diagnosed.rare.members == 1 && diagnosed.rare.norm == 5e9);
+	assert_true(fabs(diagnosed.rare.seconds - 0.9) < 1e-9);
 	run.rare = false;
 	run.seed = 4;
 	slow_rank__run(&run, &without);
 	assert_int_equal(without.rares, 0);
-	assert_true(answer.lost == without.lost && answer.reports == without.reports);
+	assert_true(diagnosed.lost == without.lost && diagnosed.reports == without.reports);
 }
 
 int main(void)

@@ -146,7 +146,7 @@ static void test_losses_of_random_work(void **state)
 	static const struct {
 		double ns, preempted, irq;
 		bool attributed_only;
-	} cases[] = {
+	} diagnoses[] = {
 	    {5e6, 0, 0, false}, {5e6, 0.5e6, 0, false}, {5e6, 2e6, 0, true}, {5e6, 0, 2e6, true}, {1e6, 1e6, 0, true}};
 	uint64_t random = 7;
 
@@ -156,19 +156,19 @@ static void test_losses_of_random_work(void **state)
 	for (int i = 0; i < 200; i++)
 		add(bundle(0, 0, 1e6 * (0.3 + 1.4 * sim_random(&random)), 1, 0));
 	judge__refresh(&book);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct vapro_bundle b = bundle(0, 0, cases[i].ns, 1, 0);
+	for (size_t i = 0; i < sizeof(diagnoses) / sizeof(diagnoses[0]); i++) {
+		struct vapro_bundle b = bundle(0, 0, diagnoses[i].ns, 1, 0);
 		struct bundle_rec rec;
 
-		b.factor[VAPRO_PREEMPTED] = cases[i].preempted;
-		b.factor[VAPRO_IRQ] = cases[i].irq;
+		b.factor[VAPRO_PREEMPTED] = diagnoses[i].preempted;
+		b.factor[VAPRO_IRQ] = diagnoses[i].irq;
 		rec = judge(b);
 		assert_int_equal(rec.reason, VAPRO_SPREAD);
-		assert_int_equal(rec.covered, cases[i].attributed_only);
-		assert_int_equal(rec.attributed_only, cases[i].attributed_only);
+		assert_int_equal(rec.covered, diagnoses[i].attributed_only);
+		assert_int_equal(rec.attributed_only, diagnoses[i].attributed_only);
 		assert_false(rec.certified || rec.no_reference);
-		if (cases[i].attributed_only)
-			assert_near(bundle_rec__loss(&rec).lost, cases[i].preempted + cases[i].irq, 10);
+		if (diagnoses[i].attributed_only)
+			assert_near(bundle_rec__loss(&rec).lost, diagnoses[i].preempted + diagnoses[i].irq, 10);
 	}
 }
 

@@ -24,13 +24,13 @@ static void test_lines(void **state)
 	const struct line_skipped skipped[] = {{"MPI_Init", "jump to its entry"}};
 	const struct line_image images[] = {{"/usr/lib/libmpi.so", "1f2e", 40, 38, 2, skipped, 1}};
 	struct vapro_config config;
-	const struct line_rung ladder[] = {{"session", true, false, "refused"}, {"multi", true, true, NULL}};
+	const struct line_mode modes[] = {{"session", true, false, "refused"}, {"multi", true, true, NULL}};
 	const struct line_facts facts = {LINE_YES, LINE_NO, LINE_UNKNOWN, LINE_NO};
 	const struct line_factor factors[] = {{"throttled", "run queue", true, true, "an old kernel"},
 					      {"frequency", NULL, false, false, "not measured"}};
 	struct line_hello hello = {
 	    SAMPLE_UTC,		"n1",	"0.1",	 "6.18.0",	  "multi", false, "no PMU", counters, 1,
-	    VAPRO_BY_ARGUMENTS, &costs, &config, {1, SAMPLE_UTC}, ladder,  2,	  &facts,   factors,  2};
+	    VAPRO_BY_ARGUMENTS, &costs, &config, {1, SAMPLE_UTC}, modes,   2,	  &facts,   factors,  2};
 	struct line_process process = {.utc_ns = SAMPLE_UTC,
 				       .host = "n1",
 				       .pid = 5,

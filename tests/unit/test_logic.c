@@ -32,7 +32,7 @@ static void cells_are_log_linear(void **state)
 
 static void nesting_follows_the_stack_pointer(void **state)
 {
-	struct kernel_thread thread = {.open = KERNEL_NOTHING, .sp = 1000};
+	struct bpf_thread_state thread = {.open = KERNEL_NOTHING, .sp = 1000};
 
 	(void)state;
 	assert_int_equal(nest(&thread, 900, 0, 0), NEST_OUTER);
@@ -50,7 +50,7 @@ static void nesting_follows_the_stack_pointer(void **state)
 
 static void tail_calls_belong_to_their_call(void **state)
 {
-	struct kernel_thread thread = {.open = KERNEL_CALL, .sp = 1000};
+	struct bpf_thread_state thread = {.open = KERNEL_CALL, .sp = 1000};
 
 	(void)state;
 	/* the same frame, its slot still the kernel's: a jump out of the open call */
@@ -292,7 +292,7 @@ static void abnormal_needs_ratio_and_floor(void **state)
 
 static void tokens_bound_records(void **state)
 {
-	struct kernel_thread thread = {0};
+	struct bpf_thread_state thread = {0};
 	uint64_t now = 10 * KERNEL_BIN_NS;
 	int granted = 0;
 
@@ -399,7 +399,7 @@ static void spans_sample_calls_evenly(void **state)
 
 static void test_waits_of_a_team(void **state)
 {
-	struct kernel_thread thread = {0};
+	struct bpf_thread_state thread = {0};
 
 	(void)state;
 	assert_true(waited(&thread, 0, 0)); /* no region was seen to begin: a wait is possible */

@@ -108,7 +108,7 @@ static void throttled_time_is_distinguished_from_other_waits(void **state)
 
 static void what_a_cpu_loses_is_lost_by_its_thread(void **state)
 {
-	struct kernel_thread thread = {0};
+	struct bpf_thread_state thread = {0};
 	struct kernel_stolen cpu3 = {.steal = 5000, .irq = 100, .slow = 70}, cpu4 = {.steal = 100};
 
 	(void)state;
@@ -142,7 +142,7 @@ static void what_a_cpu_loses_is_lost_by_its_thread(void **state)
 }
 
 /* Ends a fragment of `duration` and begins the next one; the CPU lost time once, before. */
-static void late(struct kernel_thread *thread, struct kernel_counts *counts, u64 duration)
+static void late(struct bpf_thread_state *thread, struct kernel_counts *counts, u64 duration)
 {
 	const struct kernel_stolen stolen = {.steal = 500, .irq = 90, .hard_irq = 20, .slow = 60};
 
@@ -157,7 +157,7 @@ static void late(struct kernel_thread *thread, struct kernel_counts *counts, u64
 
 static void what_is_reported_late_waits_for_time(void **state)
 {
-	struct kernel_thread thread = {.stolen_cpu = 3};
+	struct bpf_thread_state thread = {.stolen_cpu = 3};
 	struct kernel_counts counts;
 
 	(void)state;
@@ -184,7 +184,7 @@ static void what_is_reported_late_waits_for_time(void **state)
 static void any_count_makes_a_border(void **state)
 {
 	u64 counts[KERNEL_TASK_COUNTED];
-	struct kernel_thread thread = {0};
+	struct bpf_thread_state thread = {0};
 
 	(void)state;
 	for (int i = 0; i < KERNEL_TASK_COUNTED; i++)

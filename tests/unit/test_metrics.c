@@ -30,7 +30,7 @@ static void name_events(const char *workload)
 	sim_config(&config);
 	snprintf(config.workload, sizeof(config.workload), "%s", workload);
 	assert_int_equal(rules__parse(&rules, workload, "", err, sizeof(err)), 0);
-	rules__settle(&rules, named);
+	rules__finalize(&rules, named);
 }
 
 struct found {

@@ -18,7 +18,7 @@
 #define LIMIT_NS 60000000000ULL
 
 static const struct confine_service services[] = {
-    {SOURCE_SERVICE, source__answer},
+    {SOURCE_SERVICE, source__respond},
     {0},
 };
 

@@ -86,7 +86,7 @@ static void errors_name_the_cure(void **state)
 	static const struct {
 		char *argument;
 		const char *text;
-	} cases[] = {
+	} diagnoses[] = {
 	    {"--outptu=x", "test: unknown option '--outptu=x' (did you mean '--output'?); --help lists them\n"},
 	    {"--out", "test: unknown option '--out' (did you mean '--output'?); --help lists them\n"},
 	    {"--hepl", "test: unknown option '--hepl' (did you mean '--help'?); --help lists them\n"},
@@ -99,12 +99,12 @@ static void errors_name_the_cure(void **state)
 	char text[256];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		char *argv[] = {"test", cases[i].argument, NULL};
+	for (size_t i = 0; i < sizeof(diagnoses) / sizeof(*diagnoses); i++) {
+		char *argv[] = {"test", diagnoses[i].argument, NULL};
 		struct options options = of(argv);
 
 		assert_int_equal(caught(&options, text, sizeof(text)), OPTIONS_ERROR);
-		assert_string_equal(text, cases[i].text);
+		assert_string_equal(text, diagnoses[i].text);
 	}
 }
 

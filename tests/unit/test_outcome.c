@@ -29,7 +29,7 @@ static void codes(void **state)
 	static const struct {
 		struct outcome outcome;
 		int code[VAPRO_SEVERITIES]; /* with the limits info, warning, critical */
-	} cases[] = {
+	} diagnoses[] = {
 	    {{{1, 0, 0}, 10, 5}, {EXIT_ALARM, EXIT_OK, EXIT_OK}},
 	    {{{0, 2, 0}, 10, 5}, {EXIT_ALARM, EXIT_ALARM, EXIT_OK}},
 	    {{{0, 0, 1}, 10, 0}, {EXIT_ALARM, EXIT_ALARM, EXIT_ALARM}}, /* of time that the kernel attributes */
@@ -40,16 +40,16 @@ static void codes(void **state)
 	char text[128];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < sizeof(diagnoses) / sizeof(*diagnoses); i++) {
 		struct outcome_limit limit = {.given = false};
 
-		assert_int_equal(outcome__code(&cases[i].outcome, &limit, text, sizeof(text)), EXIT_OK);
+		assert_int_equal(outcome__code(&diagnoses[i].outcome, &limit, text, sizeof(text)), EXIT_OK);
 		for (int least = 0; least < VAPRO_SEVERITIES; least++) {
 			limit = (struct outcome_limit){.given = true, .least = (enum vapro_severity)least};
 			text[0] = '\0';
-			assert_int_equal(outcome__code(&cases[i].outcome, &limit, text, sizeof(text)),
-					 cases[i].code[least]);
-			assert_int_equal(strlen(text) > 0, cases[i].code[least] != EXIT_OK);
+			assert_int_equal(outcome__code(&diagnoses[i].outcome, &limit, text, sizeof(text)),
+					 diagnoses[i].code[least]);
+			assert_int_equal(strlen(text) > 0, diagnoses[i].code[least] != EXIT_OK);
 		}
 	}
 }

@@ -479,7 +479,7 @@ static void test_no_result(void **state)
 }
 
 /* Findings that are no variances appear once, in their last form, largest first; names are harmless. */
-static void test_asides(void **state)
+static void test_findings(void **state)
 {
 	static const struct vapro_state solve = {.class = VAPRO_COMPUTATION,
 						 .from = "a+0x1",
@@ -554,7 +554,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_lines),	  cmocka_unit_test(test_many_variances),
 	    cmocka_unit_test(test_full_disk),	  cmocka_unit_test(test_shed),
-	    cmocka_unit_test(test_summary),	  cmocka_unit_test(test_asides),
+	    cmocka_unit_test(test_summary),	  cmocka_unit_test(test_findings),
 	    cmocka_unit_test(test_quiet_summary), cmocka_unit_test(test_no_result),
 	};
 

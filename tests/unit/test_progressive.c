@@ -25,7 +25,7 @@ static void test_progressive(void **state)
 		struct run run = {.causes = {{nodes[i], 0.6, 1}}, .progressive = true, .seed = 9};
 		const char *expected[5] = {"", "", "", "", ""};
 		int stage = factor_infos[nodes[i]].stage;
-		struct answer answer;
+		struct diagnosed diagnosed;
 		size_t at = 0;
 
 		/* time that the kernel attributes needs no counters */
@@ -35,29 +35,29 @@ static void test_progressive(void **state)
 			expected[1] = "backend";
 		if (stage >= 2)
 			expected[stage - 1] = factor_infos[factor_infos[nodes[i]].parent].name;
-		slow_rank__run(&run, &answer);
-		for (int k = 0; k < answer.request_count; k++) {
-			if (strcmp(answer.expands[k], expected[at])) {
+		slow_rank__run(&run, &diagnosed);
+		for (int k = 0; k < diagnosed.request_count; k++) {
+			if (strcmp(diagnosed.expands[k], expected[at])) {
 				at++;
 				assert_true(at < sizeof(expected) / sizeof(*expected));
-				assert_string_equal(answer.expands[k], expected[at]);
+				assert_string_equal(diagnosed.expands[k], expected[at]);
 			}
 		}
 		assert_int_equal(at, stage == 1 ? 0 : stage); /* and back to stage 1 */
-		slow_rank__expect_only(&answer, nodes[i], 5);
-		assert_true(answer.final);
-		for (uint32_t k = 1; k < answer.reports; k++)
-			assert_true(answer.stages[k] >= answer.stages[k - 1]);
+		slow_rank__expect_only(&diagnosed, nodes[i], 5);
+		assert_true(diagnosed.final);
+		for (uint32_t k = 1; k < diagnosed.reports; k++)
+			assert_true(diagnosed.stages[k] >= diagnosed.stages[k - 1]);
 		if (stage < 3)
 			continue;
 		/* Counts of a part of the time stand for the whole loss. */
-		assert_true(slow_rank__find(&answer, "backend")->impact > 0.9 * answer.lost);
-		assert_true(fabs(slow_rank__find(&answer, factor_infos[nodes[i]].name)->impact /
-				     slow_rank__find(&answer, "backend")->impact -
+		assert_true(slow_rank__find(&diagnosed, "backend")->impact > 0.9 * diagnosed.lost);
+		assert_true(fabs(slow_rank__find(&diagnosed, factor_infos[nodes[i]].name)->impact /
+				     slow_rank__find(&diagnosed, "backend")->impact -
 				 1) < 0.06);
-		assert_int_equal(answer.stages[0], 1);
-		assert_false(answer.finals[0]);
-		assert_int_equal(answer.stages[answer.reports - 1], 3);
+		assert_int_equal(diagnosed.stages[0], 1);
+		assert_false(diagnosed.finals[0]);
+		assert_int_equal(diagnosed.stages[diagnosed.reports - 1], 3);
 	}
 	slow_rank__report_worst("one stage after the other");
 }
@@ -76,49 +76,50 @@ static void test_selection(void **state)
 	static const enum factor_node nodes[] = {NODE_RETIRING, NODE_WAKEUP_WAIT, NODE_SYSTEM_CALLS,
 						 NODE_HARD_IRQ, NODE_CORE,	  NODE_L2};
 	struct run run = {.causes = {{NODE_DRAM, 0.6, 1}}, .groups = ALL_GROUPS, .selection = &inside, .seed = 6};
-	struct answer answer;
+	struct diagnosed diagnosed;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(nodes) / sizeof(*nodes); i++) {
 		run.causes[0].node = nodes[i];
 		run.seed = 60 + i;
-		slow_rank__run(&run, &answer);
-		assert_int_equal(answer.chosen_count, 1);
-		slow_rank__expect_only(&answer, nodes[i], 3);
+		slow_rank__run(&run, &diagnosed);
+		assert_int_equal(diagnosed.chosen_count, 1);
+		slow_rank__expect_only(&diagnosed, nodes[i], 3);
 	}
 	slow_rank__report_worst("a region chosen by hand");
 	run.causes[0].node = NODE_DRAM;
 	run.seed = 6;
-	slow_rank__run(&run, &answer);
-	assert_int_equal(answer.chosen_count, 1);
-	slow_rank__expect_only(&answer, NODE_DRAM, 3);
+	slow_rank__run(&run, &diagnosed);
+	assert_int_equal(diagnosed.chosen_count, 1);
+	slow_rank__expect_only(&diagnosed, NODE_DRAM, 3);
 	/* Two of six seconds of the variance. */
-	assert_true(fabs(answer.chosen[0].lost / answer.lost - 1 / 3.0) < 0.03);
-	assert_true(answer.chosen[0].begin == 13 && answer.chosen[0].end == 15);
-	assert_int_equal(answer.chosen[0].normal, 0);
-	assert_string_equal(answer.chosen[0].who, "rank 1");
+	assert_true(fabs(diagnosed.chosen[0].lost / diagnosed.lost - 1 / 3.0) < 0.03);
+	assert_true(diagnosed.chosen[0].begin == 13 && diagnosed.chosen[0].end == 15);
+	assert_int_equal(diagnosed.chosen[0].normal, 0);
+	assert_string_equal(diagnosed.chosen[0].who, "rank 1");
 	run.selection = &all;
 	run.seed = 6;
-	slow_rank__run(&run, &answer);
-	assert_int_equal(answer.chosen_count, 1);
-	slow_rank__expect_only(&answer, NODE_DRAM, 3);
+	slow_rank__run(&run, &diagnosed);
+	assert_int_equal(diagnosed.chosen_count, 1);
+	slow_rank__expect_only(&diagnosed, NODE_DRAM, 3);
 	/* All time beyond the fastest fragments adds up, quiet as it is. */
-	assert_true(answer.chosen[0].lost > answer.lost && answer.chosen[0].lost < answer.lost + 0.02 * RANKS * 20);
-	assert_true(answer.chosen[0].normal > 1000);
-	assert_true(answer.chosen[0].begin == 10 && answer.chosen[0].end == 30);
-	assert_string_equal(answer.chosen[0].who, "ranks 0-3");
+	assert_true(diagnosed.chosen[0].lost > diagnosed.lost &&
+		    diagnosed.chosen[0].lost < diagnosed.lost + 0.02 * RANKS * 20);
+	assert_true(diagnosed.chosen[0].normal > 1000);
+	assert_true(diagnosed.chosen[0].begin == 10 && diagnosed.chosen[0].end == 30);
+	assert_string_equal(diagnosed.chosen[0].who, "ranks 0-3");
 	run.selection = &quick;
 	run.seed = 6;
-	slow_rank__run(&run, &answer);
-	assert_int_equal(answer.chosen_count, 1);
-	assert_int_equal(answer.chosen[0].abnormal, 0);
-	for (uint32_t i = 0; i < answer.count; i++)
-		assert_false(answer.factor[i].major);
-	assert_true(answer.chosen[0].performance > 0.98);
-	assert_string_equal(answer.chosen[0].who, "ranks 0,2-3");
+	slow_rank__run(&run, &diagnosed);
+	assert_int_equal(diagnosed.chosen_count, 1);
+	assert_int_equal(diagnosed.chosen[0].abnormal, 0);
+	for (uint32_t i = 0; i < diagnosed.count; i++)
+		assert_false(diagnosed.factor[i].major);
+	assert_true(diagnosed.chosen[0].performance > 0.98);
+	assert_string_equal(diagnosed.chosen[0].who, "ranks 0,2-3");
 }
 
-static void assert_same(const struct answer *a, const struct answer *b)
+static void assert_same(const struct diagnosed *a, const struct diagnosed *b)
 {
 	assert_int_equal(a->count, b->count);
 	assert_int_equal(a->reports, b->reports);
@@ -149,7 +150,7 @@ static void test_question(void **state)
 		uint64_t bytes;
 		double retained_from;
 		bool reported;
-	} cases[] = {
+	} diagnoses[] = {
 	    {14.9, 0, 0, 0, 0, true},		  /* in the first window, which is not reported yet */
 	    {24.9, 0, 0, 0, 10, true},		  /* the present view reaches back to it */
 	    {28.9, 3, 0, 0, 26, false},		  /* the view does not reach back any more */
@@ -159,41 +160,41 @@ static void test_question(void **state)
 	    {28.9, 3, 60, 1000 * 250, 20, false}, /* too few bytes retained */
 	};
 	struct run run = {.causes = {{NODE_DRAM, 0.6, 1}}, .groups = ALL_GROUPS, .seed = 6}, quiet_run;
-	struct answer answer, quiet_answer;
+	struct diagnosed diagnosed, quiet_response;
 	struct response *response =
 	    mmap(NULL, sizeof(*response), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	(void)state;
 	assert_true(response != MAP_FAILED);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < sizeof(diagnoses) / sizeof(*diagnoses); i++) {
 		run.seed = 6;
 		run.response = NULL;
-		run.question = NULL;
-		run.query_at = cases[i].at;
-		run.window = cases[i].window;
-		run.remember = cases[i].remember;
-		run.remember_bytes = cases[i].bytes;
+		run.query = NULL;
+		run.query_at = diagnoses[i].at;
+		run.window = diagnoses[i].window;
+		run.remember = diagnoses[i].remember;
+		run.remember_bytes = diagnoses[i].bytes;
 		quiet_run = run;
 		quiet_run.remember = 0;
-		slow_rank__run(&quiet_run, &quiet_answer);
+		slow_rank__run(&quiet_run, &quiet_response);
 		run.response = response;
-		run.question = &inside;
-		slow_rank__run(&run, &answer);
-		assert_same(&answer, &quiet_answer);
+		run.query = &inside;
+		slow_rank__run(&run, &diagnosed);
+		assert_same(&diagnosed, &quiet_response);
 		assert_int_equal(response->jobs, 1);
-		assert_true(response->end == cases[i].at);
-		if (cases[i].bytes ? response->begin < cases[i].retained_from
-				   : fabs(response->begin - cases[i].retained_from) > 0.21)
+		assert_true(response->end == diagnoses[i].at);
+		if (diagnoses[i].bytes ? response->begin < diagnoses[i].retained_from
+				       : fabs(response->begin - diagnoses[i].retained_from) > 0.21)
 			fail_msg("case %zu begins at %g", i, response->begin);
-		assert_int_equal(response->answer.chosen_count, cases[i].reported);
-		if (!cases[i].reported) {
+		assert_int_equal(response->diagnosed.chosen_count, diagnoses[i].reported);
+		if (!diagnoses[i].reported) {
 			assert_int_equal(response->fragments, 0);
 			continue;
 		}
-		slow_rank__expect_only(&response->answer, NODE_DRAM, 3);
-		assert_string_equal(response->answer.chosen[0].who, "rank 1");
-		assert_true(response->answer.chosen[0].begin == 13);
-		assert_true(response->answer.chosen[0].end == fmin(15, cases[i].at));
+		slow_rank__expect_only(&response->diagnosed, NODE_DRAM, 3);
+		assert_string_equal(response->diagnosed.chosen[0].who, "rank 1");
+		assert_true(response->diagnosed.chosen[0].begin == 13);
+		assert_true(response->diagnosed.chosen[0].end == fmin(15, diagnoses[i].at));
 		assert_true(response->fragments > 60 && response->judged > 0.99);
 	}
 	/* regions of all times, of the past, and of the future */
@@ -201,20 +202,21 @@ static void test_question(void **state)
 	run.remember_bytes = 0;
 	run.query_at = 24.9;
 	run.seed = 6;
-	run.question = &all;
-	slow_rank__run(&run, &answer);
-	assert_int_equal(response->answer.chosen_count, 1);
-	assert_true(response->answer.chosen[0].begin == response->begin && response->answer.chosen[0].end == 24.9);
-	assert_true(response->answer.chosen[0].lost > answer.lost);
-	assert_true(response->answer.chosen[0].lost < answer.lost + 0.02 * RANKS * 15);
-	run.question = &over;
+	run.query = &all;
+	slow_rank__run(&run, &diagnosed);
+	assert_int_equal(response->diagnosed.chosen_count, 1);
+	assert_true(response->diagnosed.chosen[0].begin == response->begin &&
+		    response->diagnosed.chosen[0].end == 24.9);
+	assert_true(response->diagnosed.chosen[0].lost > diagnosed.lost);
+	assert_true(response->diagnosed.chosen[0].lost < diagnosed.lost + 0.02 * RANKS * 15);
+	run.query = &over;
 	run.seed = 6;
-	slow_rank__run(&run, &answer);
-	assert_true(response->jobs == 1 && !response->answer.chosen_count && !response->fragments);
-	run.question = &later;
+	slow_rank__run(&run, &diagnosed);
+	assert_true(response->jobs == 1 && !response->diagnosed.chosen_count && !response->fragments);
+	run.query = &later;
 	run.seed = 6;
-	slow_rank__run(&run, &answer);
-	assert_true(response->jobs == 1 && !response->answer.chosen_count && !response->fragments);
+	slow_rank__run(&run, &diagnosed);
+	assert_true(response->jobs == 1 && !response->diagnosed.chosen_count && !response->fragments);
 	munmap(response, sizeof(*response));
 }
 
@@ -248,7 +250,7 @@ static void test_question_about_the_stuck(void **state)
 	const struct vapro_selection all = {.begin_ns = SIM_BEGIN_NS};
 	struct response *response =
 	    mmap(NULL, sizeof(*response), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct run run = {.question = &all, .response = response, .query_at = 16};
+	struct run run = {.query = &all, .response = response, .query_at = 16};
 	struct analysis *analysis;
 	struct vapro_config config;
 
@@ -273,27 +275,27 @@ static void test_question_about_the_stuck(void **state)
 	add_write(analysis, 12, 15, VAPRO_BUNDLE_OPEN);
 	end_window(analysis, 0, 15);
 	slow_rank__query(&run, analysis);
-	assert_int_equal(response->answer.chosen_count, 1);
-	assert_int_equal(response->answer.chosen[0].class, VAPRO_IO);
-	assert_true(fabs(response->answer.chosen[0].lost - 3) < 0.05);
-	assert_true(slow_rank__find(&response->answer, "blocked_io")->major);
+	assert_int_equal(response->diagnosed.chosen_count, 1);
+	assert_int_equal(response->diagnosed.chosen[0].class, VAPRO_IO);
+	assert_true(fabs(response->diagnosed.chosen[0].lost - 3) < 0.05);
+	assert_true(slow_rank__find(&response->diagnosed, "blocked_io")->major);
 	add_write(analysis, 12, 17, 0);
 	for (double t = 17.1; t < 24; t += 0.02)
 		add_write(analysis, t, t + 0.002, 0);
 	run.query_at = 25;
 	slow_rank__query(&run, analysis);
-	assert_true(fabs(response->answer.chosen[0].lost - 5) < 0.05);
+	assert_true(fabs(response->diagnosed.chosen[0].lost - 5) < 0.05);
 	end_window(analysis, 15, 25);
 	run.query_at = 26;
 	slow_rank__query(&run, analysis);
-	assert_true(fabs(response->answer.chosen[0].lost - 5) < 0.05);
+	assert_true(fabs(response->diagnosed.chosen[0].lost - 5) < 0.05);
 	/* the whole job is silent: its activity is retained, for a minute */
 	end_window(analysis, 25, 35);
 	end_window(analysis, 35, 45);
 	run.query_at = 45;
 	slow_rank__query(&run, analysis);
-	assert_int_equal(response->answer.chosen_count, 1);
-	assert_true(fabs(response->answer.chosen[0].lost - 5) < 0.05);
+	assert_int_equal(response->diagnosed.chosen_count, 1);
+	assert_true(fabs(response->diagnosed.chosen[0].lost - 5) < 0.05);
 	analysis__free(analysis);
 	munmap(response, sizeof(*response));
 }

@@ -23,12 +23,12 @@
 #include "query/protocol.h"
 #include "query/server.h"
 #include "query/socket.h"
-#include "report/answer.h"
+#include "report/response.h"
 #include "sim.h"
 
 #define SECOND 1000000000ULL
 
-static const char question[] = "vapro/1 diagnose\nregion 0-3,7@1.5..4\njob slurm:1.0 x\nformat json\nwidth 120\n\n";
+static const char request_text[] = "vapro/1 diagnose\nregion 0-3,7@1.5..4\njob slurm:1.0 x\nformat json\nwidth 120\n\n";
 
 /* ---- sockets: as root only */
 
@@ -161,7 +161,7 @@ static void test_bad_sockets(void **state)
 
 static int answered; /* set in the copy alone */
 
-static int answer(void *ctx, const struct query_request *request, FILE *out, char *note, enum query_error *error)
+static int response(void *ctx, const struct query_request *request, FILE *out, char *note, enum query_error *error)
 {
 	int *spoilt = ctx;
 
@@ -234,7 +234,7 @@ static void test_server(void **state)
 
 	(void)state;
 	needs_root();
-	server = query_server__open(in("server/socket"), answer, &spoilt, err, sizeof(err));
+	server = query_server__open(in("server/socket"), response, &spoilt, err, sizeof(err));
 	if (!server)
 		fail_msg("%s", err);
 	query_server__step(server, now);
@@ -264,7 +264,7 @@ static void test_server(void **state)
 	close(fd);
 	/* a silent client is dropped, and delays no other client */
 	silent = query_socket__connect(query_server__path(server));
-	assert_int_equal(send(silent, question, 20, MSG_NOSIGNAL), 20);
+	assert_int_equal(send(silent, request_text, 20, MSG_NOSIGNAL), 20);
 	query_server__step(server, now);
 	fd = query(server, "");
 	take(server, fd, now, text, sizeof(text));
@@ -308,7 +308,7 @@ static void test_copy(void **state)
 
 	(void)state;
 	needs_root();
-	server = query_server__open(in("copy/socket"), answer, &spoilt, err, sizeof(err));
+	server = query_server__open(in("copy/socket"), response, &spoilt, err, sizeof(err));
 	assert_non_null(server);
 	assert_true(held >= 0);
 	fd = query(server, "open");
@@ -321,7 +321,7 @@ static void test_copy(void **state)
 	daemon = fork();
 	if (!daemon) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL); /* in case the test fails */
-		server = query_server__open(path, answer, &spoilt, err, sizeof(err));
+		server = query_server__open(path, response, &spoilt, err, sizeof(err));
 		while (server) {
 			query_server__step(server, SECOND);
 			usleep(10000);
@@ -351,7 +351,7 @@ static void test_many_clients(void **state)
 
 	(void)state;
 	needs_root();
-	server = query_server__open(in("clients/socket"), answer, &spoilt, err, sizeof(err));
+	server = query_server__open(in("clients/socket"), response, &spoilt, err, sizeof(err));
 	assert_non_null(server);
 	for (int i = 0; i < 12; i++) {
 		clients[i] = query_socket__connect(query_server__path(server));
@@ -378,7 +378,7 @@ static void test_refused_user(void **state)
 
 	(void)state;
 	needs_root();
-	server = query_server__open(in("users/socket"), answer, &spoilt, err, sizeof(err));
+	server = query_server__open(in("users/socket"), response, &spoilt, err, sizeof(err));
 	assert_non_null(server);
 	/* as if the modes of file and directory were lost */
 	assert_false(chmod(query_server__path(server), 0666) || chmod(in("users"), 0755) || chmod(directory, 0755));
@@ -424,32 +424,32 @@ static void test_reasons(void **state)
 	     .ranks = ranks,
 	     .rank_count = 1},
 	};
-	struct answer answer = {.jobs = jobs, .job_count = 2};
-	struct question query = {.selection = {.begin_ns = start, .ranks = wanted, .range_count = 1},
-				 .job = "a",
-				 .now_ns = start + 60 * SECOND,
-				 .start_ns = start};
-	struct answer nothing = {0};
+	struct response response = {.jobs = jobs, .job_count = 2};
+	struct query query = {.selection = {.begin_ns = start, .ranks = wanted, .range_count = 1},
+			      .job = "a",
+			      .now_ns = start + 60 * SECOND,
+			      .start_ns = start};
+	struct response nothing = {0};
 	char why[QUERY_SENTENCE_MAX];
 
 	(void)state;
-	assert_false(answer__check(&nothing, &query, why, sizeof(why)));
+	assert_false(response__check(&nothing, &query, why, sizeof(why)));
 	assert_non_null(strstr(why, "no data of any job"));
 	query.selection.end_ns = start + 40 * SECOND;
-	assert_false(answer__check(&answer, &query, why, sizeof(why)));
+	assert_false(response__check(&response, &query, why, sizeof(why)));
 	assert_string_equal(why, "that region is over and dropped; available: ranks 0-3 of job a, 2023-11-14 "
 				 "22:14:00.0 UTC (40.0 s) to 2023-11-14 22:14:20.0 UTC (60.0 s)");
 	query.selection.begin_ns = start + 60 * SECOND;
 	query.selection.end_ns = 0;
-	assert_false(answer__check(&answer, &query, why, sizeof(why)));
+	assert_false(response__check(&response, &query, why, sizeof(why)));
 	assert_non_null(
 	    strstr(why, "in the future; available: ranks 0-3 of job a, 2023-11-14 22:14:00.0 UTC (40.0 s) to"));
 	query.selection.begin_ns = start + 45 * SECOND;
 	query.selection.ranks = others;
-	assert_false(answer__check(&answer, &query, why, sizeof(why)));
+	assert_false(response__check(&response, &query, why, sizeof(why)));
 	assert_non_null(strstr(why, "no such ranks; available: ranks "));
 	/* a replay asks about the whole input, of which the last window is only a part; times count from its begin */
-	assert_false(answer__chosen(
+	assert_false(response__chosen(
 	    jobs, 2, &(struct vapro_selection){.ranks = others, .range_count = 1, .relative = true, .end_ns = SECOND},
 	    start, why, sizeof(why)));
 	assert_string_equal(
@@ -457,30 +457,30 @@ static void test_reasons(void **state)
 		 "2023-11-14 22:14:20.0 UTC (60.0 s); ranks 0 of job b, 2023-11-14 22:13:20.0 UTC (0.0 s) to "
 		 "2023-11-14 22:14:20.0 UTC (60.0 s)");
 	query.selection.ranks = wanted;
-	assert_false(answer__check(&answer, &query, why, sizeof(why)));
+	assert_false(response__check(&response, &query, why, sizeof(why)));
 	assert_non_null(strstr(why, "no data of that region"));
 	jobs[0].fragments = 10;
 	jobs[0].uncovered = &why_not;
 	jobs[0].uncovered_count = 1;
-	assert_false(answer__check(&answer, &query, why, sizeof(why)));
+	assert_false(response__check(&response, &query, why, sizeof(why)));
 	assert_string_equal(why, "nothing there could be judged: 75 % seen too few times to know its usual speed");
 	query.job = "c\n";
-	assert_false(answer__check(&answer, &query, why, sizeof(why)));
+	assert_false(response__check(&response, &query, why, sizeof(why)));
 	assert_string_equal(why, "there is no data of a job 'c?', only of a, b");
 	query.job = NULL;
 	jobs[0].selections = &region;
 	jobs[0].selection_count = 1;
-	assert_true(answer__check(&answer, &query, why, sizeof(why)));
+	assert_true(response__check(&response, &query, why, sizeof(why)));
 	assert_string_equal(why, "");
 	query.selection.begin_ns = start + 35 * SECOND;
 	query.selection.end_ns = start + 99 * SECOND;
-	assert_true(answer__check(&answer, &query, why, sizeof(why)));
+	assert_true(response__check(&response, &query, why, sizeof(why)));
 	assert_string_equal(why, "the data of job a begins at 2023-11-14 22:14:00.0 UTC (40.0 s); the "
 				 "region has not ended yet");
 	/* the query is for all retained data, which is there */
 	query.selection.begin_ns = start;
 	query.selection.end_ns = 0;
-	assert_true(answer__check(&answer, &query, why, sizeof(why)));
+	assert_true(response__check(&response, &query, why, sizeof(why)));
 	assert_string_equal(why, "");
 }
 

@@ -12,27 +12,27 @@
 #include "query/protocol.h"
 #include "sim.h"
 
-static const char question[] = "vapro/1 diagnose\nregion 0-3,7@1.5..4\njob slurm:1.0 x\nformat json\nwidth 120\n\n";
+static const char query[] = "vapro/1 diagnose\nregion 0-3,7@1.5..4\njob slurm:1.0 x\nformat json\nwidth 120\n\n";
 
 static void test_question(void **state)
 {
 	struct query_request request, again;
 	char text[QUERY_REQUEST_MAX], err[256];
-	size_t size = strlen(question);
+	size_t size = strlen(query);
 	int length;
 
 	(void)state;
 	for (size_t i = 0; i < size; i++)
-		assert_int_equal(query_request__parse(question, i, &request, err, sizeof(err)), -EAGAIN);
-	assert_int_equal(query_request__parse(question, size, &request, err, sizeof(err)), 0);
+		assert_int_equal(query_request__parse(query, i, &request, err, sizeof(err)), -EAGAIN);
+	assert_int_equal(query_request__parse(query, size, &request, err, sizeof(err)), 0);
 	assert_true(request.json && request.width == 120 && request.region.range_count == 2);
 	assert_string_equal(request.job, "slurm:1.0 x");
 	assert_string_equal(request.region_text, "0-3,7@1.5..4");
 	length = query_request__format(&request, text, sizeof(text));
 	assert_int_equal(length, size);
-	assert_memory_equal(text, question, size);
+	assert_memory_equal(text, query, size);
 	/* later text is no part of the request */
-	snprintf(text, sizeof(text), "%snonsense\n", question);
+	snprintf(text, sizeof(text), "%snonsense\n", query);
 	assert_int_equal(query_request__parse(text, strlen(text), &request, err, sizeof(err)), 0);
 	/* the least request */
 	memset(&request, 0, sizeof(request));
@@ -93,7 +93,7 @@ static void test_bad_questions(void **state)
 	assert_int_equal(query_request__parse("vapro/1 diagnose\njob a\0b\n", 25, &request, err, sizeof(err)), -EINVAL);
 	/* a request without end */
 	memset(text, 'x', sizeof(text));
-	memcpy(text, question, 17);
+	memcpy(text, query, 17);
 	assert_int_equal(query_request__parse(text, sizeof(text) - 1, &request, err, sizeof(err)), -EAGAIN);
 	assert_int_equal(query_request__parse(text, sizeof(text), &request, err, sizeof(err)), -EINVAL);
 	text[sizeof(text) - 1] = '\n';
@@ -104,10 +104,10 @@ static void test_bad_questions(void **state)
 	assert_int_equal(query_request__parse(text, sizeof(text), &request, err, sizeof(err)), -EINVAL);
 	/* all other input ends in one of the three results */
 	for (int i = 0; i < 20000; i++) {
-		size_t size = strlen(question), at = (size_t)(sim_random(&seed) * (double)size);
+		size_t size = strlen(query), at = (size_t)(sim_random(&seed) * (double)size);
 		int outcome;
 
-		memcpy(text, question, size);
+		memcpy(text, query, size);
 		for (int k = 0; k <= i % 3; k++)
 			text[(at + (size_t)k * 7) % size] = (char)(sim_random(&seed) * 256);
 		outcome = query_request__parse(text, size - (size_t)(i % 5), &request, err, sizeof(err));

@@ -161,24 +161,24 @@ static void test_region_waits_after(void **state)
 		double performance;
 		bool open;
 		int end;
-	} cases[] = {{0.7, false, 20}, {0.45, false, 22}, {0.7, true, 22}};
+	} diagnoses[] = {{0.7, false, 20}, {0.45, false, 22}, {0.7, true, 22}};
 	struct region_result result;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < sizeof(diagnoses) / sizeof(*diagnoses); i++) {
 		other_job(4, 1);
 		for (uint32_t row = 0; row < 4; row++) {
 			paint(row, 10, 20, VAPRO_COMMUNICATION, 0.3, false);
 			for (int bin = 20; bin < 22; bin++) {
 				struct bundle_rec rec =
-				    fragment(bin, bin + 0.999, 0.999 * cases[i].performance * BIN, 0);
+				    fragment(bin, bin + 0.999, 0.999 * diagnoses[i].performance * BIN, 0);
 
-				rec.flags = cases[i].open ? VAPRO_BUNDLE_OPEN : 0;
+				rec.flags = diagnoses[i].open ? VAPRO_BUNDLE_OPEN : 0;
 				heatmap__add(&map, &rec, row, VAPRO_COMMUNICATION, 0, UINT64_MAX);
 			}
 		}
 		assert_int_equal(grown(&result), 1);
-		assert_bins(&result.drafts[0], 10, cases[i].end);
+		assert_bins(&result.drafts[0], 10, diagnoses[i].end);
 		region__clear(&result);
 	}
 }

@@ -7,12 +7,12 @@
 static const struct process_mapping mapping = {.device = 1, .inode = 2, .path = "libgomp.so"};
 static const struct costs costs = {.entry_ns = 1000};
 
-static struct row_attacher *begin(enum ladder_rung rung, struct row_image **image)
+static struct row_attacher *begin(enum attach_mode mode, struct row_image **image)
 {
 	struct row_attacher *attacher;
 	char err[64];
 
-	fake__reset(rung);
+	fake__reset(mode);
 	attacher = row_attacher__new(&side, &costs, 0, 1);
 	assert_non_null(attacher);
 	*image = calloc(1, sizeof(**image));
@@ -68,7 +68,7 @@ static void end(struct row_attacher *attacher)
 static void functions_called_about_equally_often_share_links(void **state)
 {
 	struct row_image *image;
-	struct row_attacher *attacher = begin(RUNG_SESSION, &image);
+	struct row_attacher *attacher = begin(ATTACH_MODE_SESSION, &image);
 	struct row_probe *rare = add(attacher, image, ROW_USER, 100, 101, 1);
 	struct row_probe *other = add(attacher, image, ROW_USER, 200, 101, 2); /* they end in the same function */
 	struct row_probe *often = add(attacher, image, ROW_USER, 300, 301, 5000);
@@ -96,7 +96,7 @@ static void functions_called_about_equally_often_share_links(void **state)
 static void each_mapper_has_links_of_all_open_sets(void **state)
 {
 	struct row_image *image;
-	struct row_attacher *attacher = begin(RUNG_MULTI, &image);
+	struct row_attacher *attacher = begin(ATTACH_MODE_MULTI, &image);
 
 	(void)state;
 	add(attacher, image, ROW_USER, 100, 101, 1);
@@ -125,7 +125,7 @@ static void each_mapper_has_links_of_all_open_sets(void **state)
 static void a_function_is_seen_entirely_or_not_at_all(void **state)
 {
 	struct row_image *image;
-	struct row_attacher *attacher = begin(RUNG_SESSION, &image);
+	struct row_attacher *attacher = begin(ATTACH_MODE_SESSION, &image);
 	struct row_probe *refused = add(attacher, image, ROW_USER, 100, REFUSED, 1);
 	struct row_probe *other = add(attacher, image, ROW_USER, 200, 201, 2);
 
@@ -142,7 +142,7 @@ static void a_function_is_seen_entirely_or_not_at_all(void **state)
 static void slow_links_have_one_function_each(void **state)
 {
 	struct row_image *image;
-	struct row_attacher *attacher = begin(RUNG_PERF, &image);
+	struct row_attacher *attacher = begin(ATTACH_MODE_PERF, &image);
 
 	(void)state;
 	add(attacher, image, ROW_USER, 100, 101, 1);

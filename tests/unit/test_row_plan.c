@@ -66,15 +66,15 @@ static void test_backoff_grows_to_minutes(void **state)
 	(void)state;
 	assert_false(row_backoff__is_over(&backoff, now));
 	for (int i = 0; i < 8; i++) {
-		uint64_t spell;
+		uint64_t closed_ns;
 
 		row_backoff__refuse(&backoff, now, 0.5);
-		spell = backoff.until_ns - now;
-		assert_true(spell >= ROW_BACKOFF_FIRST_S * 1000000000ULL && spell >= before);
-		assert_false(row_backoff__is_over(&backoff, now + spell - 1));
-		assert_true(row_backoff__is_over(&backoff, now + spell));
-		now += spell;
-		before = spell;
+		closed_ns = backoff.until_ns - now;
+		assert_true(closed_ns >= ROW_BACKOFF_FIRST_S * 1000000000ULL && closed_ns >= before);
+		assert_false(row_backoff__is_over(&backoff, now + closed_ns - 1));
+		assert_true(row_backoff__is_over(&backoff, now + closed_ns));
+		now += closed_ns;
+		before = closed_ns;
 	}
 	assert_true(before >= 600 * 1000000000ULL && before < 900 * 1000000000ULL);
 	/* opened and refused again: the backoff does not begin with the shortest time */

@@ -117,7 +117,7 @@ static void test_bands(void **state)
 	/* no events are counted: no rule acts */
 	assert_true(!rules__any(&rules) && !rules__split(&rules));
 	check_band(counted(1000, 50, 0), "", false);
-	rules__settle(&rules, both);
+	rules__finalize(&rules, both);
 	assert_true(rules__any(&rules) && rules__split(&rules));
 	check_band(counted(1000, 0, 0), "misses/instructions=..0.01", false);
 	check_band(counted(1000, 9, 0), "misses/instructions=..0.01", false);
@@ -134,12 +134,12 @@ static void test_bands(void **state)
 	check_band(merged, "misses/instructions=0.1..", true);
 	/* two ratios, in any slots */
 	assert_int_equal(parse("", "misses/loads:0.5;loads/instructions:0.2,0.4,0.6"), 0);
-	rules__settle(&rules, turned);
+	rules__finalize(&rules, turned);
 	check_band(counted(1000, 300, 100), "loads/instructions=0.2..0.4 misses/loads=..0.5", false);
 	check_band(counted(1000, 700, 600), "loads/instructions=0.6.. misses/loads=0.5..", false);
 	check_band(counted(1000, 0, 600), "", false);
 	/* one ratio is not counted */
-	rules__settle(&rules, (const char *const[]){"loads", NULL});
+	rules__finalize(&rules, (const char *const[]){"loads", NULL});
 	check_band(counted(1000, 300, 0), "loads/instructions=0.2..0.4", false);
 }
 
@@ -150,7 +150,7 @@ static void test_vector(void **state)
 
 	(void)state;
 	assert_int_equal(parse("instructions,1/hits", "misses/instructions:0.01"), 0);
-	rules__settle(&rules, named);
+	rules__finalize(&rules, named);
 	bundle.magnitude_max[VAPRO_NAMED] = 1000;
 	rules__apply(&rules, &bundle);
 	assert_true(bundle.magnitude_min[VAPRO_INSTRUCTIONS] == 1000);
@@ -183,7 +183,7 @@ static void test_states(void **state)
 
 	(void)state;
 	assert_int_equal(parse("instructions", "misses/instructions:0.01"), 0);
-	rules__settle(&rules, named);
+	rules__finalize(&rules, named);
 	bands = bands__new(&rules);
 	assert_int_equal(bands__add_state(bands, &call), -EINVAL); /* not the next id */
 	assert_int_equal(bands__add_state(bands, &edge), 0);

@@ -248,24 +248,25 @@ static void test_uncounted(void **state)
 	static const struct {
 		double first, second;
 		bool variance;
-	} cases[] = {{1.1, 1.1, false}, {1.2, 1, true}, {1.3, 1.15, true}};
+	} diagnoses[] = {{1.1, 1.1, false}, {1.2, 1, true}, {1.3, 1.15, true}};
 
 	(void)state;
-	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+	for (size_t c = 0; c < sizeof(diagnoses) / sizeof(diagnoses[0]); c++) {
 		begin(32, 8, VAPRO_BY_ARGUMENTS);
-		slow_down(3, 8, cases[c].first, cases[c].second);
+		slow_down(3, 8, diagnoses[c].first, diagnoses[c].second);
 		measure(c + 1, 0.005);
 		find(FIRST);
 		assert_rows(only(), 3, 8, 4);
 		assert_false(sets.items[0].certain);
 		assert_true(sets.items[0].place);
-		assert_int_equal(sets.items[0].variance, cases[c].variance);
+		assert_int_equal(sets.items[0].variance, diagnoses[c].variance);
 		/* the workloads take 1 and 2 ms */
-		assert_near(sets.items[0].ratio, (cases[c].first + 2 * cases[c].second) / 3, 0.01);
-		assert_near(sets.items[0].ratio_most, cases[c].first, 0.01);
-		assert_near(sets.items[0].ratio_least, cases[c].second, 0.01);
+		assert_near(sets.items[0].ratio, (diagnoses[c].first + 2 * diagnoses[c].second) / 3, 0.01);
+		assert_near(sets.items[0].ratio_most, diagnoses[c].first, 0.01);
+		assert_near(sets.items[0].ratio_least, diagnoses[c].second, 0.01);
 		/* work that is not slow does not change the ratio of the rest */
-		assert_near(sets.items[0].ratio_slow, cases[c].second > 1 ? sets.items[0].ratio : cases[c].first, 0.01);
+		assert_near(sets.items[0].ratio_slow,
+			    diagnoses[c].second > 1 ? sets.items[0].ratio : diagnoses[c].first, 0.01);
 	}
 	/* one rank alone is never such a set: it may have more work */
 	begin(16, 4, VAPRO_BY_ARGUMENTS);

@@ -155,9 +155,9 @@ static void test_leaves_others(void **state)
 	static const struct {
 		double performance;
 		bool attributed;
-	} cases[] = {{0.7, true}, {0.5, true}, {0.4, false}};
+	} diagnoses[] = {{0.7, true}, {0.5, true}, {0.4, false}};
 
-	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+	for (size_t c = 0; c < sizeof(diagnoses) / sizeof(diagnoses[0]); c++) {
 		const struct draft *draft, *own = NULL;
 
 		end(state);
@@ -168,7 +168,7 @@ static void test_leaves_others(void **state)
 			if (row != 7)
 				paint_row(row, 20, 30);
 		}
-		paint(7, 20, 30, VAPRO_COMPUTATION, cases[c].performance, cases[c].attributed);
+		paint(7, 20, 30, VAPRO_COMPUTATION, diagnoses[c].performance, diagnoses[c].attributed);
 		assert_int_equal(grown(&drafts), 1);
 		apply();
 		assert_int_equal(drafts.count, 2);
@@ -183,7 +183,7 @@ static void test_leaves_others(void **state)
 			assert_int_equal(has_cell(own, 7, bin), hog);
 			assert_true(has_cell(draft, 3, bin));
 		}
-		assert_near(own->lost[VAPRO_COMPUTATION] / BIN, 10 * 0.999 * (1 - cases[c].performance), 0.1);
+		assert_near(own->lost[VAPRO_COMPUTATION] / BIN, 10 * 0.999 * (1 - diagnoses[c].performance), 0.1);
 	}
 }
 

@@ -16,7 +16,7 @@
 #define CALLS_MAX 128
 
 static const struct confine_service services[] = {
-    {SOURCE_SERVICE, source__answer},
+    {SOURCE_SERVICE, source__respond},
     {0},
 };
 
@@ -255,7 +255,7 @@ static void test_demangle(void **state)
 {
 	static const struct {
 		const char *symbol, *whole, *name;
-	} cases[] = {
+	} diagnoses[] = {
 	    {"_ZN3sim4stepEid", "sim::step(int, double)", "sim::step"},
 	    {"_Z5relaxIdLi2EEvT_", "void relax<double, 2>(double)", "relax<double, 2>"},
 	    {"_ZN3sim4step17h0123456789abcdefE", "sim::step", "sim::step"},
@@ -268,13 +268,14 @@ static void test_demangle(void **state)
 	char name[64], *deep = malloc(40000);
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_int_equal(demangle(cases[i].symbol, DEMANGLE_WHOLE, name, sizeof(name)), !!cases[i].whole);
-		if (!cases[i].whole)
+	for (size_t i = 0; i < sizeof(diagnoses) / sizeof(diagnoses[0]); i++) {
+		assert_int_equal(demangle(diagnoses[i].symbol, DEMANGLE_WHOLE, name, sizeof(name)),
+				 !!diagnoses[i].whole);
+		if (!diagnoses[i].whole)
 			continue;
-		assert_string_equal(name, cases[i].whole);
-		assert_true(demangle(cases[i].symbol, DEMANGLE_NAME, name, sizeof(name)));
-		assert_string_equal(name, cases[i].name);
+		assert_string_equal(name, diagnoses[i].whole);
+		assert_true(demangle(diagnoses[i].symbol, DEMANGLE_NAME, name, sizeof(name)));
+		assert_string_equal(name, diagnoses[i].name);
 	}
 	/* long names are cut, and depth is bounded */
 	assert_true(demangle("_ZN3sim4stepEid", DEMANGLE_WHOLE, name, 8));

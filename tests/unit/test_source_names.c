@@ -101,7 +101,7 @@ static void functions_are_shortened(void **unused)
 {
 	static const struct {
 		const char *function, *words;
-	} cases[] = {
+	} diagnoses[] = {
 	    {"main", "main (f.cpp:1)"},
 	    {"double solver::relax<double>(solver::Grid&, double)", "solver::relax<double> (f.cpp:1)"},
 	    {"std::vector<int> a::b<std::map<int, std::string>, int>(int (*)(int))", "a::b<...> (f.cpp:1)"},
@@ -117,11 +117,11 @@ static void functions_are_shortened(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < sizeof(diagnoses) / sizeof(diagnoses[0]); i++) {
 		struct source_names *names = source_names__new();
 
-		add(names, A, 0, cases[i].function, "f.cpp", 1);
-		says(names, NULL, A, NULL, NULL, cases[i].words);
+		add(names, A, 0, diagnoses[i].function, "f.cpp", 1);
+		says(names, NULL, A, NULL, NULL, diagnoses[i].words);
 		source_names__free(names);
 	}
 }

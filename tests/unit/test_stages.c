@@ -201,10 +201,10 @@ static void groups_are_found(void **state)
 }
 
 /* Returns a case whose backend is a major factor, as counted at stage 1. */
-static struct diagnosis_case slow_case(uint32_t id)
+static struct diagnosis_of slow_case(uint32_t id)
 {
 	static struct contribution counted;
-	struct diagnosis_case item = {.id = id, .parts = {[CASE_SUM] = &counted}};
+	struct diagnosis_of item = {.id = id, .parts = {[CASE_SUM] = &counted}};
 
 	counted.counted[COUNTER_TOP] = 100;
 	item.breakdown.node[NODE_BACKEND].present = item.breakdown.node[NODE_BACKEND].major = true;
@@ -215,7 +215,7 @@ static struct diagnosis_case slow_case(uint32_t id)
 static void what_cannot_be_counted_is_given_up(void **state)
 {
 	struct driver driver = {0};
-	struct diagnosis_case one = slow_case(1), two = slow_case(2);
+	struct diagnosis_of one = slow_case(1), two = slow_case(2);
 	struct driver_wish vain;
 	bool final;
 

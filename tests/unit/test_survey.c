@@ -37,10 +37,10 @@
 
 /* A survey whose response is spoilt on demand, as by a reader that its image controls. */
 static int spoilt_survey(struct flat_reader *about, struct confine_file *files, unsigned int file_count,
-			 struct flat *answer, char *err, size_t err_size)
+			 struct flat *response, char *err, size_t err_size)
 {
 	const char *flip = getenv(FLIP);
-	int status = survey__answer(about, files, file_count, answer, err, err_size);
+	int status = survey__respond(about, files, file_count, response, err, err_size);
 	uint32_t state = flip ? (uint32_t)atoi(flip) : 0;
 
 	for (int i = 0; state && !status && i < 3; i++) {
@@ -49,17 +49,17 @@ static int spoilt_survey(struct flat_reader *about, struct confine_file *files, 
 		state ^= state << 13;
 		state ^= state >> 17;
 		state ^= state << 5;
-		at = &answer->data[state % answer->size];
+		at = &response->data[state % response->size];
 		*at = i == 2 ? 0xff : (uint8_t)(state >> 24);
 	}
 	if (state && !status && state % 4 == 0)
-		answer->size -= state % (answer->size / 2);
+		response->size -= state % (response->size / 2);
 	return status;
 }
 
 static const struct confine_service services[] = {
     {SURVEY_SERVICE, spoilt_survey},
-    {SOURCE_SERVICE, source__answer},
+    {SOURCE_SERVICE, source__respond},
     {0},
 };
 
@@ -315,7 +315,7 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_survey),	  cmocka_unit_test(test_survey_refuses),
 	    cmocka_unit_test(test_survey_spoilt), cmocka_unit_test(test_tables_spoilt),
-	    	  cmocka_unit_test(test_damaged),
+	    cmocka_unit_test(test_damaged),
 	};
 
 	confine__main(argc, argv, services);

@@ -249,14 +249,14 @@ static void test_support_of_one(void **state)
 	static const struct {
 		uint64_t from, to; /* bins */
 		bool supported;
-	} cases[] = {{0, 29 * SECOND, false},
-		     {0, 35 * SECOND, true},
-		     {40 * SECOND, 50 * SECOND, false},
-		     {40 * SECOND, 55 * SECOND, true}};
+	} diagnoses[] = {{0, 29 * SECOND, false},
+			 {0, 35 * SECOND, true},
+			 {40 * SECOND, 50 * SECOND, false},
+			 {40 * SECOND, 55 * SECOND, true}};
 
 	(void)state;
 	for (int counted = 0; counted < 2; counted++) {
-		for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		for (size_t c = 0; c < sizeof(diagnoses) / sizeof(diagnoses[0]); c++) {
 			if (counted)
 				begin_counted(1);
 			else
@@ -265,10 +265,10 @@ static void test_support_of_one(void **state)
 			/* the workload begins at 0 in any case, with another level */
 			for (uint64_t bin = 0; bin < 2 * SECOND; bin++)
 				learn(0, bin, 5, 2e6, false);
-			for (uint64_t bin = 2 * SECOND + cases[c].from; bin < cases[c].to; bin++)
+			for (uint64_t bin = 2 * SECOND + diagnoses[c].from; bin < diagnoses[c].to; bin++)
 				learn(0, bin, 5, 1e6, false);
 			refresh();
-			assert_int_equal(series_of(0)->supported, cases[c].supported);
+			assert_int_equal(series_of(0)->supported, diagnoses[c].supported);
 			assert_near(reference(0), 1e6, 1e4);
 			finish();
 		}

@@ -146,17 +146,17 @@ static void test_less_to_compute(void **state)
 	static const struct {
 		double less;
 		bool slower;
-	} cases[] = {{0, true}, {0.5e9, true}, {1.5e9, false}, {2e9, false}, {-2e9, true}};
+	} diagnoses[] = {{0, true}, {0.5e9, true}, {1.5e9, false}, {2e9, false}, {-2e9, true}};
 
 	(void)state;
-	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+	for (size_t c = 0; c < sizeof(diagnoses) / sizeof(diagnoses[0]); c++) {
 		begin_calls("function=MPI_Allreduce");
 		learn_all(RANKS, 0, BINS, 1e6, 5, 3e6);
 		/* 1,000 calls that take 2 ms longer: 2 s of excess */
-		set_computing(5e9, 5, 5e9 - cases[c].less, 1000);
+		set_computing(5e9, 5, 5e9 - diagnoses[c].less, 1000);
 		refresh();
-		assert_int_equal(series_of(5)->slower, cases[c].slower);
-		assert_near(reference(5) / (cases[c].slower ? 1e6 : 3e6), 1, 0.01);
+		assert_int_equal(series_of(5)->slower, diagnoses[c].slower);
+		assert_near(reference(5) / (diagnoses[c].slower ? 1e6 : 3e6), 1, 0.01);
 		finish();
 	}
 }

@@ -15,14 +15,14 @@ struct case_of {
 	double value; /* negative: refused */
 };
 
-static void check(int (*read)(const char *text, double *number), const struct case_of *cases, size_t count)
+static void check(int (*read)(const char *text, double *number), const struct case_of *diagnoses, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		double number = 0;
-		int status = read(cases[i].text, &number);
+		int status = read(diagnoses[i].text, &number);
 
-		if (status != (cases[i].value < 0 ? -EINVAL : 0) || (!status && number != cases[i].value))
-			fail_msg("'%s': %d, %.17g", cases[i].text, status, number);
+		if (status != (diagnoses[i].value < 0 ? -EINVAL : 0) || (!status && number != diagnoses[i].value))
+			fail_msg("'%s': %d, %.17g", diagnoses[i].text, status, number);
 	}
 }
 

@@ -255,7 +255,7 @@ static void test_ranks_and_waiting(void **state)
 	has("waiting in communication, job j");
 }
 
-static void test_asides(void **state)
+static void test_findings(void **state)
 {
 	static const struct view_options plain = {.color = VIEW_COLOR_NEVER, .width = 200};
 
@@ -321,21 +321,21 @@ static void test_runs(void **state)
 		int run;
 		const char *shown;
 		uint64_t bad;
-	} cases[] = {{0, "rank 3", 0},	{-1, "rank 3", 0}, {3, "rank 3", 0}, {2, "rank 2", 1},
-		     {-2, "rank 2", 1}, {1, "rank 1", 0},  {-3, "rank 1", 0}};
+	} diagnoses[] = {{0, "rank 3", 0},  {-1, "rank 3", 0}, {3, "rank 3", 0}, {2, "rank 2", 1},
+			 {-2, "rank 2", 1}, {1, "rank 1", 0},  {-3, "rank 1", 0}};
 	struct view_options options = {.color = VIEW_COLOR_NEVER, .width = 80};
 
 	(void)state;
 	write_lines(lines);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		options.run = cases[i].run;
+	for (size_t i = 0; i < sizeof(diagnoses) / sizeof(*diagnoses); i++) {
+		options.run = diagnoses[i].run;
 		assert_int_equal(view(NULL, &options), 0);
-		assert_int_equal(bad, cases[i].bad);
+		assert_int_equal(bad, diagnoses[i].bad);
 		for (const char *rank = "123"; *rank; rank++) {
 			char name[] = "rank ?";
 
 			name[5] = *rank;
-			assert_int_equal(strstr(text, name) != NULL, !strcmp(name, cases[i].shown));
+			assert_int_equal(strstr(text, name) != NULL, !strcmp(name, diagnoses[i].shown));
 		}
 	}
 	options.run = 4;
@@ -369,7 +369,7 @@ int main(void)
 	    cmocka_unit_test(test_regions),
 	    cmocka_unit_test(test_verdict),
 	    cmocka_unit_test(test_ranks_and_waiting),
-	    cmocka_unit_test(test_asides),
+	    cmocka_unit_test(test_findings),
 	    cmocka_unit_test(test_bad_lines),
 	    cmocka_unit_test(test_runs),
 	    cmocka_unit_test(test_hosts),

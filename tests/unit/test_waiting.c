@@ -198,25 +198,25 @@ static void test_merged(void **state)
 		double lost[4];
 		bool attributed;
 		double transfer;
-	} cases[] = {
+	} diagnoses[] = {
 	    {{0}, false, 0.3},		 {{0.2}, true, 0.1}, {{0.2}, false, 0.3}, {{0.1, 0, 0, 0.1}, true, 0.1},
 	    {{0.2, 0.2, 0, 0}, true, 0},
 	};
 
 	(void)state;
-	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+	for (size_t c = 0; c < sizeof(diagnoses) / sizeof(diagnoses[0]); c++) {
 		other_job(4, 1);
 		begin_calls();
 		for (uint32_t rank = 0; rank < 4; rank++) {
-			if (cases[c].lost[rank] > 0)
-				lose(rank, 10, cases[c].lost[rank] / 0.999, cases[c].attributed);
+			if (diagnoses[c].lost[rank] > 0)
+				lose(rank, 10, diagnoses[c].lost[rank] / 0.999, diagnoses[c].attributed);
 			calls(0, rank, 10, 0.3 + 0.1 * rank);
 		}
 		end_calls();
 		for (uint32_t rank = 0; rank < 4; rank++) {
-			assert_near(waited(HEATMAP_TRANSFER, rank, 10) / BIN, cases[c].transfer, 0.002);
-			assert_near(heatmap__late(&map, rank, FIRST + 10) / BIN, 0.3 + 0.1 * rank - cases[c].transfer,
-				    0.002);
+			assert_near(waited(HEATMAP_TRANSFER, rank, 10) / BIN, diagnoses[c].transfer, 0.002);
+			assert_near(heatmap__late(&map, rank, FIRST + 10) / BIN,
+				    0.3 + 0.1 * rank - diagnoses[c].transfer, 0.002);
 		}
 	}
 }

@@ -134,7 +134,7 @@ static void test_severity(void **state)
 		double lost_ns;
 		uint64_t bins;
 		enum vapro_severity severity;
-	} cases[] = {
+	} diagnoses[] = {
 	    /* of four ranks: 40 s in a stride */
 	    {0.05 * 40e9 + 1e6, 10, VAPRO_CRITICAL},
 	    {0.05 * 40e9 - 1e6, 10, VAPRO_WARNING},
@@ -146,11 +146,11 @@ static void test_severity(void **state)
 	};
 
 	(void)state;
-	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+	for (size_t c = 0; c < sizeof(diagnoses) / sizeof(diagnoses[0]); c++) {
 		empty();
-		add(cases[c].lost_ns, cases[c].bins);
+		add(diagnoses[c].lost_ns, diagnoses[c].bins);
 		judge();
-		assert_int_equal(items[0].severity, cases[c].severity);
+		assert_int_equal(items[0].severity, diagnoses[c].severity);
 		assert_true(items[0].alarm);
 	}
 }
@@ -244,15 +244,15 @@ static void test_waiting_without_cause(void **state)
 	static const struct {
 		double share;
 		bool small;
-	} cases[] = {{0.005, true}, {0.02, false}};
+	} diagnoses[] = {{0.005, true}, {0.02, false}};
 
 	(void)state;
-	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+	for (size_t c = 0; c < sizeof(diagnoses) / sizeof(diagnoses[0]); c++) {
 		empty();
-		add_effect(cases[c].share * 40e9, 5);
+		add_effect(diagnoses[c].share * 40e9, 5);
 		items[0].effect_of = 0;
 		judge();
-		assert_int_equal(items[0].small, cases[c].small);
+		assert_int_equal(items[0].small, diagnoses[c].small);
 	}
 }
 

@@ -12,24 +12,24 @@
 static void test_where_and_verdict(void **state)
 {
 	struct run run = {.causes = {{NODE_DRAM, 0.6, 1}}, .groups = ALL_GROUPS, .places = true, .seed = 6};
-	struct answer answer;
+	struct diagnosed diagnosed;
 	char expected[160];
 
 	(void)state;
-	slow_rank__run(&run, &answer);
-	assert_string_equal(answer.shared_facts, "socket=1 cpu=1 "); /* all ranks have the cgroup */
+	slow_rank__run(&run, &diagnosed);
+	assert_string_equal(diagnosed.shared_facts, "socket=1 cpu=1 "); /* all ranks have the cgroup */
 	snprintf(
 	    expected, sizeof(expected),
 	    "rank 1, on socket 1, lost %.2f s: 100 %% backend bound, almost entirely memory, almost entirely DRAM.",
-	    answer.lost);
-	assert_string_equal(answer.verdict, expected);
+	    diagnosed.lost);
+	assert_string_equal(diagnosed.verdict, expected);
 	run.places = false;
 	run.causes[0].node = NODE_PREEMPTED;
-	slow_rank__run(&run, &answer);
-	assert_string_equal(answer.shared_facts, "");
+	slow_rank__run(&run, &diagnosed);
+	assert_string_equal(diagnosed.shared_facts, "");
 	snprintf(expected, sizeof(expected), "rank 1 lost %.2f s: 100 %% descheduled, almost entirely preempted.",
-		 answer.lost);
-	assert_string_equal(answer.verdict, expected);
+		 diagnosed.lost);
+	assert_string_equal(diagnosed.verdict, expected);
 }
 
 static bool not_in(const void *arg, uint32_t row)
@@ -221,8 +221,8 @@ static void test_region_option(void **state)
 static void test_driver(void **state)
 {
 	struct contribution counted = {.counted = {[COUNTER_TOP] = 10}};
-	struct diagnosis_case a = {.id = 1, .parts = {[CASE_SUM] = &counted}};
-	struct diagnosis_case b = {.id = 2, .parts = {[CASE_SUM] = &counted}};
+	struct diagnosis_of a = {.id = 1, .parts = {[CASE_SUM] = &counted}};
+	struct diagnosis_of b = {.id = 2, .parts = {[CASE_SUM] = &counted}};
 	unsigned groups = 1U << COUNTER_TOP;
 	struct driver driver = {0};
 	struct driver_wish vain;
@@ -272,7 +272,7 @@ static void test_driver_of_many_cases(void **state)
 		/* counted in the second window */
 		few.counted[COUNTER_BACKEND] = window ? 10 : 0;
 		for (uint32_t id = 1; id <= 1000; id++) {
-			struct diagnosis_case item = {.id = id, .parts = {[CASE_SUM] = &few}};
+			struct diagnosis_of item = {.id = id, .parts = {[CASE_SUM] = &few}};
 
 			item.breakdown.node[NODE_BACKEND].major = true;
 			assert_int_equal(driver__see(&driver, 0, &item, groups, 5), 0);

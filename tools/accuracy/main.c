@@ -263,7 +263,7 @@ static int write_capture(const struct options *options, const struct run *run)
 	    .host = "n0",
 	    .version = "synthetic",
 	    .kernel = "none",
-	    .rung = "none",
+	    .mode = "none",
 	    .pmu_available = run->source == VAPRO_BY_INSTRUCTIONS,
 	    .workload_source = run->source,
 	    .config = &config,

@@ -29,8 +29,8 @@ static void free_job(struct analysis_context *context, struct analysis_job *job)
 	heatmap__free(&job->map);
 	waiting__free(job->waiting);
 	variance__free(&job->book);
-	cases__free(&job->cases);
-	cases__free(&job->chosen);
+	diagnoses__free(&job->diagnoses);
+	diagnoses__free(&job->chosen);
 	chosen_sites__free(&job->chosen_sites);
 	account__clear(&job->account);
 	coverage__clear(&job->coverage);
@@ -38,7 +38,7 @@ static void free_job(struct analysis_context *context, struct analysis_job *job)
 	spatial__clear(&job->spatial);
 	for (int class = 0; class < VAPRO_CLASSES; class ++)
 		free(job->emitted_again[class].rows);
-	past__clear(context, &job->past);
+	history__clear(context, &job->history);
 }
 
 struct analysis *analysis__new(const struct vapro_config *config, enum vapro_workload_source source)
@@ -127,9 +127,9 @@ static int put_to_rest(struct analysis_context *context, struct analysis_job *jo
 		*job = (struct analysis_job){.id = id, .forgotten = true};
 		return series__forget(&context->series, id);
 	}
-	if (past__add_all(context, job))
+	if (history__add_all(context, job))
 		return -ENOMEM;
-	past__trim(context, job, span);
+	history__trim(context, job, span);
 	account__clear(&job->account);
 	heatmap__free(&job->map);
 	free(job->recs);
@@ -179,7 +179,7 @@ int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t 
 	};
 	uint32_t used = 0;
 
-	analysis__settle_selection(&context->selection, begin_ns);
+	analysis__finalize_selection(&context->selection, begin_ns);
 	analysis_memory__begin(context);
 	*results = NULL;
 	*count = 0;
@@ -207,9 +207,9 @@ int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t 
 			return -ENOMEM;
 		used++;
 	}
-	past__bound(context, analysis->jobs, analysis->job_count, span.end);
+	history__bound(context, analysis->jobs, analysis->job_count, span.end);
 	analysis__switch_stage(context, analysis->jobs);
-	analysis_memory__settle(context, analysis->jobs, analysis->job_count);
+	analysis_memory__finalize(context, analysis->jobs, analysis->job_count);
 	*results = analysis->results;
 	*count = used;
 	return 0;
@@ -237,9 +237,9 @@ int analysis__query(struct analysis *analysis, const struct vapro_selection *sel
 		struct analysis_job *job = &analysis->jobs[i];
 		bool wanted = !name || !strcmp(name, stg__job(context->stg, job->id)->name);
 
-		if (!job->rec_count && !job->open_count && !job->past.rec_count && !job->past.open_count)
+		if (!job->rec_count && !job->open_count && !job->history.rec_count && !job->history.open_count)
 			continue;
-		if (analysis__answer(context, job, now_ns, wanted, &analysis->results[*count]))
+		if (analysis__respond(context, job, now_ns, wanted, &analysis->results[*count]))
 			return -ENOMEM;
 		(*count)++;
 	}

@@ -39,10 +39,10 @@ void causes__free(struct causes *causes)
 		return;
 	for (size_t i = 0; i < causes->region_count; i++)
 		free_region(&causes->regions[i]);
-	for (size_t i = 0; i < causes->past.count; i++)
-		cause_sum__clear(&causes->past.items[i]);
+	for (size_t i = 0; i < causes->history.count; i++)
+		cause_sum__clear(&causes->history.items[i]);
 	free(causes->regions);
-	free(causes->past.items);
+	free(causes->history.items);
 	free(causes->times);
 	free(causes->emitted);
 	if (causes->texts)
@@ -112,7 +112,7 @@ static bool is_folded(const struct rolled_region *region, uint64_t border)
 static int fold(struct causes *causes)
 {
 	uint64_t *ids = malloc(causes->region_count * sizeof(*ids)), border;
-	size_t held = 0;
+	size_t retained = 0;
 	int error = 0;
 
 	if (!ids)
@@ -136,14 +136,14 @@ static int fold(struct causes *causes)
 		struct rolled_region *region = &causes->regions[i];
 
 		if (error || !is_folded(region, border)) {
-			causes->regions[held++] = *region;
+			causes->regions[retained++] = *region;
 			continue;
 		}
 		if (!region->effect_of)
-			error = cause_sums__add(&causes->past, region);
+			error = cause_sums__add(&causes->history, region);
 		free_region(region);
 	}
-	causes->region_count = held;
+	causes->region_count = retained;
 	causes->folded = border;
 	return error;
 }

@@ -160,8 +160,8 @@ static int sum_all(const struct causes *causes, struct cause_sums *sums)
 {
 	int error = 0;
 
-	for (size_t i = 0; !error && i < causes->past.count; i++)
-		error = copy_sum(sums, &causes->past.items[i]);
+	for (size_t i = 0; !error && i < causes->history.count; i++)
+		error = copy_sum(sums, &causes->history.items[i]);
 	for (size_t i = 0; !error && i < causes->region_count; i++) {
 		if (!causes->regions[i].effect_of)
 			error = cause_sums__add(sums, &causes->regions[i]);

@@ -71,8 +71,8 @@ struct causes {
 	double critical_share, warning_share, min_lost_s;
 	struct rolled_region *regions; /* by job, user and id */
 	size_t region_count, region_capacity;
-	uint64_t folded;	/* regions up to this id are in the sums, unless they are still held */
-	struct cause_sums past; /* regions that are no longer held */
+	uint64_t folded;	   /* regions up to this id are in the sums, unless they are still held */
+	struct cause_sums history; /* regions that are no longer held */
 	struct job_time *times;
 	size_t time_count, time_capacity;
 	struct emitted_cause *emitted;

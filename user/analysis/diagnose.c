@@ -166,7 +166,7 @@ struct normal_rows {
 	struct contribution retiring, staying;
 };
 
-static int add_rows(struct diagnosis_case *item, enum case_part part, const struct contribution *rows)
+static int add_rows(struct diagnosis_of *item, enum case_part part, const struct contribution *rows)
 {
 	struct contribution *into;
 	bool any = false;
@@ -183,10 +183,11 @@ static int add_rows(struct diagnosis_case *item, enum case_part part, const stru
 }
 
 /* Adds a workload's normal observations to all its variances, which share them. */
-static int share_rows(struct cases *cases, const struct concern *concerns, size_t count, const struct normal_rows *rows)
+static int share_rows(struct diagnoses *diagnoses, const struct concern *concerns, size_t count,
+		      const struct normal_rows *rows)
 {
 	for (size_t i = 0; i < count; i++) {
-		struct diagnosis_case *item = cases__get(cases, concerns[i].variance);
+		struct diagnosis_of *item = diagnoses__get(diagnoses, concerns[i].variance);
 		const struct normal_rows *own = &rows[concerns[i].number];
 
 		if (!item || add_rows(item, CASE_RETIRING, &own->retiring) ||
@@ -249,7 +250,7 @@ static int add_normal_rows(struct analysis_context *context, struct analysis_job
 		contribution__add_row(bundle_rec__bin(rec) < span->retire ? &rows[at].retiring : &rows[at].staying,
 				      &row, 1);
 	}
-	error = share_rows(&job->cases, concerns, rec_count, rows);
+	error = share_rows(&job->diagnoses, concerns, rec_count, rows);
 cleanup:
 	free(rows);
 	free(concerns);
@@ -260,18 +261,18 @@ static int diagnose_parts(struct analysis_context *context, struct analysis_job 
 {
 	/* In the order of ids, so that none has to be put between others later. */
 	for (size_t i = 0; i < job->book.count; i++) {
-		if (!cases__get(&job->cases, job->book.variances[i].id))
+		if (!diagnoses__get(&job->diagnoses, job->book.variances[i].id))
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < job->book.count; i++) {
 		if (job->book.variances[i].merged_into &&
-		    cases__merge(&job->cases, job->book.variances[i].id, job->book.variances[i].merged_into))
+		    diagnoses__merge(&job->diagnoses, job->book.variances[i].id, job->book.variances[i].merged_into))
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < parts->count; i++) {
 		const struct part *part = &parts->items[i];
 		const struct series *series = &context->series.series[part->rec->series];
-		struct diagnosis_case *item;
+		struct diagnosis_of *item;
 		struct contribution *into;
 		const struct variance *variance;
 		struct contribution_row row;
@@ -280,7 +281,7 @@ static int diagnose_parts(struct analysis_context *context, struct analysis_job 
 
 		if (part->guest)
 			continue;
-		item = cases__get(&job->cases, part->variance);
+		item = diagnoses__get(&job->diagnoses, part->variance);
 		into = item ? case__part(item, part->retiring ? CASE_RETIRING : CASE_STAYING) : NULL;
 		if (!into)
 			return -ENOMEM;
@@ -302,12 +303,12 @@ static int diagnose_interference(struct analysis_job *job, const struct analysis
 {
 	for (size_t i = 0; i < job->interference_count; i++) {
 		struct interference_rec *at = &job->interference[i];
-		struct diagnosis_case *item;
+		struct diagnosis_of *item;
 		uint32_t owner = analysis__owner_of(job, at);
 
 		if (!owner)
 			continue;
-		item = cases__get(&job->cases, owner);
+		item = diagnoses__get(&job->diagnoses, owner);
 		if (!item || case__interfere(item, at->bin < span->retire ? CASE_RETIRING : CASE_STAYING, &at->task))
 			return -ENOMEM;
 		at->counted = at->bin < span->retire;
@@ -320,7 +321,7 @@ static int request_stages(struct analysis_context *context, struct analysis_job 
 {
 	for (size_t i = 0; i < job->book.count; i++) {
 		struct variance *variance = &job->book.variances[i];
-		struct diagnosis_case *item = cases__get(&job->cases, variance->id);
+		struct diagnosis_of *item = diagnoses__get(&job->diagnoses, variance->id);
 		bool final;
 
 		if (!item)
@@ -339,11 +340,11 @@ static int request_stages(struct analysis_context *context, struct analysis_job 
 void analysis__switch_stage(struct analysis_context *context, struct analysis_job *jobs)
 {
 	struct driver_wish vain = {0};
-	struct diagnosis_case *item;
+	struct diagnosis_of *item;
 
 	if (!driver__switch(&context->driver, &vain))
 		return;
-	item = cases__find(&jobs[vain.job].cases, vain.variance);
+	item = diagnoses__find(&jobs[vain.job].diagnoses, vain.variance);
 	if (item)
 		item->tried |= 1U << vain.group;
 }
@@ -354,10 +355,10 @@ int analysis__diagnose(struct analysis_context *context, struct analysis_job *jo
 	if (analysis__forget_normal(context) || diagnose_parts(context, job, parts) ||
 	    add_normal_rows(context, job, span, parts) || diagnose_interference(job, span))
 		return -ENOMEM;
-	if (cases__sum(&job->cases))
+	if (diagnoses__sum(&job->diagnoses))
 		return -ENOMEM;
-	for (size_t i = 0; i < job->cases.count; i++) {
-		struct diagnosis_case *item = job->cases.items[i];
+	for (size_t i = 0; i < job->diagnoses.count; i++) {
+		struct diagnosis_of *item = job->diagnoses.items[i];
 
 		if (item->stale)
 			breakdown__make(case__sum(item), &context->config, &item->breakdown);

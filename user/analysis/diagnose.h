@@ -16,7 +16,7 @@ static inline bool analysis__normal(const struct analysis_context *context, cons
 }
 
 /* Makes a selection's times UTC where they are relative to the begin of the first window. */
-void analysis__settle_selection(struct selection_of *selection, uint64_t begin_ns);
+void analysis__finalize_selection(struct selection_of *selection, uint64_t begin_ns);
 
 /* Returns the share of a bundle of this row that lies in the region. */
 double analysis__share_selected(const struct selection_of *selection, const struct stg_row *row,
@@ -27,8 +27,8 @@ bool analysis__row_selected(const struct selection_of *selection, const struct s
 
 /* Serves a query about one job, for the region in the context; result is as in analysis__query. Returns 0 or -ENOMEM.
  */
-int analysis__answer(struct analysis_context *context, struct analysis_job *job, uint64_t now_ns, bool wanted,
-		     struct job_result *result);
+int analysis__respond(struct analysis_context *context, struct analysis_job *job, uint64_t now_ns, bool wanted,
+		      struct job_result *result);
 
 /* Builds the cases of the region chosen by hand, where there is one. Returns 0 or -ENOMEM. */
 int analysis__diagnose_selection(struct analysis_context *context, struct analysis_job *job,

@@ -66,19 +66,19 @@ static unsigned char emitted_at(const struct builder *builder, size_t place, enu
 static void changed(const struct builder *builder, size_t place, size_t end, enum vapro_class class, uint64_t *from,
 		    uint64_t *to)
 {
-	uint64_t first = *to, past = *from;
+	uint64_t first = *to, history = *from;
 
 	for (uint64_t bin = *from; bin < *to; bin++) {
 		unsigned char now = heatmap__hundredths(performance_of(builder, place, end, class, bin));
 
 		if (!heatmap__differs(emitted_at(builder, place, class, bin), now))
 			continue;
-		past = bin + 1;
+		history = bin + 1;
 		if (first == *to)
 			first = bin;
 	}
 	*from = first;
-	*to = past;
+	*to = history;
 }
 
 /* Adds the line of the rows at places [from, to). thread: -1 = the rank. */
@@ -123,7 +123,7 @@ static bool wanted(const struct builder *builder, size_t place, size_t end, cons
 static void narrow(const struct builder *builder, enum vapro_class class, const unsigned char *rows, uint64_t *from,
 		   uint64_t *to)
 {
-	uint64_t first = *to, past = *from;
+	uint64_t first = *to, history = *from;
 
 	for (size_t place = 0, end; place < builder->about->row_count; place = end) {
 		uint64_t begin = *from, stop = *to;
@@ -133,10 +133,10 @@ static void narrow(const struct builder *builder, enum vapro_class class, const 
 			continue;
 		changed(builder, place, end, class, &begin, &stop);
 		first = begin < first ? begin : first;
-		past = stop > past ? stop : past;
+		history = stop > history ? stop : history;
 	}
 	*from = first;
-	*to = past;
+	*to = history;
 }
 
 /*
@@ -156,15 +156,15 @@ static int build_map(const struct builder *builder, enum vapro_class class, uint
 	*out = (struct result_heatmap){
 	    .class = class, .begin_ns = from * VAPRO_BIN_NS, .bins = (uint32_t)(to - from), .rows = lines};
 	for (size_t place = 0, end; place < about->row_count; place = end) {
-		uint64_t first = from, past = to;
+		uint64_t first = from, history = to;
 		bool several;
 
 		end = builder__end_of_rank(about, place);
 		if (!wanted(builder, place, end, rows))
 			continue;
 		if (rows)
-			changed(builder, place, end, class, &first, &past);
-		if (first >= past)
+			changed(builder, place, end, class, &first, &history);
+		if (first >= history)
 			continue;
 		if (build_row(builder, out, &lines[out->row_count], place, end, -1, &valid))
 			return -ENOMEM;

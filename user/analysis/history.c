@@ -32,27 +32,27 @@ static void give_back(void *items, size_t *capacity, size_t count, size_t size)
 		(void)resize(items, capacity, count, size);
 }
 
-int past__add(struct analysis_context *context, struct past *past, const struct bundle_rec *rec)
+int history__add(struct analysis_context *context, struct history *history, const struct bundle_rec *rec)
 {
 	bool room = context->remember_bins &&
-		    !reserve(&past->recs, &past->rec_capacity, past->rec_count + 1, sizeof(*past->recs));
+		    !reserve(&history->recs, &history->rec_capacity, history->rec_count + 1, sizeof(*history->recs));
 
 	if (room)
-		past->recs[past->rec_count++] = *rec;
+		history->recs[history->rec_count++] = *rec;
 	else
 		series__drop(&context->series, rec);
 	return room || !context->remember_bins ? 0 : -ENOMEM;
 }
 
-int past__add_interference(const struct analysis_context *context, struct past *past,
-			   const struct interference_rec *interference)
+int history__add_interference(const struct analysis_context *context, struct history *history,
+			      const struct interference_rec *interference)
 {
 	if (!context->remember_bins)
 		return 0;
-	if (reserve(&past->interference, &past->interference_capacity, past->interference_count + 1,
-		    sizeof(*past->interference)))
+	if (reserve(&history->interference, &history->interference_capacity, history->interference_count + 1,
+		    sizeof(*history->interference)))
 		return -ENOMEM;
-	past->interference[past->interference_count++] = *interference;
+	history->interference[history->interference_count++] = *interference;
 	return 0;
 }
 
@@ -62,101 +62,103 @@ static void drop(struct analysis_context *context, const struct bundle_rec *rec,
 		series__drop(&context->series, &rec[i]);
 }
 
-static void drop_open(struct analysis_context *context, struct past *past)
+static void drop_open(struct analysis_context *context, struct history *history)
 {
-	drop(context, past->open, past->open_count);
-	past->open_count = 0;
+	drop(context, history->open, history->open_count);
+	history->open_count = 0;
 }
 
-int past__hold_open(struct analysis_context *context, struct analysis_job *job)
+int history__hold_open(struct analysis_context *context, struct analysis_job *job)
 {
-	struct past *past = &job->past;
+	struct history *history = &job->history;
 	size_t count = job->open_count;
 
-	drop_open(context, past);
+	drop_open(context, history);
 	job->open_count = 0;
-	if (context->remember_bins && !reserve(&past->open, &past->open_capacity, count, sizeof(*past->open))) {
+	if (context->remember_bins &&
+	    !reserve(&history->open, &history->open_capacity, count, sizeof(*history->open))) {
 		if (count)
-			memcpy(past->open, job->open, count * sizeof(*past->open));
-		past->open_count = count;
+			memcpy(history->open, job->open, count * sizeof(*history->open));
+		history->open_count = count;
 		return 0;
 	}
 	drop(context, job->open, count);
 	return context->remember_bins ? -ENOMEM : 0;
 }
 
-int past__add_all(struct analysis_context *context, struct analysis_job *job)
+int history__add_all(struct analysis_context *context, struct analysis_job *job)
 {
 	int error = 0;
 
 	for (size_t i = 0; i < job->rec_count; i++)
-		error |= past__add(context, &job->past, &job->recs[i]);
+		error |= history__add(context, &job->history, &job->recs[i]);
 	job->rec_count = 0;
 	for (size_t i = 0; i < job->interference_count; i++)
-		error |= past__add_interference(context, &job->past, &job->interference[i]);
+		error |= history__add_interference(context, &job->history, &job->interference[i]);
 	drop(context, job->open, job->open_count);
 	job->open_count = 0;
-	drop_open(context, &job->past);
+	drop_open(context, &job->history);
 	return error ? -ENOMEM : 0;
 }
 
-static void cut(struct analysis_context *context, struct past *past, uint64_t from)
+static void cut(struct analysis_context *context, struct history *history, uint64_t from)
 {
 	size_t live = 0;
 
-	for (size_t i = 0; i < past->rec_count; i++) {
-		if (bundle_rec__bin(&past->recs[i]) >= from)
-			past->recs[live++] = past->recs[i];
+	for (size_t i = 0; i < history->rec_count; i++) {
+		if (bundle_rec__bin(&history->recs[i]) >= from)
+			history->recs[live++] = history->recs[i];
 		else
-			series__drop(&context->series, &past->recs[i]);
+			series__drop(&context->series, &history->recs[i]);
 	}
-	past->rec_count = live;
+	history->rec_count = live;
 	live = 0;
-	for (size_t i = 0; i < past->interference_count; i++) {
-		if (past->interference[i].bin >= from)
-			past->interference[live++] = past->interference[i];
+	for (size_t i = 0; i < history->interference_count; i++) {
+		if (history->interference[i].bin >= from)
+			history->interference[live++] = history->interference[i];
 	}
-	past->interference_count = live;
-	give_back(&past->recs, &past->rec_capacity, past->rec_count, sizeof(*past->recs));
-	give_back(&past->interference, &past->interference_capacity, past->interference_count,
-		  sizeof(*past->interference));
-	if (from > past->from)
-		past->from = from;
+	history->interference_count = live;
+	give_back(&history->recs, &history->rec_capacity, history->rec_count, sizeof(*history->recs));
+	give_back(&history->interference, &history->interference_capacity, history->interference_count,
+		  sizeof(*history->interference));
+	if (from > history->from)
+		history->from = from;
 }
 
-void past__trim(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
+void history__trim(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
 {
 	uint64_t oldest = span->end > context->remember_bins ? span->end - context->remember_bins : 0;
 
-	cut(context, &job->past, oldest < span->retire ? oldest : span->retire);
+	cut(context, &job->history, oldest < span->retire ? oldest : span->retire);
 }
 
-size_t past__forget(struct analysis_context *context, struct past *past)
+size_t history__forget(struct analysis_context *context, struct history *history)
 {
-	size_t count = past->rec_count;
-	uint64_t latest = past->from;
+	size_t count = history->rec_count;
+	uint64_t latest = history->from;
 
 	for (size_t i = 0; i < count; i++) {
-		uint64_t after = bundle_rec__bin(&past->recs[i]) + 1;
+		uint64_t after = bundle_rec__bin(&history->recs[i]) + 1;
 
 		latest = after > latest ? after : latest;
 	}
-	cut(context, past, latest);
+	cut(context, history, latest);
 	return count;
 }
 
-static uint64_t bytes_of(const struct past *past)
+static uint64_t bytes_of(const struct history *history)
 {
-	uint64_t bytes = past->rec_count * sizeof(*past->recs) + past->open_count * sizeof(*past->open) +
-			 past->interference_count * sizeof(*past->interference);
+	uint64_t bytes = history->rec_count * sizeof(*history->recs) + history->open_count * sizeof(*history->open) +
+			 history->interference_count * sizeof(*history->interference);
 
-	for (size_t i = 0; i < past->rec_count; i++)
-		bytes +=
-		    past->recs[i].factor == bundle_rec_no_factors ? 0 : VAPRO_FACTORS * sizeof(*past->recs[i].factor);
+	for (size_t i = 0; i < history->rec_count; i++)
+		bytes += history->recs[i].factor == bundle_rec_no_factors
+			     ? 0
+			     : VAPRO_FACTORS * sizeof(*history->recs[i].factor);
 	return bytes;
 }
 
-void past__bound(struct analysis_context *context, struct analysis_job *jobs, size_t count, uint64_t end)
+void history__bound(struct analysis_context *context, struct analysis_job *jobs, size_t count, uint64_t end)
 {
 	uint64_t bins = context->remember_bins;
 
@@ -164,21 +166,21 @@ void past__bound(struct analysis_context *context, struct analysis_job *jobs, si
 		uint64_t bytes = 0;
 
 		for (size_t i = 0; i < count; i++)
-			bytes += bytes_of(&jobs[i].past);
+			bytes += bytes_of(&jobs[i].history);
 		if (bytes <= context->remember_bytes)
 			return;
 		bins = (uint64_t)((double)bins * SHRINK * (double)context->remember_bytes / (double)bytes);
 		for (size_t i = 0; i < count; i++)
-			cut(context, &jobs[i].past, end > bins ? end - bins : 0);
+			cut(context, &jobs[i].history, end > bins ? end - bins : 0);
 	}
 }
 
-void past__clear(struct analysis_context *context, struct past *past)
+void history__clear(struct analysis_context *context, struct history *history)
 {
-	drop(context, past->recs, past->rec_count);
-	drop_open(context, past);
-	free(past->recs);
-	free(past->open);
-	free(past->interference);
-	*past = (struct past){0};
+	drop(context, history->recs, history->rec_count);
+	drop_open(context, history);
+	free(history->recs);
+	free(history->open);
+	free(history->interference);
+	*history = (struct history){0};
 }

@@ -70,7 +70,7 @@ int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *b
 int analysis__add_bundle_at(struct analysis *analysis, const struct vapro_bundle *bundle, uint64_t offset_ns)
 {
 	const double *factor = bundle_rec__any_factor(bundle->factor) ? bundle->factor : NULL;
-	double settled[VAPRO_FACTORS];
+	double final[VAPRO_FACTORS];
 	struct analysis_job *job;
 	struct bundle_rec rec;
 	unsigned counted = 0;
@@ -79,9 +79,9 @@ int analysis__add_bundle_at(struct analysis *analysis, const struct vapro_bundle
 	if (!possible(analysis, bundle, factor))
 		return -EINVAL;
 	if (factor) {
-		memcpy(settled, factor, sizeof(settled));
-		counted = factors__settle((double)bundle->sum_ns, settled);
-		factor = settled;
+		memcpy(final, factor, sizeof(final));
+		counted = factors__finalize((double)bundle->sum_ns, final);
+		factor = final;
 	}
 	job = &analysis->jobs[stg__thread(analysis->context.stg, bundle->thread)->job];
 	if (!(bundle->flags & VAPRO_BUNDLE_OPEN)) {

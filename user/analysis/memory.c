@@ -18,10 +18,10 @@ static size_t bundle_bytes(const struct analysis_context *context, const struct 
 	size_t bytes = context->series.factors.bytes;
 
 	for (size_t i = 0; i < job_count; i++)
-		bytes += (jobs[i].rec_capacity + jobs[i].open_capacity + jobs[i].past.rec_capacity +
-			  jobs[i].past.open_capacity) *
+		bytes += (jobs[i].rec_capacity + jobs[i].open_capacity + jobs[i].history.rec_capacity +
+			  jobs[i].history.open_capacity) *
 			     sizeof(struct bundle_rec) +
-			 (jobs[i].interference_capacity + jobs[i].past.interference_capacity) *
+			 (jobs[i].interference_capacity + jobs[i].history.interference_capacity) *
 			     sizeof(*jobs[i].interference);
 	return bytes;
 }
@@ -34,12 +34,12 @@ static size_t job_bytes(const struct analysis_job *job)
 	for (size_t i = 0; i < job->book.count; i++) {
 		const struct variance *variance = &job->book.variances[i];
 
-		bytes += variance->row_capacity * sizeof(*variance->rows) + tally__bytes(&variance->past) +
+		bytes += variance->row_capacity * sizeof(*variance->rows) + tally__bytes(&variance->history) +
 			 tally__bytes(&variance->retiring) + tally__bytes(&variance->staying) +
 			 tally__bytes(&variance->total);
 	}
-	return bytes + job->book.capacity * sizeof(*job->book.variances) + cases__bytes(&job->cases) +
-	       cases__bytes(&job->chosen) + chosen_sites__bytes(&job->chosen_sites);
+	return bytes + job->book.capacity * sizeof(*job->book.variances) + diagnoses__bytes(&job->diagnoses) +
+	       diagnoses__bytes(&job->chosen) + chosen_sites__bytes(&job->chosen_sites);
 }
 
 /* Adds up all memory but that of bundles, which come and go. */
@@ -54,7 +54,7 @@ static void add_up(struct analysis_context *context, const struct analysis_job *
 	memory->series = context->series.count;
 }
 
-static size_t held(const struct analysis_context *context, const struct analysis_job *jobs, size_t job_count)
+static size_t retained(const struct analysis_context *context, const struct analysis_job *jobs, size_t job_count)
 {
 	size_t more = context->series.count - context->memory.series;
 
@@ -71,7 +71,7 @@ static bool histories_fit(const struct analysis_context *context)
 
 static bool fits(const struct analysis_context *context, const struct analysis_job *jobs, size_t job_count, size_t more)
 {
-	return !context->config.memory_cap || held(context, jobs, job_count) + more <= context->config.memory_cap;
+	return !context->config.memory_cap || retained(context, jobs, job_count) + more <= context->config.memory_cap;
 }
 
 /* Step 0. Open fragments cannot be determined otherwise, and stay. */
@@ -80,7 +80,7 @@ static bool forget(struct analysis_context *context, struct analysis_job *jobs, 
 	size_t before = context->memory.shed.remembered;
 
 	for (size_t i = 0; i < job_count; i++)
-		context->memory.shed.remembered += past__forget(context, &jobs[i].past);
+		context->memory.shed.remembered += history__forget(context, &jobs[i].history);
 	return context->memory.shed.remembered > before;
 }
 
@@ -92,7 +92,7 @@ static uint32_t norm_cell(const struct bundle_rec *rec)
 static bool alike(const struct bundle_rec *a, const struct bundle_rec *b, bool any_norm)
 {
 	return a->series == b->series && a->cell == b->cell && a->flags == b->flags && a->counted == b->counted &&
-	       a->fresh == b->fresh && !a->held && !b->held && bundle_rec__bin(a) == bundle_rec__bin(b) &&
+	       a->is_new == b->is_new && !a->retained && !b->retained && bundle_rec__bin(a) == bundle_rec__bin(b) &&
 	       bundle_rec__first_bin(a) == bundle_rec__bin(a) && bundle_rec__first_bin(b) == bundle_rec__bin(b) &&
 	       (any_norm || norm_cell(a) == norm_cell(b)) && a->n <= UINT32_MAX - b->n;
 }
@@ -167,12 +167,12 @@ static bool evict(struct analysis_context *context, const struct analysis_job *j
 	for (size_t i = 0; i < job_count; i++) {
 		mark_recs(used, jobs[i].recs, jobs[i].rec_count);
 		mark_recs(used, jobs[i].open, jobs[i].open_count);
-		mark_recs(used, jobs[i].past.recs, jobs[i].past.rec_count);
-		mark_recs(used, jobs[i].past.open, jobs[i].past.open_count);
+		mark_recs(used, jobs[i].history.recs, jobs[i].history.rec_count);
+		mark_recs(used, jobs[i].history.open, jobs[i].history.open_count);
 		for (size_t k = 0; k < jobs[i].book.count; k++) {
 			const struct variance *variance = &jobs[i].book.variances[k];
 
-			mark_tally(used, &variance->past);
+			mark_tally(used, &variance->history);
 			mark_tally(used, &variance->retiring);
 			mark_tally(used, &variance->staying);
 			mark_tally(used, &variance->total);
@@ -254,7 +254,7 @@ int analysis_memory__reserve(struct analysis_context *context, struct analysis_j
 		return 0;
 	if (shed_steps(context, jobs, job_count, more * sizeof(*job->recs)))
 		return enlarge(job, job->rec_capacity + more);
-	now = held(context, jobs, job_count);
+	now = retained(context, jobs, job_count);
 	left = now < context->config.memory_cap ? (context->config.memory_cap - now) / sizeof(*job->recs) : 0;
 	if (left >= LEAST_BUNDLES)
 		return enlarge(job, job->rec_capacity + left);
@@ -307,7 +307,7 @@ static void shrink(struct analysis_job *jobs, size_t job_count)
 	}
 }
 
-void analysis_memory__settle(struct analysis_context *context, struct analysis_job *jobs, size_t job_count)
+void analysis_memory__finalize(struct analysis_context *context, struct analysis_job *jobs, size_t job_count)
 {
 	struct analysis_memory *memory = &context->memory;
 
@@ -325,5 +325,5 @@ void analysis_memory__settle(struct analysis_context *context, struct analysis_j
 		shrink(jobs, job_count);
 	}
 	context->series.full = !fits(context, jobs, job_count, 0) || !histories_fit(context);
-	memory->reported.bytes = held(context, jobs, job_count);
+	memory->reported.bytes = retained(context, jobs, job_count);
 }

@@ -38,6 +38,6 @@ void analysis_memory__refused(struct analysis_context *context, struct analysis_
 
 /* To be called before a window is processed, and after it. */
 void analysis_memory__begin(struct analysis_context *context);
-void analysis_memory__settle(struct analysis_context *context, struct analysis_job *jobs, size_t job_count);
+void analysis_memory__finalize(struct analysis_context *context, struct analysis_job *jobs, size_t job_count);
 
 #endif

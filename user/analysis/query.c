@@ -32,21 +32,21 @@ static int find_last(const struct analysis_context *context, const struct analys
  */
 static int add_open(struct analysis_context *context, struct analysis_job *job)
 {
-	struct past *past = &job->past;
+	struct history *history = &job->history;
 	uint64_t *last;
 
-	if (grow(&job->open, &job->open_capacity, job->open_count + past->open_count, sizeof(*job->open)) ||
+	if (grow(&job->open, &job->open_capacity, job->open_count + history->open_count, sizeof(*job->open)) ||
 	    find_last(context, job, &last))
 		return -ENOMEM;
-	for (size_t i = 0; i < past->open_count; i++) {
-		const struct bundle_rec *open = &past->open[i];
+	for (size_t i = 0; i < history->open_count; i++) {
+		const struct bundle_rec *open = &history->open[i];
 
 		if (last[context->series.series[open->series].thread] >= open->end_ns)
 			series__drop(&context->series, open);
 		else
 			job->open[job->open_count++] = *open;
 	}
-	past->open_count = 0;
+	history->open_count = 0;
 	free(last);
 	return 0;
 }
@@ -54,22 +54,22 @@ static int add_open(struct analysis_context *context, struct analysis_job *job)
 /* Adds dropped bundles again, after the present ones have shown what is normal: dropped ones did so before. */
 static int add_past(struct analysis_context *context, struct analysis_job *job)
 {
-	struct past *past = &job->past;
-	size_t live = job->rec_count + past->rec_count;
-	size_t interference = job->interference_count + past->interference_count;
+	struct history *history = &job->history;
+	size_t live = job->rec_count + history->rec_count;
+	size_t interference = job->interference_count + history->interference_count;
 
 	if (grow(&job->recs, &job->rec_capacity, live, sizeof(*job->recs)) ||
 	    grow(&job->interference, &job->interference_capacity, interference, sizeof(*job->interference)))
 		return -ENOMEM;
-	for (size_t i = 0; i < past->rec_count; i++) {
-		judge__bundle(&context->series, &past->recs[i]);
-		past->recs[i].usual_blocked = context->series.series[past->recs[i].series].usual_blocked;
-		job->recs[job->rec_count++] = past->recs[i];
+	for (size_t i = 0; i < history->rec_count; i++) {
+		judge__bundle(&context->series, &history->recs[i]);
+		history->recs[i].usual_blocked = context->series.series[history->recs[i].series].usual_blocked;
+		job->recs[job->rec_count++] = history->recs[i];
 	}
-	past->rec_count = 0;
-	if (past->interference_count)
-		memcpy(job->interference + job->interference_count, past->interference,
-		       past->interference_count * sizeof(*past->interference));
+	history->rec_count = 0;
+	if (history->interference_count)
+		memcpy(job->interference + job->interference_count, history->interference,
+		       history->interference_count * sizeof(*history->interference));
 	job->interference_count = interference;
 	return 0;
 }
@@ -88,7 +88,7 @@ static int add_account(struct analysis_context *context, struct analysis_job *jo
 /* Returns the time since which nothing is missing, UTC ns. */
 static uint64_t retained_from(const struct analysis_job *job, const struct stg_job *about)
 {
-	uint64_t first = UINT64_MAX, from = job->past.from * VAPRO_BIN_NS;
+	uint64_t first = UINT64_MAX, from = job->history.from * VAPRO_BIN_NS;
 
 	for (size_t i = 0; i < about->row_count; i++) {
 		if (about->rows[i].from_ns && about->rows[i].from_ns < first)
@@ -142,8 +142,8 @@ static int add_coverage(const struct builder *builder, struct job_result *result
 	return 0;
 }
 
-int analysis__answer(struct analysis_context *context, struct analysis_job *job, uint64_t now_ns, bool wanted,
-		     struct job_result *result)
+int analysis__respond(struct analysis_context *context, struct analysis_job *job, uint64_t now_ns, bool wanted,
+		      struct job_result *result)
 {
 	struct analysis_span span = {.end_ns = now_ns, .end = (now_ns + VAPRO_BIN_NS - 1) / VAPRO_BIN_NS, .last = true};
 	struct builder builder = {context, job, stg__job(context->stg, job->id), &span, NULL};
@@ -161,7 +161,7 @@ int analysis__answer(struct analysis_context *context, struct analysis_job *job,
 		selection->begin_ns = span.begin_ns;
 	if (selection->end_ns > now_ns)
 		selection->end_ns = now_ns;
-	cases__free(&job->chosen);
+	diagnoses__free(&job->chosen);
 	chosen_sites__free(&job->chosen_sites);
 	error = add_open(context, job);
 	if (!error) {

@@ -285,7 +285,7 @@ static int build_variance(const struct builder *builder, const struct emitted_va
 	const struct tally *tally = &variance->total;
 	int32_t *ranks = builder__take(builder, variance->row_count, sizeof(*ranks));
 	struct result_thread *threads = builder__take(builder, variance->row_count, sizeof(*threads));
-	struct diagnosis_case *item;
+	struct diagnosis_of *item;
 	char who[128];
 
 	if (!ranks || !threads)
@@ -336,7 +336,7 @@ static int build_variance(const struct builder *builder, const struct emitted_va
 	if (!out->evidence || !out->who || build_sites(builder, variance, out) ||
 	    build_exemplars(builder, variance, out))
 		return -ENOMEM;
-	item = cases__find(&builder->job->cases, variance->id);
+	item = diagnoses__find(&builder->job->diagnoses, variance->id);
 	if (builder__diagnosis(builder, item, variance->rows, variance->row_count, variance, out))
 		return -ENOMEM;
 	out->diagnosis.same = diagnosis__emitted(item, out);

@@ -36,7 +36,7 @@ int builder__heatmaps(const struct builder *builder, struct job_result *result);
  * Builds the diagnosis of a variance that is complete otherwise; rows: the variance's own, compared with those
  * that builder->where counts. variance NULL: a region chosen by hand. Returns 0 or -ENOMEM.
  */
-int builder__diagnosis(const struct builder *builder, const struct diagnosis_case *item, const uint32_t *rows,
+int builder__diagnosis(const struct builder *builder, const struct diagnosis_of *item, const uint32_t *rows,
 		       size_t count, const struct variance *variance, struct result_variance *out);
 
 /* A variance that is emitted in this window. */
@@ -55,7 +55,7 @@ int builder__shared(const struct builder *builder, const uint32_t *rows, size_t 
 		    const struct result_shared **shared, uint32_t *shared_count);
 
 /* Whether all that counts in a diagnosis was emitted already; if not, notes what is emitted now. */
-bool diagnosis__emitted(struct diagnosis_case *item, const struct result_variance *out);
+bool diagnosis__emitted(struct diagnosis_of *item, const struct result_variance *out);
 
 /* Builds the region chosen by hand, by class. Returns 0 or -ENOMEM. */
 int builder__selections(const struct builder *builder, struct job_result *result);

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-void analysis__settle_selection(struct selection_of *selection, uint64_t begin_ns)
+void analysis__finalize_selection(struct selection_of *selection, uint64_t begin_ns)
 {
 	if (!selection->relative)
 		return;
@@ -54,7 +54,7 @@ static int add_bundle(struct analysis_context *context, struct analysis_job *job
 {
 	const struct series *series = &context->series.series[rec->series];
 	const struct selection_of *selection = &context->selection;
-	struct diagnosis_case *item;
+	struct diagnosis_of *item;
 	struct contribution *into;
 	struct contribution_row row;
 	struct series_pile pile;
@@ -66,7 +66,7 @@ static int add_bundle(struct analysis_context *context, struct analysis_job *job
 	share = analysis__share_selected(selection, &about->rows[series->row], rec);
 	if (share <= 0 && !(analysis__priceable(series) && analysis__normal(context, rec)))
 		return 0;
-	item = cases__get(&job->chosen, series->class + 1);
+	item = diagnoses__get(&job->chosen, series->class + 1);
 	if (!item)
 		return -ENOMEM;
 	/* bundles of the account are made again in each window */
@@ -130,7 +130,7 @@ int analysis__diagnose_selection(struct analysis_context *context, struct analys
 		if (add_bundle(context, job, span, about, &job->account.recs[i], false))
 			return -ENOMEM;
 	}
-	if (add_interference(context, job, span, about) || cases__sum(&job->chosen))
+	if (add_interference(context, job, span, about) || diagnoses__sum(&job->chosen))
 		return -ENOMEM;
 	for (size_t i = 0; i < job->chosen.count; i++)
 		breakdown__make(case__sum(job->chosen.items[i]), &context->config, &job->chosen.items[i]->breakdown);
@@ -162,8 +162,7 @@ static int build_sites(const struct builder *builder, struct result_variance *ou
 	return 0;
 }
 
-static int build_selection(const struct builder *builder, const struct diagnosis_case *item,
-			   struct result_variance *out)
+static int build_selection(const struct builder *builder, const struct diagnosis_of *item, struct result_variance *out)
 {
 	const struct selection_of *selection = &builder->context->selection;
 	const struct stg_job *about = builder->about;
@@ -210,23 +209,23 @@ static bool every_row(const void *arg, uint32_t row)
 
 int builder__selections(const struct builder *builder, struct job_result *result)
 {
-	const struct cases *cases = &builder->job->chosen;
+	const struct diagnoses *diagnoses = &builder->job->chosen;
 	struct result_variance *selections;
 	struct builder all = *builder;
 	int error = 0;
 
 	if (!builder->context->selection.active || !builder->span->last)
 		return 0;
-	selections = builder__take(builder, cases->count, sizeof(*selections));
+	selections = builder__take(builder, diagnoses->count, sizeof(*selections));
 	all.where =
 	    where_index__new(&builder->context->places, builder->context->stg, builder->job->id, every_row, NULL);
 	if (!selections || !all.where)
 		error = -ENOMEM;
-	for (size_t i = 0; !error && i < cases->count; i++) {
+	for (size_t i = 0; !error && i < diagnoses->count; i++) {
 		/* Observations alone, from other times and ranks, are no region. */
-		if (case__sum(cases->items[i])->dur <= 0)
+		if (case__sum(diagnoses->items[i])->dur <= 0)
 			continue;
-		error = build_selection(&all, cases->items[i], &selections[result->selection_count]);
+		error = build_selection(&all, diagnoses->items[i], &selections[result->selection_count]);
 		result->selection_count++;
 	}
 	where_index__free(all.where);

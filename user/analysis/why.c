@@ -43,7 +43,7 @@ static const char *names_of(const struct builder *builder, uint64_t nodes)
 	return arena__copy(&builder->context->arena, text);
 }
 
-static int build_factors(const struct builder *builder, const struct diagnosis_case *item,
+static int build_factors(const struct builder *builder, const struct diagnosis_of *item,
 			 struct result_diagnosis *diagnosis)
 {
 	struct result_factor *factors = builder__take(builder, FACTOR_NODES, sizeof(*factors));
@@ -83,7 +83,7 @@ static int build_factors(const struct builder *builder, const struct diagnosis_c
 }
 
 /* Counts that were not measured are left out. */
-static int build_regressions(const struct builder *builder, const struct diagnosis_case *item,
+static int build_regressions(const struct builder *builder, const struct diagnosis_of *item,
 			     struct result_diagnosis *diagnosis)
 {
 	static const char *const outcomes[] = {[REGRESSION_FITTED] = "fitted",
@@ -112,7 +112,7 @@ static int build_regressions(const struct builder *builder, const struct diagnos
 	return 0;
 }
 
-static int build_interferers(const struct builder *builder, const struct diagnosis_case *item,
+static int build_interferers(const struct builder *builder, const struct diagnosis_of *item,
 			     struct result_diagnosis *diagnosis)
 {
 	struct result_interferer *interferers;
@@ -186,7 +186,7 @@ int builder__shared(const struct builder *builder, const uint32_t *rows, size_t 
 }
 
 /* A CPU quota is part of the diagnosis only where it was used up. */
-static int build_limit(const struct builder *builder, const struct diagnosis_case *item, const uint32_t *rows,
+static int build_limit(const struct builder *builder, const struct diagnosis_of *item, const uint32_t *rows,
 		       size_t count, struct result_diagnosis *diagnosis)
 {
 	const struct vapro_place *limited = where_index__limit(builder->where, rows, count);
@@ -220,7 +220,7 @@ static uint64_t hash_words(const struct result_variance *out)
 	return diagnosis->culprit ? hash_text(hash, diagnosis->culprit->comm) : hash;
 }
 
-bool diagnosis__emitted(struct diagnosis_case *item, const struct result_variance *out)
+bool diagnosis__emitted(struct diagnosis_of *item, const struct result_variance *out)
 {
 	struct emitted_case now = {
 	    .stage = out->diagnosis.stage,
@@ -258,7 +258,7 @@ bool diagnosis__emitted(struct diagnosis_case *item, const struct result_varianc
 	return same;
 }
 
-int builder__diagnosis(const struct builder *builder, const struct diagnosis_case *item, const uint32_t *rows,
+int builder__diagnosis(const struct builder *builder, const struct diagnosis_of *item, const uint32_t *rows,
 		       size_t count, const struct variance *variance, struct result_variance *out)
 {
 	struct result_diagnosis *diagnosis = &out->diagnosis;

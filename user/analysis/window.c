@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* A smaller change of a reference leaves the two emitted digits of a performance as they are. */
-#define RENEWED_SHARE 0.005f
+#define REBASED_SHARE 0.005f
 
 /* Leaves time stolen from work that is not known to be fixed to the kernel's account, which has such time by bin. */
 static void leave_to_account(const struct analysis_job *job, struct bundle_rec *rec)
@@ -49,11 +49,11 @@ static void judge(struct analysis_context *context, struct analysis_job *job, co
 		judge__bundle(&context->series, &job->recs[i]);
 		leave_to_account(job, &job->recs[i]);
 		/* A faster member of the cluster, or moved borders, outdate what was emitted. */
-		job->recs[i].renewed = !job->recs[i].fresh && job->recs[i].cell != BUNDLE_NO_CELL &&
-				       fabsf(job->recs[i].reference - counted) > RENEWED_SHARE * counted;
+		job->recs[i].rebased = !job->recs[i].is_new && job->recs[i].cell != BUNDLE_NO_CELL &&
+				       fabsf(job->recs[i].reference - counted) > REBASED_SHARE * counted;
 		/* The bundle's state has become known: the bundle's time before the view is emitted now. */
-		if (job->recs[i].held && job->recs[i].covered) {
-			job->recs[i].fresh = 1;
+		if (job->recs[i].retained && job->recs[i].covered) {
+			job->recs[i].is_new = 1;
 			if (bundle_rec__first_bin(&job->recs[i]) < job->known_from)
 				job->known_from = bundle_rec__first_bin(&job->recs[i]);
 		}
@@ -97,9 +97,9 @@ static int mark_emitted_again(struct analysis_job *job, const struct stg_job *ab
 	uint64_t first = bundle_rec__first_bin(rec);
 
 	/* Before the view the map is frozen for all but new bundles. */
-	if (!rec->fresh && first < span->view)
+	if (!rec->is_new && first < span->view)
 		first = span->view;
-	if (!(rec->covered || rec->renewed) || first >= span->begin || bundle_rec__bin(rec) < first)
+	if (!(rec->covered || rec->rebased) || first >= span->begin || bundle_rec__bin(rec) < first)
 		return 0;
 	if (!emitted_again->rows) {
 		emitted_again->rows = calloc(about->row_count, 1);
@@ -165,19 +165,19 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 		struct bundle_rec *rec = open ? &job->open[i - job->rec_count] : &job->recs[i];
 		struct series *series = &context->series.series[rec->series];
 		/* Before the view the map is frozen; only what has just arrived may reach there. */
-		uint64_t from = rec->fresh || open ? 0 : span->view;
+		uint64_t from = rec->is_new || open ? 0 : span->view;
 
 		if (!open) {
 			fetch_sums(context->series.series, job->recs, i, job->rec_count,
 				   offsetof(struct series, window_ns), offsetof(struct series, usual_live));
 			add_usual(series, rec, span);
 		}
-		if ((!open && pending(rec, span)) || (rec->held && !rec->covered))
+		if ((!open && pending(rec, span)) || (rec->retained && !rec->covered))
 			continue;
 		coverage__add(&job->coverage, series, rec, span->begin, span->end);
 		if (heatmap__add(&job->map, rec, series->row, series->class, from, span->end))
 			return -ENOMEM;
-		if (!open && (rec->fresh || rec->renewed) && mark_emitted_again(job, about, series, rec, span))
+		if (!open && (rec->is_new || rec->rebased) && mark_emitted_again(job, about, series, rec, span))
 			return -ENOMEM;
 		if (rec->covered && series->class != VAPRO_COMMUNICATION)
 			waiting__reach(job->waiting, rec->max_ns);
@@ -271,11 +271,13 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 		goto cleanup;
 	/* without a variance no bundle is part of one */
 	if (job->book.count &&
-	    (parts__find(&parts, &job->map, &context->series, job->recs, job->rec_count, span->end, span->retire) ||
-	     parts__find(&parts, &job->map, &context->series, job->open, job->open_count, span->end, span->retire) ||
-	     parts__find(&parts, &job->map, &context->series, job->account.recs, job->account.rec_count, span->end,
-			 account__retire_bin(&job->map, span->end)) ||
-	     parts__tally(&parts, &job->book, &context->series)))
+	    (bundle_shares__find(&parts, &job->map, &context->series, job->recs, job->rec_count, span->end,
+				 span->retire) ||
+	     bundle_shares__find(&parts, &job->map, &context->series, job->open, job->open_count, span->end,
+				 span->retire) ||
+	     bundle_shares__find(&parts, &job->map, &context->series, job->account.recs, job->account.rec_count,
+				 span->end, account__retire_bin(&job->map, span->end)) ||
+	     bundle_shares__tally(&parts, &job->book, &context->series)))
 		goto cleanup;
 	if (job->book.count &&
 	    (evidence__pairs(&job->book, &input, job->recs, job->rec_count, span->view, span->retire) ||

@@ -13,7 +13,7 @@
 #include "detect/account.h"
 #include "detect/coverage.h"
 #include "detect/evidence.h"
-#include "detect/parts.h"
+#include "detect/bundle_shares.h"
 #include "detect/sets.h"
 #include "detect/spatial.h"
 #include "detect/waiting.h"
@@ -32,7 +32,7 @@ struct interference_rec {
 };
 
 /* Data that windows have dropped, retained for queries (history.h). */
-struct past {
+struct history {
 	struct bundle_rec *recs, *open; /* open: as of the last window's end */
 	size_t rec_count, rec_capacity, open_count, open_capacity;
 	struct interference_rec *interference;
@@ -60,8 +60,8 @@ struct analysis_job {
 	struct waiting *waiting;
 	uint64_t known_from; /* first bin of the view, or an earlier one of calls that became known in this window */
 	struct variance_book book;
-	struct cases cases;
-	struct cases chosen; /* cases of the region chosen by hand: one per class, with the class + 1 as id */
+	struct diagnoses diagnoses;
+	struct diagnoses chosen; /* cases of the region chosen by hand: one per class, with the class + 1 as id */
 	struct chosen_sites chosen_sites;
 	struct coverage coverage;
 	struct sets sets;
@@ -69,7 +69,7 @@ struct analysis_job {
 	double small_ns;
 	struct spatial spatial;
 	struct emitted_again emitted_again[VAPRO_CLASSES];
-	struct past past;
+	struct history history;
 	uint64_t bundles, fragments;
 };
 

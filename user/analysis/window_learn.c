@@ -108,7 +108,7 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 		/* A verdict can rest on a bundle that is held for a verdict; the view excludes such a bundle. */
 		if (series__learns(at, rec, rec->disturbed))
 			error = series__learn(&context->series, rec, true);
-		if (rec->held)
+		if (rec->retained)
 			continue;
 		if (at->class == VAPRO_COMPUTATION) {
 			all += rec->sum_ns;
@@ -170,14 +170,14 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 					      offsetof(struct series, batches));
 		}
 		if (!pending(at, span))
-			at->fresh = 0;
+			at->is_new = 0;
 		if (bundle_rec__bin(at) >= span->retire) {
 			job->recs[live++] = *at;
 			continue;
 		}
 		/* Few fragments cost little to hold, and slow iterations deserve a verdict on their beginning too. */
 		if (!at->covered && at->reason == VAPRO_FEW_FRAGMENTS && bundle_rec__first_bin(at) >= job->map.begin) {
-			at->held = 1;
+			at->retained = 1;
 			job->recs[live++] = *at;
 			continue;
 		}
@@ -191,7 +191,7 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 		}
 		series->disturbed_n += at->disturbed ? at->n : 0;
 		account__carry_past(&job->account, &context->series, at);
-		error |= past__add(context, &job->past, at);
+		error |= history__add(context, &job->history, at);
 	}
 	job->rec_count = live;
 	live = 0;
@@ -200,11 +200,11 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 		if (!job->interference[i].counted && job->interference[i].bin >= job->map.begin)
 			job->interference[live++] = job->interference[i];
 		else
-			error |= past__add_interference(context, &job->past, &job->interference[i]);
+			error |= history__add_interference(context, &job->history, &job->interference[i]);
 	}
 	job->interference_count = live;
-	error |= past__hold_open(context, job);
-	past__trim(context, job, span);
+	error |= history__hold_open(context, job);
+	history__trim(context, job, span);
 	account__retire(&job->account, account__retire_bin(&job->map, span->end));
 	/* The next judgement counts what stayed again: the live piles start from zero there. */
 	job->facts = (struct coverage_facts){0};
@@ -212,5 +212,7 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 	job->active = false;
 	if (error || variance__retire(&job->book, &job->map))
 		return -ENOMEM;
-	return cases__retire(&job->cases, lives, &job->book) || cases__retire(&job->chosen, always, NULL) ? -ENOMEM : 0;
+	return diagnoses__retire(&job->diagnoses, lives, &job->book) || diagnoses__retire(&job->chosen, always, NULL)
+		   ? -ENOMEM
+		   : 0;
 }

@@ -229,7 +229,7 @@ static bool check_events(const struct analyze *analyze, const struct ndjson *ndj
 	/* the options were checked: rules that cannot be parsed do not occur */
 	if (rules__parse(&rules, config->workload, config->bands, why, sizeof(why)))
 		return true;
-	rules__settle(&rules, named);
+	rules__finalize(&rules, named);
 	for (unsigned i = 0; i < rules.event_count; i++) {
 		if (rules.slot[i] >= 0)
 			continue;

@@ -190,19 +190,19 @@ static void print_fact(const char *what, enum fact fact, const char *yes, const 
 }
 
 /* Prints every attach mode, the one in use and its fallbacks too. */
-static void check_ladder(void)
+static void check_modes(void)
 {
-	static const char *const what[RUNGS] = {
-	    [RUNG_SESSION] = "entry and return in one link (kernel 6.13)",
-	    [RUNG_MULTI] = "a link for entries, one for returns (kernel 6.6)",
-	    [RUNG_PERF] = "a link per function, slow to take out: the common functions only (kernel 5.15)"};
+	static const char *const what[ATTACH_MODES] = {
+	    [ATTACH_MODE_SESSION] = "entry and return in one link (kernel 6.13)",
+	    [ATTACH_MODE_MULTI] = "a link for entries, one for returns (kernel 6.6)",
+	    [ATTACH_MODE_PERF] = "a link per function, slow to take out: the common functions only (kernel 5.15)"};
 	char reason[160], name[64];
 
-	for (enum ladder_rung rung = 0; rung < RUNGS; rung++) {
-		bool works = !ladder__try(rung, reason, sizeof(reason));
+	for (enum attach_mode mode = 0; mode < ATTACH_MODES; mode++) {
+		bool works = !modes__try(mode, reason, sizeof(reason));
 
-		snprintf(name, sizeof(name), "attach by %s", ladder_rung_name[rung]);
-		row(name, works ? "yes" : "no", works ? what[rung] : reason);
+		snprintf(name, sizeof(name), "attach by %s", attach_mode_name[mode]);
+		row(name, works ? "yes" : "no", works ? what[mode] : reason);
 	}
 }
 
@@ -219,11 +219,11 @@ static void check_probes(struct counters *counters)
 	int status;
 
 	config__init(&config);
-	check_ladder();
+	check_modes();
 	side = kernel_side__load(&config, counters, err, sizeof(err), &status);
 	if (side)
 		snprintf(text, sizeof(text), "loads, verified; attaches by %s",
-			 ladder_rung_name[kernel_side__rung(side)]);
+			 attach_mode_name[kernel_side__mode(side)]);
 	err[side ? 0 : strcspn(err, ";")] = '\0'; /* what follows names this command */
 	need("BPF object", side != NULL, side ? text : err);
 	if (!side)

@@ -118,7 +118,7 @@ static int receive(int fd, double until, char **text, size_t *size)
 		if (*size + 1 >= room) {
 			char *grown = realloc(*text, room ? 2 * room : 65536);
 
-			if (!grown || room > 2UL * QUERY_ANSWER_MAX)
+			if (!grown || room > 2UL * QUERY_RESPONSE_MAX)
 				return grown ? (*text = grown, -EMSGSIZE) : -ENOMEM;
 			*text = grown;
 			room = room ? 2 * room : 65536;
@@ -144,24 +144,24 @@ static int receive(int fd, double until, char **text, size_t *size)
 static void describe(const char *path)
 {
 	const struct query_request request = {.jobs = true};
-	char question[QUERY_REQUEST_MAX + 1], *answer = NULL, *rest;
+	char query[QUERY_REQUEST_MAX + 1], *response = NULL, *rest;
 	double until = now_s() + LIST_PATIENCE_S;
-	int length = query_request__format(&request, question, sizeof(question)), fd = query_socket__connect(path);
+	int length = query_request__format(&request, query, sizeof(query)), fd = query_socket__connect(path);
 	size_t size = 0, jobs = 0;
 
 	fprintf(stderr, "  --socket %s", path);
 	if (fd >= 0)
 		fprintf(stderr, "  pid %d", query_socket__peer_pid(fd));
-	if (fd < 0 || length < 0 || send_whole(fd, question, (size_t)length, until) ||
-	    receive(fd, until, &answer, &size) || strncmp(answer, "ok ", 3)) {
+	if (fd < 0 || length < 0 || send_whole(fd, query, (size_t)length, until) ||
+	    receive(fd, until, &response, &size) || strncmp(response, "ok ", 3)) {
 		fputc('\n', stderr);
 	} else {
-		rest = answer + strcspn(answer, "\n");
+		rest = response + strcspn(response, "\n");
 		for (char *job; (job = strtok_r(NULL, "\n", &rest)); jobs++)
 			fprintf(stderr, "%s%s", jobs ? ", " : ": ", printable(job));
 		fputs(jobs ? "\n" : ": no job yet\n", stderr);
 	}
-	free(answer);
+	free(response);
 	if (fd >= 0)
 		close(fd);
 }
@@ -184,10 +184,8 @@ static int find_socket(const char *where, char *path)
 	if (count < 0 && count != -ENOENT)
 		return fail(EXIT_FAILED, "%s: %s", where, strerror(-count));
 	if (count <= 0)
-		return fail(
-		    EXIT_FAILED,
-		    "no running vaprod found (no socket in %s); start one with `vaprod` or `vapro run`",
-		    where);
+		return fail(EXIT_FAILED,
+			    "no running vaprod found (no socket in %s); start one with `vaprod` or `vapro run`", where);
 	if (count == 1) {
 		strcpy(path, found[0]);
 		return 0;
@@ -199,7 +197,7 @@ static int find_socket(const char *where, char *path)
 }
 
 /* Parses the head and prints the body, or the error. Returns an exit code. */
-static int print_answer(char *text, size_t size)
+static int print_response(char *text, size_t size)
 {
 	static const int codes[QUERY_ERRORS] = {
 	    [QUERY_USAGE] = EXIT_USAGE, [QUERY_REFUSED] = EXIT_REFUSED, [QUERY_FAILED] = EXIT_FAILED};
@@ -228,9 +226,9 @@ static int print_answer(char *text, size_t size)
 
 static int query(const char *path, const struct query_request *request)
 {
-	char question[QUERY_REQUEST_MAX + 1], *answer = NULL;
+	char query[QUERY_REQUEST_MAX + 1], *response = NULL;
 	double until = now_s() + PATIENCE_S;
-	int length = query_request__format(request, question, sizeof(question)), fd, error, code;
+	int length = query_request__format(request, query, sizeof(query)), fd, error, code;
 	size_t size;
 
 	if (length < 0)
@@ -244,13 +242,13 @@ static int query(const char *path, const struct query_request *request)
 		return fail(EXIT_REFUSED, "%s: only root may query", path);
 	if (fd < 0)
 		return fail(EXIT_FAILED, "%s: %s", path, fd == -EAGAIN ? "too many requests" : strerror(-fd));
-	error = send_whole(fd, question, (size_t)length, until);
+	error = send_whole(fd, query, (size_t)length, until);
 	/* a refused client may find its connection closed, with the reason still to be read */
 	if (!error || error == -EPIPE)
-		error = receive(fd, until, &answer, &size);
+		error = receive(fd, until, &response, &size);
 	close(fd);
-	code = error ? fail(EXIT_FAILED, "no response: %s", strerror(-error)) : print_answer(answer, size);
-	free(answer);
+	code = error ? fail(EXIT_FAILED, "no response: %s", strerror(-error)) : print_response(response, size);
+	free(response);
 	return code;
 }
 

@@ -151,7 +151,7 @@ static int read_rules(struct stg_view *view, const struct capture_info *info)
 		named[i] = info->named[i][0] ? info->named[i] : NULL;
 	if (rules__parse(&view->rules, info->config.workload, info->config.bands, why, sizeof(why)))
 		memset(&view->rules, 0, sizeof(view->rules));
-	rules__settle(&view->rules, named);
+	rules__finalize(&view->rules, named);
 	if (!rules__split(&view->rules))
 		return 0;
 	view->bands = bands__new(&view->rules);

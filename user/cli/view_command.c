@@ -129,7 +129,7 @@ static int view_command__main(int argc, char **argv)
 		return EXIT_FAILED;
 	}
 	/* what the terminal is like counts, not the pipe to the pager */
-	view__settle(&view, stdout);
+	view__finalize(&view, stdout);
 	out = pager__open(pager);
 	status = view__file(file, &view, out, &bad_lines, err, sizeof(err));
 	pager__close(out);

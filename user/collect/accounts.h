@@ -7,7 +7,7 @@
 #define VAPRO_COLLECT_ACCOUNTS_H
 
 #include <vapro/bundle.h>
-#include <vapro/kernel_account.h>
+#include <vapro/bpf/thread_account.h>
 
 #include "probe/bpf/bpf_object.h"
 

@@ -329,7 +329,7 @@ int collector__drain_bins(struct collector *collector, uint64_t now_ns)
 }
 
 /* Computes an open fragment's factors: its thread's counts so far, and the current stay off the CPU. */
-static void open_factors(const struct kernel_thread *thread, uint64_t end_ns, struct vapro_bundle *bundle)
+static void open_factors(const struct bpf_thread_state *thread, uint64_t end_ns, struct vapro_bundle *bundle)
 {
 	struct kernel_counts counts = thread->now, delta;
 	struct kernel_offcpu off = thread->off;
@@ -343,15 +343,15 @@ static void open_factors(const struct kernel_thread *thread, uint64_t end_ns, st
 }
 
 /* The probe of an open call was closed: the call may have ended. */
-static bool is_out_of_sight(const struct collector *collector, const struct kernel_thread *thread)
+static bool is_out_of_sight(const struct collector *collector, const struct bpf_thread_state *thread)
 {
 	const struct kernel_governed *governed =
 	    &kernel_side__shared(collector->side)->governed[thread->slot & (KERNEL_SLOTS - 1)];
-	struct kernel_function function;
+	struct bpf_function_state function;
 
 	if (thread->open != KERNEL_CALL || thread->own_sites || thread->probe_epoch == governed->probe_epoch)
 		return false;
-	return thread->voids != governed->voids ||
+	return thread->drop_open_epoch != governed->drop_open_epoch ||
 	       (!bpf_map_lookup_elem(kernel_side__map(collector->side, KERNEL_MAP_FUNCTIONS), &thread->function,
 				     &function) &&
 		function.hot);
@@ -360,7 +360,7 @@ static bool is_out_of_sight(const struct collector *collector, const struct kern
 int collector__emit_open(struct collector *collector, pid_t tid, uint64_t end_ns)
 {
 	struct stream_event event = {.type = STREAM_BUNDLE};
-	struct kernel_thread thread;
+	struct bpf_thread_state thread;
 	int64_t state, id;
 	uint32_t tgid;
 

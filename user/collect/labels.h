@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 #include <vapro/bundle.h>
-#include <vapro/kernel.h>
+#include <vapro/bpf/abi.h>
 
 #include "collect/callsite.h"
 

@@ -12,7 +12,7 @@
 
 struct merged {
 	struct kernel_side *side;
-	struct kernel_place *mapped; /* first `size` bytes of the pool; NULL: none */
+	struct bpf_pool_slot *mapped; /* first `size` bytes of the pool; NULL: none */
 	size_t size;
 	uint32_t read_out[2]; /* bundles read of each half */
 };
@@ -41,7 +41,7 @@ void merged__free(struct merged *merged)
 static int map(struct merged *merged, uint32_t count)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE),
-	       size = (sizeof(struct kernel_place) * count + page - 1) & ~(page - 1);
+	       size = (sizeof(struct bpf_pool_slot) * count + page - 1) & ~(page - 1);
 	void *mapped;
 
 	if (size <= merged->size)
@@ -61,7 +61,7 @@ static int map(struct merged *merged, uint32_t count)
 static void read_half(struct merged *merged, unsigned odd, uint32_t last, uint32_t used, merged_bundle emit, void *ctx)
 {
 	for (uint32_t i = 0; i < used; i++) {
-		struct kernel_place *place = &merged->mapped[2 * i + odd];
+		struct bpf_pool_slot *place = &merged->mapped[2 * i + odd];
 
 		/* 0: already read, or being written; the bin is not over then */
 		if (!__atomic_load_n(&place->key.state, __ATOMIC_ACQUIRE) || bin_after(place->key.bin, last) ||

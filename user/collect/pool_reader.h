@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <vapro/kernel.h>
+#include <vapro/bpf/abi.h>
 
 struct merged;
 struct kernel_side;

@@ -7,7 +7,7 @@
 #define VAPRO_REQUESTS_H
 
 #include <stdbool.h>
-#include <vapro/kernel.h>
+#include <vapro/bpf/abi.h>
 
 /* Decides whether to forget a request of process tgid. */
 typedef bool (*request_stale)(void *ctx, uint32_t tgid, const struct kernel_request *request);

@@ -114,7 +114,7 @@ static void push_hops(struct kernel_side *side, struct callsites *callsites)
 /* Epoch of a process. Odd: time between two calls is no fragment. Each change makes threads begin again. */
 static uint32_t *epoch_of(struct kernel_side *side, pid_t pid)
 {
-	struct kernel_process process;
+	struct bpf_process_state process;
 
 	if (bpf_map_lookup_elem(kernel_side__map(side, KERNEL_MAP_PROCESSES), &pid, &process))
 		return NULL;

@@ -7,7 +7,7 @@
 #ifndef VAPRO_SITE_NAME_H
 #define VAPRO_SITE_NAME_H
 
-#include <vapro/kernel.h>
+#include <vapro/bpf/abi.h>
 
 #include "collect/callsite.h"
 

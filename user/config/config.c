@@ -27,9 +27,9 @@ const struct vapro_group_info vapro_groups[VAPRO_GROUPS] = {
 
 /* in the order of the groups */
 const struct vapro_option vapro_options[] = {
-    ROW(SELECTION, "io", IO, io, "auto", 0, 0,
+    ROW(SELECTION, "io", TRISTATE, io, "auto", 0, 0,
 	"watch system calls for IO; auto = while a process does at least one a second"),
-    ROW(SELECTION, "threads", IO, threads, "auto", 0, 0,
+    ROW(SELECTION, "threads", TRISTATE, threads, "auto", 0, 0,
 	"watch where threads wait for each other; auto = in OpenMP programs, and in threaded ones without MPI"),
     ROW(SELECTION, "function", FUNCTIONS, functions, "", 0, 0,
 	"one more function to watch: IMAGE:FUNCTION [class=user|thread|communication|io] [count=N ...]; IMAGE is a "
@@ -105,7 +105,7 @@ const struct vapro_option vapro_options[] = {
 	"mechanism of the probes; auto = the first of these that the kernel supports"),
     ROW(KERNEL_EXPERT, "counters", COUNTERS, counters, "auto", 0, 0,
 	"what counts work; auto = hardware where it can at a fair cost, else none; test = clocks, to test with"),
-    ROW(KERNEL_EXPERT, "interrupts", IO, interrupts, "auto", 0, 0,
+    ROW(KERNEL_EXPERT, "interrupts", TRISTATE, interrupts, "auto", 0, 0,
 	"time the node's interrupts; auto = while a slow process is slow on the CPU"),
     ROW(KERNEL_EXPERT, "states", STATES, states, "call-site", 0, 0,
 	"what distinguishes states; call-path = also the callers above, by frame pointers"),
@@ -123,7 +123,7 @@ const struct vapro_option vapro_options[] = {
 
 const size_t vapro_option_count = sizeof(vapro_options) / sizeof(vapro_options[0]);
 
-static const char *const io_words[] = {[VAPRO_IO_OFF] = "off", [VAPRO_IO_ON] = "on", [VAPRO_IO_AUTO] = "auto", NULL};
+static const char *const io_words[] = {[VAPRO_OFF] = "off", [VAPRO_ON] = "on", [VAPRO_AUTO] = "auto", NULL};
 static const char *const attach_words[] = {[VAPRO_ATTACH_AUTO] = "auto",
 					   [VAPRO_ATTACH_SESSION] = "session",
 					   [VAPRO_ATTACH_MULTI] = "multi",
@@ -142,7 +142,7 @@ static const char *const reference_words[] = {
 const char *const *config__words(enum vapro_option_type type)
 {
 	switch (type) {
-	case VAPRO_OPT_IO:
+	case VAPRO_OPT_TRISTATE:
 		return io_words;
 	case VAPRO_OPT_ATTACH:
 		return attach_words;

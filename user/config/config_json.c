@@ -23,7 +23,7 @@ static cJSON *make_value(const struct vapro_config *config, const struct vapro_o
 		return cJSON_CreateBool(*(const bool *)member);
 	case VAPRO_OPT_FUNCTIONS:
 		return cJSON_CreateString(member);
-	case VAPRO_OPT_IO:
+	case VAPRO_OPT_TRISTATE:
 	case VAPRO_OPT_ATTACH:
 	case VAPRO_OPT_STATES:
 	case VAPRO_OPT_COUNTERS:

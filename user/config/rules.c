@@ -151,7 +151,7 @@ int rules__parse(struct rules *rules, const char *workload, const char *bands, c
 	char list[LIST_MAX], *rest = NULL;
 
 	memset(rules, 0, sizeof(*rules));
-	rules__settle(rules, (const char *const[RULES_NAMED]){NULL});
+	rules__finalize(rules, (const char *const[RULES_NAMED]){NULL});
 	if (strlen(workload) >= sizeof(list) || strlen(bands) >= sizeof(list)) {
 		snprintf(err, err_size, "the list is longer than %d bytes", LIST_MAX - 1);
 		return -EINVAL;
@@ -187,7 +187,7 @@ static int slot_of(const char *const named[RULES_NAMED], const char *name)
 	return -1;
 }
 
-void rules__settle(struct rules *rules, const char *const named[RULES_NAMED])
+void rules__finalize(struct rules *rules, const char *const named[RULES_NAMED])
 {
 	for (unsigned i = 0; i < RULES_EVENTS; i++)
 		rules->slot[i] = i < rules->event_count ? slot_of(named, rules->events[i].name) : -1;

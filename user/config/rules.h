@@ -41,7 +41,7 @@ struct rules {
 	unsigned event_count;
 	struct rule_band bands[RULES_BANDS];
 	unsigned band_count;
-	int slot[RULES_EVENTS];	       /* magnitude of each event, -1 none; rules__settle */
+	int slot[RULES_EVENTS];	       /* magnitude of each event, -1 none; rules__finalize */
 	int band_slot[RULES_BANDS][2]; /* magnitudes of each ratio, -1 none */
 };
 
@@ -49,7 +49,7 @@ struct rules {
 int rules__parse(struct rules *rules, const char *workload, const char *bands, char *err, size_t err_size);
 
 /* Sets which events the slots from VAPRO_NAMED on hold; NULL: none. An event in no slot has no effect. */
-void rules__settle(struct rules *rules, const char *const named[RULES_NAMED]);
+void rules__finalize(struct rules *rules, const char *const named[RULES_NAMED]);
 
 /* Whether any rule changes a bundle at all, and whether any splits states. */
 bool rules__any(const struct rules *rules);

@@ -15,26 +15,26 @@
 
 #define VERDICT_NS 1000000000ULL /* lifetime of a verdict on who maps an image */
 
-static int own_slot(struct watch *watch)
+static int own_slot(struct tracker *tracker)
 {
 	for (int i = 0; i < KERNEL_SLOTS; i++)
-		if (!watch->slots[i])
+		if (!tracker->slots[i])
 			return i;
 	return -1;
 }
 
-bool watch__is_alone(struct watch *watch, const struct process_mapping *mapping, uint64_t now_ns)
+bool tracker__is_alone(struct tracker *tracker, const struct process_mapping *mapping, uint64_t now_ns)
 {
-	struct verdict *verdict = &watch->verdict;
+	struct verdict *verdict = &tracker->verdict;
 
-	if (attacher__linked(watch->parts.attacher, mapping))
+	if (attacher__linked(tracker->parts.attacher, mapping))
 		return false;
 	/* a job that is just starting may have more than the first few ranks by now */
 	if (!verdict->at_ns || now_ns > verdict->at_ns + VERDICT_NS || verdict->inode != mapping->inode ||
 	    verdict->device != mapping->device || verdict->uses >= ATTACHER_MAX_FILTERED) {
 		size_t targets, others;
 
-		selection__sharers(watch->selection, mapping, &targets, &others);
+		selection__sharers(tracker->selection, mapping, &targets, &others);
 		*verdict = (struct verdict){.device = mapping->device,
 					    .inode = mapping->inode,
 					    .at_ns = now_ns,
@@ -44,11 +44,11 @@ bool watch__is_alone(struct watch *watch, const struct process_mapping *mapping,
 	return verdict->alone;
 }
 
-static const struct watched *rank_of(const struct watch *watch, const struct process *process)
+static const struct tracked *rank_of(const struct tracker *tracker, const struct process *process)
 {
-	for (size_t i = 0; i < watch->count; i++)
-		if (!watch->watched[i].ended_ns && process__same_rank(&watch->watched[i].identity, process))
-			return &watch->watched[i];
+	for (size_t i = 0; i < tracker->count; i++)
+		if (!tracker->tracked[i].ended_ns && process__same_rank(&tracker->tracked[i].identity, process))
+			return &tracker->tracked[i];
 	return NULL;
 }
 
@@ -61,21 +61,21 @@ static bool returns_kill(const struct process *process)
 	return process->filtered && kernel_range__troubled(KERNEL_SECCOMP_KILLS);
 }
 
-static const char *refusal_of(const struct watch *watch, const struct process *process, char *err, size_t err_size,
+static const char *refusal_of(const struct tracker *tracker, const struct process *process, char *err, size_t err_size,
 			      int *status)
 {
-	const struct watched *rank = rank_of(watch, process);
+	const struct tracked *rank = rank_of(tracker, process);
 
 	*status = -EPERM;
 	if (process->opted_out)
 		return "VAPRO=off in its environment";
 	if (process->traced)
 		return "a debugger or tracer is attached to it (ptrace)";
-	if (returns_kill(process) && !watch->parts.no_return && !kernel_side__spares_returns(watch->parts.side) &&
-	    kernel_side__facts(watch->parts.side)->return_syscall != FACT_NO)
+	if (returns_kill(process) && !tracker->parts.no_return && !kernel_side__spares_returns(tracker->parts.side) &&
+	    kernel_side__facts(tracker->parts.side)->return_syscall != FACT_NO)
 		return "this kernel kills a seccomp-filtered process at a return probe: --no-return watches it";
 	*status = -EEXIST;
-	if (selection__names(watch->selection, process->pid))
+	if (selection__names(tracker->selection, process->pid))
 		return NULL;
 	if (rank) {
 		snprintf(err, err_size, "rank %d of its job is process %d: this one inherited its environment",
@@ -87,36 +87,36 @@ static const char *refusal_of(const struct watch *watch, const struct process *p
 	return NULL;
 }
 
-uint32_t watch__flags_of(const struct watch *watch, const struct process *process, enum process_mpi mpi)
+uint32_t tracker__flags_of(const struct tracker *tracker, const struct process *process, enum process_mpi mpi)
 {
-	return (watch->parts.no_return || returns_kill(process) ? KERNEL_PROCESS_NO_RETURN : 0) |
+	return (tracker->parts.no_return || returns_kill(process) ? KERNEL_PROCESS_NO_RETURN : 0) |
 	       (mpi == PROCESS_MPICH ? KERNEL_PROCESS_MPICH : 0);
 }
 
-static struct image_cost *cost_of(struct watch *watch, uint64_t device, uint64_t inode)
+static struct image_cost *cost_of(struct tracker *tracker, uint64_t device, uint64_t inode)
 {
 	for (size_t i = 0; i < IMAGE_COSTS; i++)
-		if (watch->costs[i].inode == inode && watch->costs[i].device == device)
-			return &watch->costs[i];
+		if (tracker->costs[i].inode == inode && tracker->costs[i].device == device)
+			return &tracker->costs[i];
 	return NULL;
 }
 
-uint64_t watch__attach_cost(struct watch *watch, const struct process_mapping *mapping)
+uint64_t tracker__attach_cost(struct tracker *tracker, const struct process_mapping *mapping)
 {
-	const struct image_cost *cost = cost_of(watch, mapping->device, mapping->inode);
+	const struct image_cost *cost = cost_of(tracker, mapping->device, mapping->inode);
 
 	if (!cost)
 		return 0;
-	return attacher__linked(watch->parts.attacher, mapping) ? cost->join_ns : cost->open_ns;
+	return attacher__linked(tracker->parts.attacher, mapping) ? cost->join_ns : cost->open_ns;
 }
 
 /* Records the cost of an attachment. linked: the image had its links before. */
-static void note_attach_cost(struct watch *watch, const struct attached_image *image, bool linked, uint64_t ns)
+static void note_attach_cost(struct tracker *tracker, const struct attached_image *image, bool linked, uint64_t ns)
 {
-	struct image_cost *cost = cost_of(watch, image->device, image->inode);
+	struct image_cost *cost = cost_of(tracker, image->device, image->inode);
 
 	if (!cost) {
-		cost = &watch->costs[watch->cost_count++ % IMAGE_COSTS];
+		cost = &tracker->costs[tracker->cost_count++ % IMAGE_COSTS];
 		*cost = (struct image_cost){.device = image->device, .inode = image->inode};
 		if (!linked)
 			return;
@@ -134,58 +134,58 @@ struct attaching {
 	bool linked;			       /* the library had its links before */
 	bool by_itself;			       /* it gets links of its own */
 	bool admitted, registered;
-	struct watched fresh;
-	struct kernel_process tracked;
+	struct tracked fresh;
+	struct bpf_process_state entry;
 	char *err; /* a sentence, err_size bytes */
 	size_t err_size;
 	const char *reason; /* why it is not tracked */
 };
 
 /* First step: whether it may be tracked, and room for it. Returns 0, or -errno with a reason. */
-static int admit(struct watch *watch, struct attaching *attaching)
+static int admit(struct tracker *tracker, struct attaching *attaching)
 {
-	struct watched *fresh = &attaching->fresh;
+	struct tracked *fresh = &attaching->fresh;
 	int slot, status;
 
-	attaching->reason = refusal_of(watch, attaching->process, attaching->err, attaching->err_size, &status);
+	attaching->reason = refusal_of(tracker, attaching->process, attaching->err, attaching->err_size, &status);
 	if (attaching->reason)
 		return status;
-	if (rank_of(watch, attaching->process)) /* requested beside another process of this rank: a row of its own */
+	if (rank_of(tracker, attaching->process)) /* requested beside another process of this rank: a row of its own */
 		fresh->identity.rank = attaching->process->rank = -1;
-	slot = own_slot(watch);
+	slot = own_slot(tracker);
 	attaching->reason = "1023 processes are tracked already";
 	if (slot < 0)
 		return -ENOSPC;
-	fresh->slot = attaching->tracked.slot = (uint32_t)slot;
+	fresh->slot = attaching->entry.slot = (uint32_t)slot;
 	fresh->pidfd = (int)syscall(SYS_pidfd_open, fresh->pid, 0);
 	attaching->reason = "it ended while being attached";
 	if (fresh->pidfd < 0)
 		return -ESRCH;
 	attaching->reason = "out of memory";
-	return grow(&watch->watched, &watch->room, watch->count + 1, sizeof(*watch->watched));
+	return grow(&tracker->tracked, &tracker->room, tracker->count + 1, sizeof(*tracker->tracked));
 }
 
 /* Second step: all sides know the process, whose hits are counted from here on. Returns 0, or -errno with a reason. */
-static int enroll(struct watch *watch, struct attaching *attaching)
+static int enroll(struct tracker *tracker, struct attaching *attaching)
 {
-	struct watched *fresh = &attaching->fresh;
-	struct kernel_counters *counters = &kernel_side__shared(watch->parts.side)->counters[fresh->slot];
+	struct tracked *fresh = &attaching->fresh;
+	struct kernel_counters *counters = &kernel_side__shared(tracker->parts.side)->counters[fresh->slot];
 	int status;
 
 	attaching->admitted = true; /* the process is the resolver's */
-	status = resolver__add(watch->parts.resolver, attaching->process);
+	status = resolver__add(tracker->parts.resolver, attaching->process);
 	if (status)
 		return status;
 	attaching->registered = true;
 	memset(counters, 0, sizeof(*counters));
-	fresh->governed = watch__begin_governing(watch, fresh, fresh->attached_ns);
+	fresh->governed = tracker__begin_governing(tracker, fresh, fresh->attached_ns);
 	if (!fresh->governed)
 		return -ENOMEM;
-	fresh->delivered_before = collector__delivered(watch->parts.collector, fresh->slot);
+	fresh->delivered_before = collector__delivered(tracker->parts.collector, fresh->slot);
 	fresh->io_calls = process__io_calls(fresh->pid);
 	fresh->io_requested = (double)fresh->io_calls >= process__age(attaching->process);
-	fresh->start_utc_ns = watch__start_utc(attaching->process);
-	status = kernel_side__track(watch->parts.side, fresh->pid, &attaching->tracked);
+	fresh->start_utc_ns = tracker__start_utc(attaching->process);
+	status = kernel_side__track(tracker->parts.side, fresh->pid, &attaching->entry);
 	if (status)
 		snprintf(attaching->err, attaching->err_size, "%s", strerror(-status));
 	attaching->reason = attaching->err;
@@ -193,43 +193,43 @@ static int enroll(struct watch *watch, struct attaching *attaching)
 }
 
 /* Third step: its probes. Returns 0, or -errno with a reason. */
-static int link_probes(struct watch *watch, struct attaching *attaching)
+static int link_probes(struct tracker *tracker, struct attaching *attaching)
 {
 	const struct process_mapping *library = attaching->library;
-	struct watched *fresh = &attaching->fresh;
+	struct tracked *fresh = &attaching->fresh;
 
 	if (!library)
 		return 0;
-	attaching->by_itself = watch__is_alone(watch, library, fresh->attached_ns);
-	if (attaching->by_itself && returns_kill(attaching->process) && !watch->parts.no_return) {
+	attaching->by_itself = tracker__is_alone(tracker, library, fresh->attached_ns);
+	if (attaching->by_itself && returns_kill(attaching->process) && !tracker->parts.no_return) {
 		snprintf(attaching->err, attaching->err_size,
 			 "this kernel kills a seccomp-filtered process at a return probe, and links "
 			 "for single processes of its image would set it one: --no-return watches it");
 		return -EPERM;
 	}
-	return attacher__attach(watch->parts.attacher, attaching->process, library, attaching->by_itself, &fresh->image,
-				attaching->err, attaching->err_size);
+	return attacher__attach(tracker->parts.attacher, attaching->process, library, attaching->by_itself,
+				&fresh->image, attaching->err, attaching->err_size);
 }
 
 /* Takes back what the steps have done. Returns status. */
-static int refuse(struct watch *watch, struct attaching *attaching, int status)
+static int refuse(struct tracker *tracker, struct attaching *attaching, int status)
 {
-	struct watched *fresh = &attaching->fresh;
+	struct tracked *fresh = &attaching->fresh;
 
 	if (attaching->registered) {
-		attacher__release(watch->parts.attacher, fresh->pid);
-		kernel_side__untrack(watch->parts.side, fresh->pid);
+		attacher__release(tracker->parts.attacher, fresh->pid);
+		kernel_side__untrack(tracker->parts.side, fresh->pid);
 		fresh->image = NULL;
-		resolver__remove(watch->parts.resolver, fresh->pid, fresh->slot);
+		resolver__remove(tracker->parts.resolver, fresh->pid, fresh->slot);
 	}
 	if (fresh->governed)
-		enforcer__remove(watch->enforcer, fresh->governed);
-	watch__emit_process(watch, fresh, LINE_REFUSED, 0, attaching->reason);
+		enforcer__remove(tracker->enforcer, fresh->governed);
+	tracker__emit_process(tracker, fresh, LINE_REFUSED, 0, attaching->reason);
 	if (attaching->reason != attaching->err)
 		snprintf(attaching->err, attaching->err_size, "process %d (%s) is not watched: %s", fresh->pid,
 			 fresh->identity.exe, attaching->reason);
 	/* each child of a rank is refused, too */
-	if (status != -EEXIST && !selection__names(watch->selection, fresh->pid))
+	if (status != -EEXIST && !selection__names(tracker->selection, fresh->pid))
 		log__info("process %d (%s) is not watched: %s", fresh->pid, fresh->identity.exe, attaching->reason);
 	if (fresh->pidfd >= 0)
 		close(fresh->pidfd);
@@ -239,7 +239,7 @@ static int refuse(struct watch *watch, struct attaching *attaching, int status)
 }
 
 /* Returns what of an attached process is not seen, or NULL. */
-static const char *restriction_of(const struct watch *watch, const struct attaching *attaching, int functions)
+static const char *restriction_of(const struct tracker *tracker, const struct attaching *attaching, int functions)
 {
 	if (attaching->library && returns_kill(&attaching->fresh.identity))
 		return "this kernel kills a seccomp-filtered process at a return probe: time is entry to entry";
@@ -247,8 +247,8 @@ static const char *restriction_of(const struct watch *watch, const struct attach
 		return NULL;
 	if (functions)
 		return "it maps no MPI library: only its threads and the requested functions are seen";
-	return watch->parts.io ? "it maps no MPI library: only its IO is seen"
-			       : "it maps no MPI library, and IO is off: nothing is seen";
+	return tracker->parts.io ? "it maps no MPI library: only its IO is seen"
+				 : "it maps no MPI library, and IO is off: nothing is seen";
 }
 
 /* Warns of a process that was requested by its PID and is not the one that was meant, or cannot be read. */
@@ -267,14 +267,14 @@ static void warn_of_restriction(const struct attaching *attaching, const char *r
 		    attaching->library ? "" : "; if it is a shell or a launcher, name the PIDs of the ranks instead");
 }
 
-int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns, char *err, size_t err_size)
+int tracker__attach(struct tracker *tracker, struct process *process, uint64_t now_ns, char *err, size_t err_size)
 {
 	struct attaching attaching = {
 	    .process = process,
 	    .fresh = {.pid = process->pid, .pidfd = -1, .attached_ns = now_ns, .identity = *process},
 	    .err = err,
 	    .err_size = err_size};
-	struct watched *fresh = &attaching.fresh;
+	struct tracked *fresh = &attaching.fresh;
 	enum process_mpi mpi = process__mpi(process, &attaching.library);
 	uint64_t spent_ns = cpu_spent();
 	const char *restriction;
@@ -282,33 +282,34 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 
 	fresh->identity.mappings = NULL; /* the mappings stay the resolver's */
 	fresh->identity.text = NULL;
-	fresh->flags = attaching.tracked.flags = watch__flags_of(watch, process, mpi);
-	attaching.linked = attaching.library && attacher__linked(watch->parts.attacher, attaching.library);
-	status = admit(watch, &attaching);
-	status = status ? status : enroll(watch, &attaching);
-	status = status ? status : link_probes(watch, &attaching);
+	fresh->flags = attaching.entry.flags = tracker__flags_of(tracker, process, mpi);
+	attaching.linked = attaching.library && attacher__linked(tracker->parts.attacher, attaching.library);
+	status = admit(tracker, &attaching);
+	status = status ? status : enroll(tracker, &attaching);
+	status = status ? status : link_probes(tracker, &attaching);
 	if (status)
-		return refuse(watch, &attaching, status);
-	snprintf(fresh->build_id, sizeof(fresh->build_id), "%s", resolver__build_id(watch->parts.resolver, fresh->pid));
-	functions = watch__attach_rows(watch, fresh, process);
-	watch__join_image(watch, fresh, now_ns);
+		return refuse(tracker, &attaching, status);
+	snprintf(fresh->build_id, sizeof(fresh->build_id), "%s",
+		 resolver__build_id(tracker->parts.resolver, fresh->pid));
+	functions = tracker__attach_rows(tracker, fresh, process);
+	tracker__join_image(tracker, fresh, now_ns);
 	fresh->attach_cost_ns = cpu_spent() - spent_ns;
 	if (fresh->image)
-		note_attach_cost(watch, fresh->image, attaching.linked, fresh->attach_cost_ns);
-	watch->slots[fresh->slot] = true;
-	watch->watched[watch->count++] = *fresh;
-	watch->any = true;
-	restriction = restriction_of(watch, &attaching, functions);
-	watch__emit_process(watch, fresh, LINE_ATTACHED, 0, restriction);
-	if (restriction && selection__names(watch->selection, fresh->pid))
+		note_attach_cost(tracker, fresh->image, attaching.linked, fresh->attach_cost_ns);
+	tracker->slots[fresh->slot] = true;
+	tracker->tracked[tracker->count++] = *fresh;
+	tracker->any = true;
+	restriction = restriction_of(tracker, &attaching, functions);
+	tracker__emit_process(tracker, fresh, LINE_ATTACHED, 0, restriction);
+	if (restriction && selection__names(tracker->selection, fresh->pid))
 		warn_of_restriction(&attaching, restriction);
-	if (attaching.by_itself && kernel_side__facts(watch->parts.side)->thread_filter == FACT_YES &&
+	if (attaching.by_itself && kernel_side__facts(tracker->parts.side)->thread_filter == FACT_YES &&
 	    process__threads(fresh->pid, NULL, 0) > 1)
-		watch__warn(
-		    watch, "main_thread_only", fresh->pid,
+		tracker__warn(
+		    tracker, "main_thread_only", fresh->pid,
 		    "process %d: this kernel's links for one process see its main thread only; MPI calls of its "
 		    "other threads are not seen (--attach perf sees them)",
 		    fresh->pid);
-	watch__emit_row(watch, fresh, 0);
+	tracker__emit_row(tracker, fresh, 0);
 	return 0;
 }

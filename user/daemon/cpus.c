@@ -47,7 +47,7 @@ static bool read_list(const char *path, cpu_set_t *set)
 	return parse(text, set);
 }
 
-int cpus__settle(const char *list, char *err, size_t err_size)
+int cpus__finalize(const char *list, char *err, size_t err_size)
 {
 	cpu_set_t set, isolated, mine;
 

@@ -9,6 +9,6 @@
  * Restricts the daemon to the CPUs of a list ("0,2-3"), or, for NULL, to CPUs that are not isolated (isolcpus,
  * nohz_full), if the node isolates any. Returns 0 or -EINVAL with a sentence in err.
  */
-int cpus__settle(const char *list, char *err, size_t err_size);
+int cpus__finalize(const char *list, char *err, size_t err_size);
 
 #endif

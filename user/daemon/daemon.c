@@ -19,7 +19,7 @@
 #include "report/pipeline.h"
 #include "daemon/stderr_guard.h"
 #include "probe/bpf/shared.h"
-#include <vapro/kernel_account.h>
+#include <vapro/bpf/thread_account.h>
 
 #define BUSY_NS 10000000L /* sleeps of the loop */
 #define CALM_NS 50000000L
@@ -78,7 +78,7 @@ static void time_interrupts(struct daemon *daemon)
 	status = kernel_side__watch_interrupts(daemon->side, request.interrupts);
 	if (status && !daemon->interrupts_failed) {
 		daemon->interrupts_failed = true;
-		watch__warn(daemon->watch, "no_interrupts", 0, "interrupts cannot be timed: %s", strerror(-status));
+		tracker__warn(daemon->tracker, "no_interrupts", 0, "interrupts cannot be timed: %s", strerror(-status));
 	}
 }
 
@@ -89,7 +89,7 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 	uint64_t stride = (uint64_t)(daemon->options->config.window_s * 1e9 * 2 / 3);
 	double cpu = cpu_seconds();
 
-	watch__end_window(daemon->watch, begin, end);
+	tracker__end_window(daemon->tracker, begin, end);
 	event.window = (struct stream_window){.begin_ns = daemon->window_begin,
 					      .end_ns = end_utc,
 					      .last = last,
@@ -105,7 +105,7 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 	if (!last) {
 		daemon__switch_stage(daemon);
 		collector__set_clock(daemon->collector, &daemon->clock);
-		if (daemon->options->config.interrupts == VAPRO_IO_AUTO)
+		if (daemon->options->config.interrupts == VAPRO_AUTO)
 			time_interrupts(daemon);
 	}
 	line_sink__flush(daemon->lines);
@@ -119,31 +119,31 @@ static void check_outputs(struct daemon *daemon)
 
 	if (daemon->tee.capture_status && !daemon->capture_failed) {
 		daemon->capture_failed = true;
-		watch__warn(daemon->watch, "capture_failed", 0,
-			    "capture %s: %s; it ends here and can be analysed up to here", daemon->options->capture,
-			    strerror(-daemon->tee.capture_status));
+		tracker__warn(daemon->tracker, "capture_failed", 0,
+			      "capture %s: %s; it ends here and can be analysed up to here", daemon->options->capture,
+			      strerror(-daemon->tee.capture_status));
 	}
 	while (resolver__trouble(daemon->resolver, text, sizeof(text)))
-		watch__warn(daemon->watch, "image_unreadable", 0, "%s; its call-sites stay without names", text);
+		tracker__warn(daemon->tracker, "image_unreadable", 0, "%s; its call-sites stay without names", text);
 	while (resolver__nameless(daemon->resolver, text, sizeof(text)))
-		watch__warn(daemon->watch, "no_source", 0, "%s", text);
+		tracker__warn(daemon->tracker, "no_source", 0, "%s", text);
 	if (line_sink__error(daemon->lines) && !daemon->output_warned) {
 		daemon->output_failed = daemon->output_warned = true;
 		log__error("%s; the run goes on", line_sink__error(daemon->lines));
 	}
 	while ((code = line_sink__news(daemon->lines, text, sizeof(text))))
-		watch__warn(daemon->watch, code, 0, "%s", text);
+		tracker__warn(daemon->tracker, code, 0, "%s", text);
 	if (*kernel_side__shared(daemon->side)->accounts_lost && !daemon->accounts_warned) {
 		daemon->accounts_warned = true;
-		watch__warn(
-		    daemon->watch, "accounts_full", 0,
+		tracker__warn(
+		    daemon->tracker, "accounts_full", 0,
 		    "more than %u threads are tracked at once: the kernel's account of further threads is not recorded",
 		    KERNEL_ACCOUNTS);
 	}
 	if (collector__records_lost(daemon->collector) && !daemon->ring_warned) {
 		daemon->ring_warned = true;
-		watch__warn(
-		    daemon->watch, "ring_full", 0,
+		tracker__warn(
+		    daemon->tracker, "ring_full", 0,
 		    "the ring was full: process events were lost and processes may be missed; raise --ring-bytes");
 	}
 }
@@ -155,7 +155,7 @@ static void reopen_output(struct daemon *daemon)
 
 	*daemon->options->reopen = 0;
 	if (line_sink__reopen(daemon->lines, text, sizeof(text)))
-		watch__warn(daemon->watch, "reopen_failed", 0, "%s", text);
+		tracker__warn(daemon->tracker, "reopen_failed", 0, "%s", text);
 	else
 		daemon->output_warned = false;
 }
@@ -171,22 +171,22 @@ static void recheck_costs(struct daemon *daemon, uint64_t now)
 	if (recheck__judge(recheck, before, recheck__measure(daemon->side), &ratio)) {
 		recheck__scale(&daemon->costs, ratio);
 		row_attacher__scale(daemon->rows, ratio);
-		watch__warn(daemon->watch, "cost_changed", 0,
-			    "probe cost changed from %.0f ns to %.0f ns; overhead figures are rescaled by %.2g", before,
-			    daemon->costs.call_ns, ratio);
+		tracker__warn(daemon->tracker, "cost_changed", 0,
+			      "probe cost changed from %.0f ns to %.0f ns; overhead figures are rescaled by %.2g",
+			      before, daemon->costs.call_ns, ratio);
 	}
 	recheck->due_ns = now + (recheck->doubted_ns > 0 ? RECHECK_SOON_NS : RECHECK_EVERY_NS);
 }
 
 static void progress(const struct daemon *daemon, uint64_t now)
 {
-	size_t alive = watch__alive(daemon->watch);
+	size_t alive = tracker__alive(daemon->tracker);
 
 	if (!daemon->options->progress)
 		return;
 	log__progress("%4.0f s, %zu process%s, %llu calls%s", (double)(now - daemon->begin_ns) * 1e-9, alive,
-		      alive == 1 ? "" : "es", (unsigned long long)watch__hits(daemon->watch),
-		      watch__is_governed(daemon->watch) ? "; over budget, some probes closed" : "");
+		      alive == 1 ? "" : "es", (unsigned long long)tracker__hits(daemon->tracker),
+		      tracker__is_governed(daemon->tracker) ? "; over budget, some probes closed" : "");
 }
 
 static void every_second(struct daemon *daemon, uint64_t now)
@@ -195,14 +195,15 @@ static void every_second(struct daemon *daemon, uint64_t now)
 	const char *moved;
 	char text[512];
 
-	watch__second(daemon->watch, now, &second);
-	io_tracing__second(&daemon->io, daemon->watch, &second, now);
+	tracker__second(daemon->tracker, now, &second);
+	io_tracing__second(&daemon->io, daemon->tracker, &second, now);
 	moved = attacher__check(daemon->attacher, second.threads);
 	if (moved)
-		watch__warn(daemon->watch, "returns_missing", 0,
-			    "%s: entries and returns no longer match; its probe moved to the function's entry", moved);
+		tracker__warn(daemon->tracker, "returns_missing", 0,
+			      "%s: entries and returns no longer match; its probe moved to the function's entry",
+			      moved);
 	if (counters__refresh(daemon->counters, kernel_side__bpf(daemon->side), text, sizeof(text)))
-		watch__warn(daemon->watch, "cpus_changed", 0, "%s", text);
+		tracker__warn(daemon->tracker, "cpus_changed", 0, "%s", text);
 	recheck_costs(daemon, now);
 	daemon__hop(daemon);
 	line_sink__flush(daemon->lines);
@@ -220,7 +221,7 @@ static long pause_ns(struct daemon *daemon, int drained, uint64_t hits)
 	daemon->hits = hits;
 	if (busy || daemon->alert)
 		return BUSY_NS;
-	return watch__alive(daemon->watch) ? CALM_NS : IDLE_NS;
+	return tracker__alive(daemon->tracker) ? CALM_NS : IDLE_NS;
 }
 
 /* Returns why the loop ends now, or NULL. */
@@ -232,8 +233,8 @@ static const char *reason_to_end(const struct daemon *daemon, uint64_t now)
 		return "signal";
 	if (options->duration_s > 0 && (double)(now - daemon->begin_ns) >= options->duration_s * 1e9)
 		return "duration";
-	if (options->selection.pid_count && !options->selection.glob_count && !watch__alive(daemon->watch) &&
-	    !watch__expects(daemon->watch))
+	if (options->selection.pid_count && !options->selection.glob_count && !tracker__alive(daemon->tracker) &&
+	    !tracker__expects(daemon->tracker))
 		return "targets_gone";
 	return NULL;
 }
@@ -242,7 +243,7 @@ static void on_mapped(void *ctx, pid_t pid, const char *path)
 {
 	struct daemon *daemon = ctx;
 
-	watch__mapped(daemon->watch, pid, path, mono_now());
+	tracker__mapped(daemon->tracker, pid, path, mono_now());
 }
 
 /* Reads new mappings; where some were lost, inspects every process, at most every RESCAN_NS. */
@@ -258,7 +259,7 @@ static void find(struct daemon *daemon, uint64_t now)
 		return;
 	daemon->mappings_lost = false;
 	daemon->scanned_at = now;
-	watch__rescan(daemon->watch, now);
+	tracker__rescan(daemon->tracker, now);
 }
 
 /* Sleeps, less where many mappings wait to be read, but long enough for at most 100 iterations of the loop a second. */
@@ -289,9 +290,9 @@ static const char *loop(struct daemon *daemon)
 		resolver__resume_hops(daemon->resolver, now);
 		resolver__read_names(daemon->resolver, now);
 		find(daemon, now);
-		watch__poll(daemon->watch, now);
+		tracker__poll(daemon->tracker, now);
 		attacher__learn(daemon->attacher, now);
-		daemon->alert = watch__govern(daemon->watch, now);
+		daemon->alert = tracker__govern(daemon->tracker, now);
 		if (now >= daemon->next_second) {
 			every_second(daemon, now);
 			daemon->next_second = now + 1000000000ULL;
@@ -305,7 +306,7 @@ static const char *loop(struct daemon *daemon)
 			query_server__step(daemon->queries, now);
 		reason = reason_to_end(daemon, now);
 		if (!reason)
-			rest(daemon, pause_ns(daemon, drained, watch__hits(daemon->watch)));
+			rest(daemon, pause_ns(daemon, drained, tracker__hits(daemon->tracker)));
 	}
 	return reason;
 }
@@ -337,7 +338,7 @@ static void finish(struct daemon *daemon, const char *reason)
 	char *line;
 
 	log__progress(NULL);
-	if (!watch__any(daemon->watch))
+	if (!tracker__any(daemon->tracker))
 		explain_nothing(&daemon->options->selection);
 	attacher__pause(daemon->attacher);
 	row_attacher__pause(daemon->rows);
@@ -345,7 +346,7 @@ static void finish(struct daemon *daemon, const char *reason)
 	collector__drain_ring(daemon->collector);
 	while (to_utc(daemon, now) >= daemon->window_end + SETTLE_NS)
 		end_window(daemon, daemon->window_end, false);
-	watch__detach_all(daemon->watch, now, reason);
+	tracker__detach_all(daemon->tracker, now, reason);
 	collector__drain_bins(daemon->collector, now + 2 * VAPRO_BIN_NS);
 	resolver__finish_names(daemon->resolver, NAMES_NS);
 	end = (to_utc(daemon, now) + VAPRO_BIN_NS - 1) / VAPRO_BIN_NS * VAPRO_BIN_NS;
@@ -389,11 +390,11 @@ int daemon__run(const struct daemon_options *options)
 	struct daemon daemon = {.options = options};
 	struct sched_param batch = {0};
 	char err[512] = "";
-	int status, watched, messages;
+	int status, tracked, messages;
 
 	if (gethostname(daemon.host, sizeof(daemon.host) - 1))
 		snprintf(daemon.host, sizeof(daemon.host), "localhost");
-	if (cpus__settle(options->cpus, err, sizeof(err))) {
+	if (cpus__finalize(options->cpus, err, sizeof(err))) {
 		log__error("%s", err);
 		return EXIT_USAGE;
 	}
@@ -417,10 +418,10 @@ int daemon__run(const struct daemon_options *options)
 		collector__set_clock(daemon.collector, &daemon.clock);
 		daemon__emit_hello(&daemon);
 		begin(&daemon);
-		daemon__hear(&daemon);
-		watched = watch__scan(daemon.watch, daemon.begin_ns, err, sizeof(err));
-		if (watched < 0) {
-			bool denied = watched == -EACCES || watched == -EPERM;
+		daemon__serve(&daemon);
+		tracked = tracker__scan(daemon.tracker, daemon.begin_ns, err, sizeof(err));
+		if (tracked < 0) {
+			bool denied = tracked == -EACCES || tracked == -EPERM;
 			char missing[256];
 
 			denied = denied && privileges__name_missing(privileges__held(), missing, sizeof(missing));
@@ -429,9 +430,9 @@ int daemon__run(const struct daemon_options *options)
 			status = EXIT_FAILED;
 		}
 		line_sink__flush(daemon.lines);
-		if (options->config.io == VAPRO_IO_ON)
+		if (options->config.io == VAPRO_ON)
 			kernel_side__watch_syscalls(daemon.side, true);
-		if (options->config.interrupts == VAPRO_IO_ON)
+		if (options->config.interrupts == VAPRO_ON)
 			kernel_side__watch_interrupts(daemon.side, true);
 		if (!status && options->ready)
 			options->ready(options->ready_ctx);

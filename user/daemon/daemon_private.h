@@ -48,7 +48,7 @@ struct daemon {
 	unsigned int user_rows[USER_ROWS_MAX];
 	struct resolver *resolver;
 	struct collector *collector;
-	struct watch *watch;
+	struct tracker *tracker;
 	struct io_tracing io;
 	struct finder *finder; /* or NULL: every process is then inspected for a while after its exec */
 	struct costs costs;
@@ -88,7 +88,7 @@ void daemon__hop(struct daemon *daemon);
 void daemon__emit_hello(struct daemon *daemon);
 
 /* Starts the query server (vapro diagnose); warns where that fails. */
-void daemon__hear(struct daemon *daemon);
+void daemon__serve(struct daemon *daemon);
 
 /* Frees what was set up, also after a set-up that failed half way. */
 void daemon__tear_down(struct daemon *daemon);

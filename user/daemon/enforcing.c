@@ -8,15 +8,15 @@
 
 static void warn(void *ctx, const char *code, pid_t pid, const char *text)
 {
-	watch__warn(ctx, code, pid, "%s", text);
+	tracker__warn(ctx, code, pid, "%s", text);
 }
 
 static int close_image(void *ctx, const struct attached_image *image, double keep, struct enforcer_closed *out)
 {
-	const struct watch *watch = ctx;
+	const struct tracker *tracker = ctx;
 	struct attacher_closed closed;
 	int status =
-	    attacher__close(watch->parts.attacher, image, keep, costs__stepped_ratio(watch->parts.costs), &closed);
+	    attacher__close(tracker->parts.attacher, image, keep, costs__stepped_ratio(tracker->parts.costs), &closed);
 
 	*out = (struct enforcer_closed){closed.name, closed.functions, closed.of, closed.parted};
 	return status;
@@ -24,13 +24,13 @@ static int close_image(void *ctx, const struct attached_image *image, double kee
 
 static int open_image(void *ctx, const struct attached_image *image)
 {
-	const struct watch *watch = ctx;
+	const struct tracker *tracker = ctx;
 
-	return attacher__open(watch->parts.attacher, image);
+	return attacher__open(tracker->parts.attacher, image);
 }
 
 struct forgetting {
-	const struct watch *watch;
+	const struct tracker *tracker;
 	const struct attached_image *image;
 };
 
@@ -38,55 +38,56 @@ struct forgetting {
 static bool is_forgotten(void *ctx, uint32_t tgid, const struct kernel_request *request)
 {
 	const struct forgetting *forgetting = ctx;
-	const struct watch *watch = forgetting->watch;
+	const struct tracker *tracker = forgetting->tracker;
 
 	if (request->flags & KERNEL_REQUEST_PERSISTENT)
 		return false;
-	for (size_t i = 0; i < watch->count; i++)
-		if ((uint32_t)watch->watched[i].pid == tgid && watch->watched[i].image == forgetting->image)
+	for (size_t i = 0; i < tracker->count; i++)
+		if ((uint32_t)tracker->tracked[i].pid == tgid && tracker->tracked[i].image == forgetting->image)
 			return true;
 	return false;
 }
 
 static int leave_out(void *ctx, const struct attached_image *image, uint32_t units)
 {
-	const struct watch *watch = ctx;
-	int status = attacher__leave_out(watch->parts.attacher, image, units);
+	const struct tracker *tracker = ctx;
+	int status = attacher__leave_out(tracker->parts.attacher, image, units);
 
-	requests__age(kernel_side__map(watch->parts.side, KERNEL_MAP_REQUESTS), is_forgotten,
-		      &(struct forgetting){watch, image});
+	requests__age(kernel_side__map(tracker->parts.side, KERNEL_MAP_REQUESTS), is_forgotten,
+		      &(struct forgetting){tracker, image});
 	return status;
 }
 
 static void unit_shares(void *ctx, const struct attached_image *image, double shares[FUNCTIONS_UNITS])
 {
-	const struct watch *watch = ctx;
+	const struct tracker *tracker = ctx;
 
-	attacher__unit_shares(watch->parts.attacher, image, costs__stepped_ratio(watch->parts.costs), shares);
+	attacher__unit_shares(tracker->parts.attacher, image, costs__stepped_ratio(tracker->parts.costs), shares);
 }
 
 static void begin_count(void *ctx, const struct attached_image *image)
 {
-	const struct watch *watch = ctx;
+	const struct tracker *tracker = ctx;
 
-	attacher__begin_count(watch->parts.attacher, image);
+	attacher__begin_count(tracker->parts.attacher, image);
 }
 
 static bool govern_rows(void *ctx, uint64_t hits, uint64_t now_ns)
 {
-	const struct watch *watch = ctx;
+	const struct tracker *tracker = ctx;
 
-	return row_attacher__govern(watch->parts.rows, hits, now_ns, watch__rows_decided, ctx);
+	return row_attacher__govern(tracker->parts.rows, hits, now_ns, tracker__rows_decided, ctx);
 }
 
 static bool close_costliest_rows(void *ctx, pid_t pid, double speed, double debt_ns, uint64_t now_ns)
 {
-	const struct watch *watch = ctx;
+	const struct tracker *tracker = ctx;
 
-	return row_attacher__close_costliest(watch->parts.rows, pid, speed, debt_ns, now_ns, watch__rows_decided, ctx);
+	return row_attacher__close_costliest(tracker->parts.rows, pid, speed, debt_ns, now_ns, tracker__rows_decided,
+					     ctx);
 }
 
-struct enforcer *watch__new_enforcer(struct watch *watch)
+struct enforcer *tracker__new_enforcer(struct tracker *tracker)
 {
 	static const struct enforcer_ops ops = {.now = mono_now,
 						.warn = warn,
@@ -98,38 +99,38 @@ struct enforcer *watch__new_enforcer(struct watch *watch)
 						.govern_rows = govern_rows,
 						.close_costliest_rows = close_costliest_rows};
 
-	return enforcer__new(&watch->parts.governor, watch->parts.costs, &ops, watch);
+	return enforcer__new(&tracker->parts.governor, tracker->parts.costs, &ops, tracker);
 }
 
-struct governed *watch__begin_governing(const struct watch *watch, const struct watched *watched, uint64_t now_ns)
+struct governed *tracker__begin_governing(const struct tracker *tracker, const struct tracked *tracked, uint64_t now_ns)
 {
-	const struct kernel_shared *shared = kernel_side__shared(watch->parts.side);
+	const struct kernel_shared *shared = kernel_side__shared(tracker->parts.side);
 
-	return enforcer__add(watch->enforcer,
+	return enforcer__add(tracker->enforcer,
 			     &(struct enforcer_process){
-				 .pid = watched->pid,
-				 .exe = watched->identity.exe,
-				 .spares_returns = kernel_side__spares_returns(watch->parts.side) &&
-						   !(watched->flags & KERNEL_PROCESS_NO_RETURN),
-				 .counters = &shared->counters[watched->slot],
-				 .orders = &shared->governed[watched->slot],
+				 .pid = tracked->pid,
+				 .exe = tracked->identity.exe,
+				 .spares_returns = kernel_side__spares_returns(tracker->parts.side) &&
+						   !(tracked->flags & KERNEL_PROCESS_NO_RETURN),
+				 .counters = &shared->counters[tracked->slot],
+				 .orders = &shared->governed[tracked->slot],
 			     },
 			     now_ns);
 }
 
-void watch__join_image(const struct watch *watch, const struct watched *watched, uint64_t now_ns)
+void tracker__join_image(const struct tracker *tracker, const struct tracked *tracked, uint64_t now_ns)
 {
-	const struct attached_image *image = watched->image;
+	const struct attached_image *image = tracked->image;
 
-	enforcer__join(watch->enforcer, watched->governed, image, image ? image->path : NULL, now_ns);
+	enforcer__join(tracker->enforcer, tracked->governed, image, image ? image->path : NULL, now_ns);
 }
 
-bool watch__govern(struct watch *watch, uint64_t now_ns)
+bool tracker__govern(struct tracker *tracker, uint64_t now_ns)
 {
-	return enforcer__pass(watch->enforcer, now_ns);
+	return enforcer__pass(tracker->enforcer, now_ns);
 }
 
-bool watch__is_governed(const struct watch *watch)
+bool tracker__is_governed(const struct tracker *tracker)
 {
-	return enforcer__is_closed(watch->enforcer);
+	return enforcer__is_closed(tracker->enforcer);
 }

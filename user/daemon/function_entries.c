@@ -47,7 +47,7 @@ static bool is_first(const struct process *process, size_t index)
 	return true;
 }
 
-bool watch__maps_openmp(const struct process *process)
+bool tracker__maps_openmp(const struct process *process)
 {
 	static const char *const globs[] = {"libgomp.so*", "libomp.so*", "libomp-*.so*", "libiomp5.so*"};
 
@@ -61,28 +61,28 @@ bool watch__maps_openmp(const struct process *process)
  * MPI and OpenMP libraries wait in libc from threads of their own, which shows nothing of the
  * program: libc's function entries are not automatic beside these libraries.
  */
-static bool wants_threads(const struct watch *watch, const struct watched *watched, const struct process *process,
+static bool wants_threads(const struct tracker *tracker, const struct tracked *tracked, const struct process *process,
 			  const struct process_mapping *mapping, size_t threads)
 {
-	if (watch->parts.threads != VAPRO_IO_AUTO)
-		return watch->parts.threads == VAPRO_IO_ON;
-	return !is_libc(mapping) || (threads > 1 && !watched->image && !watch__maps_openmp(process));
+	if (tracker->parts.threads != VAPRO_AUTO)
+		return tracker->parts.threads == VAPRO_ON;
+	return !is_libc(mapping) || (threads > 1 && !tracked->image && !tracker__maps_openmp(process));
 }
 
 /* Returns whether targets get links of their own: few ones beside other mappers, as for MPI libraries. */
-static bool is_alone(const struct watch *watch, const struct process_mapping *mapping)
+static bool is_alone(const struct tracker *tracker, const struct process_mapping *mapping)
 {
 	size_t targets, others;
 
 	if (is_libc(mapping))
 		return true; /* every process maps libc: never a link for all mappers */
-	if (row_attacher__linked(watch->parts.rows, mapping))
+	if (row_attacher__linked(tracker->parts.rows, mapping))
 		return false;
-	selection__sharers(watch->selection, mapping, &targets, &others);
+	selection__sharers(tracker->selection, mapping, &targets, &others);
 	return others && targets <= ATTACHER_MAX_FILTERED;
 }
 
-static int attach_rows(struct watch *watch, const struct process *process, const struct process_mapping *mapping,
+static int attach_rows(struct tracker *tracker, const struct process *process, const struct process_mapping *mapping,
 		       enum row_group group, const unsigned int *rows, size_t count)
 {
 	char err[512] = "";
@@ -90,39 +90,39 @@ static int attach_rows(struct watch *watch, const struct process *process, const
 
 	if (!count)
 		return 0;
-	status = row_attacher__attach(watch->parts.rows, process, mapping, group, rows, count, is_alone(watch, mapping),
-				      err, sizeof(err));
+	status = row_attacher__attach(tracker->parts.rows, process, mapping, group, rows, count,
+				      is_alone(tracker, mapping), err, sizeof(err));
 	if (status >= 0)
 		return status;
-	watch__warn(watch, "rows_not_attached", process->pid, "%s", err[0] ? err : strerror(-status));
+	tracker__warn(tracker, "rows_not_attached", process->pid, "%s", err[0] ? err : strerror(-status));
 	return 0;
 }
 
-static int attach_thread_rows(struct watch *watch, struct watched *watched, const struct process *process,
+static int attach_thread_rows(struct tracker *tracker, struct tracked *tracked, const struct process *process,
 			      size_t threads)
 {
 	int functions = 0;
 
 	/* where each probe is expensive, only requested functions are probed */
-	if (watch->parts.threads == VAPRO_IO_OFF ||
-	    (watch->parts.threads == VAPRO_IO_AUTO && kernel_side__frugal(watch->parts.side)))
+	if (tracker->parts.threads == VAPRO_OFF ||
+	    (tracker->parts.threads == VAPRO_AUTO && kernel_side__frugal(tracker->parts.side)))
 		return 0;
 	for (size_t i = 0; i < process->mapping_count; i++) {
 		const struct process_mapping *mapping = &process->mappings[i];
 		unsigned int rows[ROWS_OF_IMAGE];
 		size_t count = 0;
 
-		if (!is_first(process, i) || !wants_threads(watch, watched, process, mapping, threads))
+		if (!is_first(process, i) || !wants_threads(tracker, tracked, process, mapping, threads))
 			continue;
 		for (unsigned int j = 0; j < thread_row_count && count < ROWS_OF_IMAGE; j++)
 			if (!thread_rows[j].polling && is_in(&thread_rows[j], process, mapping))
 				rows[count++] = function_row_count + j;
-		functions += attach_rows(watch, process, mapping, ROW_THREADS, rows, count);
+		functions += attach_rows(tracker, process, mapping, ROW_THREADS, rows, count);
 	}
 	return functions;
 }
 
-static int attach_user_rows(struct watch *watch, const struct process *process)
+static int attach_user_rows(struct tracker *tracker, const struct process *process)
 {
 	int functions = 0;
 
@@ -133,116 +133,116 @@ static int attach_user_rows(struct watch *watch, const struct process *process)
 
 		if (!is_first(process, i))
 			continue;
-		for (size_t j = 0; j < watch->parts.user_row_count && count < ROWS_OF_IMAGE; j++)
-			if (is_in(functions__row(watch->parts.user_rows[j]), process, mapping))
-				rows[count++] = watch->parts.user_rows[j];
-		functions += attach_rows(watch, process, mapping, ROW_USER, rows, count);
+		for (size_t j = 0; j < tracker->parts.user_row_count && count < ROWS_OF_IMAGE; j++)
+			if (is_in(functions__row(tracker->parts.user_rows[j]), process, mapping))
+				rows[count++] = tracker->parts.user_rows[j];
+		functions += attach_rows(tracker, process, mapping, ROW_USER, rows, count);
 	}
 	return functions;
 }
 
-int watch__attach_rows(struct watch *watch, struct watched *watched, const struct process *process)
+int tracker__attach_rows(struct tracker *tracker, struct tracked *tracked, const struct process *process)
 {
 	size_t threads = process__threads(process->pid, NULL, 0);
-	int functions = attach_user_rows(watch, process);
+	int functions = attach_user_rows(tracker, process);
 
-	if (watch->parts.user_row_count && !functions)
-		watch__warn(watch, "function_missing", process->pid,
-			    "process %d: it maps none of the requested functions", process->pid);
-	watched->threaded = threads > 1;
-	return functions + attach_thread_rows(watch, watched, process, threads);
+	if (tracker->parts.user_row_count && !functions)
+		tracker__warn(tracker, "function_missing", process->pid,
+			      "process %d: it maps none of the requested functions", process->pid);
+	tracked->threaded = threads > 1;
+	return functions + attach_thread_rows(tracker, tracked, process, threads);
 }
 
-void watch__rows_remapped(struct watch *watch, struct watched *watched)
+void tracker__rows_remapped(struct tracker *tracker, struct tracked *tracked)
 {
 	struct process *process;
 	char err[256];
 
-	if (!watch->parts.user_row_count && watch->parts.threads == VAPRO_IO_OFF)
+	if (!tracker->parts.user_row_count && tracker->parts.threads == VAPRO_OFF)
 		return;
-	if (process__read(watched->pid, &process, err, sizeof(err)))
+	if (process__read(tracked->pid, &process, err, sizeof(err)))
 		return;
-	attach_user_rows(watch, process);
-	attach_thread_rows(watch, watched, process, process__threads(watched->pid, NULL, 0));
+	attach_user_rows(tracker, process);
+	attach_thread_rows(tracker, tracked, process, process__threads(tracked->pid, NULL, 0));
 	process__free(process);
 }
 
-void watch__look_for_threads(struct watch *watch, struct watched *watched, size_t threads)
+void tracker__inspect_threads(struct tracker *tracker, struct tracked *tracked, size_t threads)
 {
 	uint64_t spent_ns = cpu_spent();
 	struct process *process;
 	char err[256];
 
-	if (watched->threaded || threads < 2 || watch->parts.threads == VAPRO_IO_OFF)
+	if (tracked->threaded || threads < 2 || tracker->parts.threads == VAPRO_OFF)
 		return;
-	watched->threaded = true;
-	if (process__read(watched->pid, &process, err, sizeof(err)))
+	tracked->threaded = true;
+	if (process__read(tracked->pid, &process, err, sizeof(err)))
 		return;
-	attach_thread_rows(watch, watched, process, threads);
+	attach_thread_rows(tracker, tracked, process, threads);
 	process__free(process);
-	watched->attach_cost_ns += cpu_spent() - spent_ns;
+	tracked->attach_cost_ns += cpu_spent() - spent_ns;
 }
 
 /* What the processes spent until then says nothing of what they will: what was overdrawn stays overdrawn. */
-static void forget_speed(struct watch *watch, const struct row_decision *decision)
+static void forget_speed(struct tracker *tracker, const struct row_decision *decision)
 {
-	for (size_t i = 0; i < watch->count; i++)
+	for (size_t i = 0; i < tracker->count; i++)
 		for (size_t j = 0; j < decision->pid_count; j++)
-			if (watch->watched[i].pid == decision->pids[j])
-				enforcer__reset_rates(watch->watched[i].governed);
+			if (tracker->tracked[i].pid == decision->pids[j])
+				enforcer__reset_rates(tracker->tracked[i].governed);
 }
 
-void watch__rows_decided(void *ctx, const struct row_decision *decision)
+void tracker__rows_decided(void *ctx, const struct row_decision *decision)
 {
-	struct watch *watch = ctx;
+	struct tracker *tracker = ctx;
 	const char *processes = decision->pid_count == 1 ? "its process" : "each process";
 
 	switch (decision->kind) {
 	case ROWS_LEFT_OUT:
-		forget_speed(watch, decision);
+		forget_speed(tracker, decision);
 		if (!decision->reported)
-			watch__warn(watch, "thinned", 0,
-				    "%zu function%s of %s would cost %.3g %% of the time of %s (%.0f calls/s) and %s "
-				    "%s: %s; %s in %.0f s%s; what only they show is not covered meanwhile",
-				    decision->count, decision->count == 1 ? "" : "s", decision->image,
-				    decision->cost_pct, processes, decision->calls_per_s,
-				    decision->count == 1 ? "is" : "are",
-				    decision->in_duty_cycle ? "opened in a duty cycle" : "left out",
-				    decision->functions, decision->in_duty_cycle ? "the first opens" : "checked again",
-				    decision->left_out_s, decision->in_duty_cycle ? "" : ", and less often each time");
+			tracker__warn(
+			    tracker, "thinned", 0,
+			    "%zu function%s of %s would cost %.3g %% of the time of %s (%.0f calls/s) and %s "
+			    "%s: %s; %s in %.0f s%s; what only they show is not covered meanwhile",
+			    decision->count, decision->count == 1 ? "" : "s", decision->image, decision->cost_pct,
+			    processes, decision->calls_per_s, decision->count == 1 ? "is" : "are",
+			    decision->in_duty_cycle ? "opened in a duty cycle" : "left out", decision->functions,
+			    decision->in_duty_cycle ? "the first opens" : "checked again", decision->left_out_s,
+			    decision->in_duty_cycle ? "" : ", and less often each time");
 		break;
 	case ROWS_OPENED:
-		watch__warn(watch, "released", 0,
-			    "%zu function%s of %s cost%s %.3g %% of the time of %s now and %s probed again: %s",
-			    decision->count, decision->count == 1 ? "" : "s", decision->image,
-			    decision->count == 1 ? "s" : "", decision->cost_pct, processes,
-			    decision->count == 1 ? "is" : "are", decision->functions);
+		tracker__warn(tracker, "released", 0,
+			      "%zu function%s of %s cost%s %.3g %% of the time of %s now and %s probed again: %s",
+			      decision->count, decision->count == 1 ? "" : "s", decision->image,
+			      decision->count == 1 ? "s" : "", decision->cost_pct, processes,
+			      decision->count == 1 ? "is" : "are", decision->functions);
 		break;
 	case ROWS_FAILED:
-		watch__warn(watch, "rows_not_attached", 0, "functions of %s cannot be probed: %s", decision->image,
-			    strerror(-decision->error));
+		tracker__warn(tracker, "rows_not_attached", 0, "functions of %s cannot be probed: %s", decision->image,
+			      strerror(-decision->error));
 		break;
 	}
 }
 
-void watch__outlined(struct watch *watch, pid_t pid, uint64_t address)
+void tracker__outlined(struct tracker *tracker, pid_t pid, uint64_t address)
 {
-	struct watched *watched = watch__of(watch, pid);
+	struct tracked *tracked = tracker__of(tracker, pid);
 	const struct process_mapping *mapping;
 	uint64_t spent_ns = cpu_spent();
 	struct process *process;
 	char err[512] = "";
 	int status;
 
-	if (!watched || watched->ended_ns || process__read(pid, &process, err, sizeof(err)))
+	if (!tracked || tracked->ended_ns || process__read(pid, &process, err, sizeof(err)))
 		return;
 	mapping = process__mapping_at(process, address);
 	if (mapping && mapping->executable && mapping->inode) {
-		status = row_attacher__outlined(watch->parts.rows, process, mapping, address, is_alone(watch, mapping),
-						err, sizeof(err));
+		status = row_attacher__outlined(tracker->parts.rows, process, mapping, address,
+						is_alone(tracker, mapping), err, sizeof(err));
 		if (status)
-			watch__warn(watch, "rows_not_attached", pid, "%s", err[0] ? err : strerror(-status));
+			tracker__warn(tracker, "rows_not_attached", pid, "%s", err[0] ? err : strerror(-status));
 	}
 	process__free(process);
-	watched->attach_cost_ns += cpu_spent() - spent_ns;
+	tracked->attach_cost_ns += cpu_spent() - spent_ns;
 }

@@ -39,22 +39,22 @@ static void say(struct daemon *daemon, const struct vapro_hop_event *event)
 {
 	switch (event->hop) {
 	case VAPRO_HOP_UP:
-		watch__warn(
-		    daemon->watch, "hopped", 0,
+		tracker__warn(
+		    daemon->tracker, "hopped", 0,
 		    "times between the calls at %s (%s) spread: from now on its calls are distinguished by their "
 		    "callers, and stay so if that makes times steady",
 		    shown(event), event->site);
 		break;
 	case VAPRO_HOP_BACK:
-		watch__warn(daemon->watch, "hopped_back", 0,
-			    "times between the calls at %s (%s) spread for every caller: its calls are no longer "
-			    "distinguished by their callers",
-			    shown(event), event->site);
+		tracker__warn(daemon->tracker, "hopped_back", 0,
+			      "times between the calls at %s (%s) spread for every caller: its calls are no longer "
+			      "distinguished by their callers",
+			      shown(event), event->site);
 		break;
 	case VAPRO_HOP_REFUSED:
 		if (!is_known(daemon, event))
-			watch__warn(
-			    daemon->watch, "hop_refused", 0,
+			tracker__warn(
+			    daemon->tracker, "hop_refused", 0,
 			    "times between the calls at %s (%s) spread, but its calls cannot be distinguished by "
 			    "their callers: it %s",
 			    shown(event), event->site, event->reason);
@@ -102,5 +102,5 @@ void daemon__hop(struct daemon *daemon)
 			break;
 	}
 	while (resolver__hop_trouble(daemon->resolver, text, sizeof(text)))
-		watch__warn(daemon->watch, "hop_refused", 0, "%s", text);
+		tracker__warn(daemon->tracker, "hop_refused", 0, "%s", text);
 }

@@ -9,7 +9,7 @@
 #include "probe/bpf/shared.h"
 
 void io_tracing__init(struct io_tracing *io, struct kernel_side *side, const struct costs *costs,
-		      enum vapro_io_mode mode, double bound, uint64_t now_ns)
+		      enum vapro_tristate mode, double bound, uint64_t now_ns)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
@@ -32,16 +32,18 @@ static uint64_t count_calls(const struct io_tracing *io)
 	return sum;
 }
 
-static void report_given_up(const struct io_tracing *io, struct watch *watch)
+static void report_given_up(const struct io_tracing *io, struct tracker *tracker)
 {
-	watch__warn(watch, "io_not_worth", 0,
-		    "IO tracing paused for %.0f s: it costs %.2g %% of the node's CPU time (%.0f system calls/s of all "
-		    "processes, "
-		    "%.0f ns each), and the tracked processes spend %.2g %% of one CPU in IO",
-		    io->tax.idle_s, io->tax.tax * 100, io->tax.calls_s, io->costs->bystander_ns, io->tax.learnt * 100);
+	tracker__warn(
+	    tracker, "io_not_worth", 0,
+	    "IO tracing paused for %.0f s: it costs %.2g %% of the node's CPU time (%.0f system calls/s of all "
+	    "processes, "
+	    "%.0f ns each), and the tracked processes spend %.2g %% of one CPU in IO",
+	    io->tax.idle_s, io->tax.tax * 100, io->tax.calls_s, io->costs->bystander_ns, io->tax.learnt * 100);
 }
 
-void io_tracing__second(struct io_tracing *io, struct watch *watch, const struct watch_second *second, uint64_t now_ns)
+void io_tracing__second(struct io_tracing *io, struct tracker *tracker, const struct watch_second *second,
+			uint64_t now_ns)
 {
 	bool on = kernel_side__watches_syscalls(io->side);
 	struct io_second last = {.seconds = (double)(now_ns - io->looked_ns) * 1e-9,
@@ -60,10 +62,10 @@ void io_tracing__second(struct io_tracing *io, struct watch *watch, const struct
 		io->traced_s += last.seconds;
 		io->taxed_s += last.calls * last.each_ns * 1e-9;
 	}
-	if (io->mode != VAPRO_IO_AUTO)
+	if (io->mode != VAPRO_AUTO)
 		return;
 	if (io_tax__second(&io->tax, &last) == IO_GIVEN_UP)
-		report_given_up(io, watch);
+		report_given_up(io, tracker);
 	if ((io->tax.traced_s > 0) != on)
 		kernel_side__watch_syscalls(io->side, io->tax.traced_s > 0);
 }

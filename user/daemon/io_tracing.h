@@ -11,7 +11,7 @@ struct io_tracing {
 	struct kernel_side *side;
 	const struct costs *costs;
 	struct io_tax tax;
-	enum vapro_io_mode mode;
+	enum vapro_tristate mode;
 	uint64_t looked_ns, calls; /* last second's time; traced calls of the node so far */
 	double traced_s, taxed_s;  /* in this window: seconds traced, and CPU seconds spent on that */
 	double cpus;
@@ -19,10 +19,11 @@ struct io_tracing {
 
 /* side and costs must outlive io. bound: share of the node's CPU time; 0 = none; now_ns: CLOCK_MONOTONIC. */
 void io_tracing__init(struct io_tracing *io, struct kernel_side *side, const struct costs *costs,
-		      enum vapro_io_mode mode, double bound, uint64_t now_ns);
+		      enum vapro_tristate mode, double bound, uint64_t now_ns);
 
 /* Decides, once a second, whether system calls are traced. */
-void io_tracing__second(struct io_tracing *io, struct watch *watch, const struct watch_second *second, uint64_t now_ns);
+void io_tracing__second(struct io_tracing *io, struct tracker *tracker, const struct watch_second *second,
+			uint64_t now_ns);
 
 /* Sets the share and the cost of tracing in a window that ends after so many seconds. */
 void io_tracing__end_window(struct io_tracing *io, struct stream_window *window, double seconds);

@@ -34,15 +34,15 @@ static void on_event(void *ctx, const struct kernel_record *record)
 	struct daemon *daemon = ctx;
 
 	if (record->type == KERNEL_EXEC)
-		watch__exec(daemon->watch, (pid_t)record->tgid, record->time_ns, mono_now());
+		tracker__exec(daemon->tracker, (pid_t)record->tgid, record->time_ns, mono_now());
 	else if (record->type == KERNEL_UNKNOWN)
-		watch__heard_of(daemon->watch, (pid_t)record->tgid, mono_now());
+		tracker__is_candidate(daemon->tracker, (pid_t)record->tgid, mono_now());
 	else if (record->type == KERNEL_OUTLINED)
-		watch__outlined(daemon->watch, (pid_t)record->tgid, record->address);
+		tracker__outlined(daemon->tracker, (pid_t)record->tgid, record->address);
 	else if (record->type == KERNEL_EXIT)
-		watch__thread_ended(daemon->watch, (pid_t)record->tgid, (pid_t)record->tid, record->time_ns);
+		tracker__thread_ended(daemon->tracker, (pid_t)record->tgid, (pid_t)record->tid, record->time_ns);
 	else if (record->type == KERNEL_STOPPED)
-		watch__stopped(daemon->watch, (pid_t)record->tgid);
+		tracker__stopped(daemon->tracker, (pid_t)record->tgid);
 }
 
 static enum vapro_workload_source workload_source(const struct daemon *daemon)
@@ -128,7 +128,7 @@ static void learnt_factors(const struct daemon *daemon, struct line_factor *line
 	struct os_factor factors[OS_FACTORS];
 	struct os_facts facts;
 
-	os_facts__learn(&facts, daemon->options->config.interrupts != VAPRO_IO_OFF);
+	os_facts__learn(&facts, daemon->options->config.interrupts != VAPRO_OFF);
 	os_factors__of(&facts, factors);
 	for (int i = 0; i < OS_FACTORS; i++)
 		lines[i] = (struct line_factor){factors[i].name, factors[i].source, factors[i].available,
@@ -147,7 +147,7 @@ void daemon__emit_hello(struct daemon *daemon)
 				   .bystander_ns = daemon->costs.bystander_ns,
 				   .pauses = pauses,
 				   .pause_count = KERNEL_PAUSES};
-	struct line_rung ladder[RUNGS];
+	struct line_mode modes[ATTACH_MODES];
 	struct line_facts facts = learnt_facts(daemon);
 	size_t counter_count;
 	const struct counter_line *found = counters__lines(daemon->counters, &counter_count);
@@ -155,7 +155,7 @@ void daemon__emit_hello(struct daemon *daemon)
 	struct line_hello hello = {.utc_ns = daemon->clock.utc_ns,
 				   .host = daemon->host,
 				   .version = VAPRO_VERSION,
-				   .rung = ladder_rung_name[kernel_side__rung(daemon->side)],
+				   .mode = attach_mode_name[kernel_side__mode(daemon->side)],
 				   .pmu_available = counters__count(daemon->counters),
 				   .counters = counters,
 				   .counter_count = counters ? (uint32_t)counter_count : 0,
@@ -165,8 +165,8 @@ void daemon__emit_hello(struct daemon *daemon)
 				   .costs = &costs,
 				   .config = &daemon->options->config,
 				   .clock = daemon->clock,
-				   .ladder = ladder,
-				   .ladder_count = RUNGS,
+				   .modes = modes,
+				   .mode_count = ATTACH_MODES,
 				   .facts = &facts};
 	struct stream_event event = {.type = STREAM_LINE};
 	struct utsname kernel;
@@ -186,13 +186,13 @@ void daemon__emit_hello(struct daemon *daemon)
 						    .provider = found[i].provider,
 						    .available = found[i].available,
 						    .reason = found[i].reason[0] ? found[i].reason : NULL};
-	for (int i = 0; i < RUNGS; i++) {
-		const struct kernel_rung *rung = &kernel_side__rungs(daemon->side)[i];
+	for (int i = 0; i < ATTACH_MODES; i++) {
+		const struct attach_mode_of *mode = &kernel_side__modes(daemon->side)[i];
 
-		ladder[i] = (struct line_rung){.name = ladder_rung_name[i],
-					       .tried = rung->tried,
-					       .works = rung->works,
-					       .reason = rung->reason[0] ? rung->reason : NULL};
+		modes[i] = (struct line_mode){.name = attach_mode_name[i],
+					      .tried = mode->tried,
+					      .works = mode->works,
+					      .reason = mode->reason[0] ? mode->reason : NULL};
 	}
 	line = lines__hello(&hello);
 	event.line = line;
@@ -225,8 +225,8 @@ static void warn_of_capabilities(struct daemon *daemon)
 
 	for (size_t i = 0; i < privilege_count; i++) {
 		if (privilege__missing(&privileges[i], held, NULL))
-			watch__warn(daemon->watch, "missing_capability", 0, "%s is missing: %s", privileges[i].name,
-				    privileges[i].consequence);
+			tracker__warn(daemon->tracker, "missing_capability", 0, "%s is missing: %s", privileges[i].name,
+				      privileges[i].consequence);
 	}
 }
 
@@ -260,7 +260,7 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 		snprintf(err, err_size, "the kernel does not take the counters: %s", strerror(-status));
 		return EXIT_FAILED;
 	}
-	if (calibrate__run(daemon->side, options->config.io != VAPRO_IO_OFF, &daemon->costs, err, err_size))
+	if (calibrate__run(daemon->side, options->config.io != VAPRO_OFF, &daemon->costs, err, err_size))
 		log__warning("%s; overhead is not known", err);
 	daemon->attacher = attacher__new(daemon->side, options->config.learn_s);
 	governor__init(&governor, options->config.overhead_budget_pct, options->config.overhead_cap_pct,
@@ -278,31 +278,31 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 	if (counters__count(daemon->counters))
 		collector__count(daemon->collector, daemon->counters);
 	daemon->finder = finder__new(finder_err, sizeof(finder_err));
-	daemon->watch = watch__new(&(struct watch_parts){.side = daemon->side,
-							 .attacher = daemon->attacher,
-							 .resolver = daemon->resolver,
-							 .collector = daemon->collector,
-							 .sink = &daemon->tee.sink,
-							 .host = daemon->host,
-							 .costs = &daemon->costs,
-							 .governor = governor,
-							 .no_return = options->config.no_return,
-							 .io = options->config.io != VAPRO_IO_OFF,
-							 .finds = daemon->finder != NULL,
-							 .rows = daemon->rows,
-							 .threads = options->config.threads,
-							 .user_rows = daemon->user_rows,
-							 .user_row_count = (size_t)user_rows},
-				   &options->selection);
-	if (!daemon->watch) {
+	daemon->tracker = tracker__new(&(struct tracker_parts){.side = daemon->side,
+							       .attacher = daemon->attacher,
+							       .resolver = daemon->resolver,
+							       .collector = daemon->collector,
+							       .sink = &daemon->tee.sink,
+							       .host = daemon->host,
+							       .costs = &daemon->costs,
+							       .governor = governor,
+							       .no_return = options->config.no_return,
+							       .io = options->config.io != VAPRO_OFF,
+							       .finds = daemon->finder != NULL,
+							       .rows = daemon->rows,
+							       .threads = options->config.threads,
+							       .user_rows = daemon->user_rows,
+							       .user_row_count = (size_t)user_rows},
+				       &options->selection);
+	if (!daemon->tracker) {
 		snprintf(err, err_size, "out of memory");
 		return EXIT_FAILED;
 	}
 	io_tracing__init(&daemon->io, daemon->side, &daemon->costs, options->config.io, governor.budget, mono_now());
 	warn_of_capabilities(daemon);
 	if (!daemon->finder)
-		watch__warn(daemon->watch, "no_finder", 0,
-			    "%s: an MPI library that is mapped more than 1.5 s after exec may be missed", finder_err);
+		tracker__warn(daemon->tracker, "no_finder", 0,
+			      "%s: an MPI library that is mapped more than 1.5 s after exec may be missed", finder_err);
 	/* execs of untracked processes matter only where a selected one may have MPI in its executable */
 	*kernel_side__shared(daemon->side)->report_execs =
 	    !daemon->finder || options->selection.glob_count || options->selection.ancestor;
@@ -314,7 +314,7 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 void daemon__tear_down(struct daemon *daemon)
 {
 	query_server__close(daemon->queries);
-	watch__free(daemon->watch);
+	tracker__free(daemon->tracker);
 	finder__free(daemon->finder);
 	attacher__free(daemon->attacher);
 	row_attacher__free(daemon->rows);

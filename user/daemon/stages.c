@@ -40,8 +40,8 @@ static void count_all(struct daemon *daemon, uint64_t begin_ns)
 	bool lost = !counters__count(daemon->counters);
 
 	if (status && lost != daemon->counters_lost)
-		watch__warn(daemon->watch, "counters_lost", 0,
-			    "counters could not be opened again, which is tried after each window: %s", err);
+		tracker__warn(daemon->tracker, "counters_lost", 0,
+			      "counters could not be opened again, which is tried after each window: %s", err);
 	daemon->counters_lost = lost;
 	daemon->expanded = NULL;
 	if (!lost)
@@ -83,12 +83,12 @@ void daemon__switch_stage(struct daemon *daemon)
 		count_all(daemon, mono_now());
 	if (!counters__count(daemon->counters))
 		return;
-	for (bool settled = false; !settled;) {
+	for (bool final = false; !final;) {
 		pipeline__stage_request(daemon->tee.pipeline, &request);
 		if (same(request.expand, daemon->expanded))
-			settled = true;
+			final = true;
 		else if (request.expand)
-			settled = count_parts(daemon, &request);
+			final = count_parts(daemon, &request);
 		else
 			count_all(daemon, mono_now());
 	}

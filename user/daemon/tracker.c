@@ -16,89 +16,89 @@
 #define REMAP_NS 100000000ULL /* mappings come in bursts */
 #define ENDS_AT_ONCE 64
 
-struct watch *watch__new(const struct watch_parts *parts, const struct selection *selection)
+struct tracker *tracker__new(const struct tracker_parts *parts, const struct selection *selection)
 {
-	struct watch *watch = calloc(1, sizeof(*watch));
+	struct tracker *tracker = calloc(1, sizeof(*tracker));
 
-	if (!watch)
+	if (!tracker)
 		return NULL;
-	watch->parts = *parts;
-	watch->selection = selection;
-	watch->slots[KERNEL_SLOTS - 1] = true; /* reserved for the calibration child */
-	watch->statics = static_mpi__new();
-	watch->topology = topology__new("/sys", "/proc/cpuinfo");
-	watch->named_start = calloc(selection->pid_count + 1, sizeof(*watch->named_start));
-	watch->enforcer = watch__new_enforcer(watch);
-	if (!watch->statics || !watch->topology || !watch->named_start || !watch->enforcer) {
-		watch__free(watch);
+	tracker->parts = *parts;
+	tracker->selection = selection;
+	tracker->slots[KERNEL_SLOTS - 1] = true; /* reserved for the calibration child */
+	tracker->statics = static_mpi__new();
+	tracker->topology = topology__new("/sys", "/proc/cpuinfo");
+	tracker->named_start = calloc(selection->pid_count + 1, sizeof(*tracker->named_start));
+	tracker->enforcer = tracker__new_enforcer(tracker);
+	if (!tracker->statics || !tracker->topology || !tracker->named_start || !tracker->enforcer) {
+		tracker__free(tracker);
 		return NULL;
 	}
-	return watch;
+	return tracker;
 }
 
-void watch__free(struct watch *watch)
+void tracker__free(struct tracker *tracker)
 {
-	if (!watch)
+	if (!tracker)
 		return;
-	for (size_t i = 0; i < watch->count; i++)
-		close(watch->watched[i].pidfd);
-	free(watch->watched);
-	free(watch->heard);
-	free(watch->named_start);
-	enforcer__free(watch->enforcer);
-	free(watch->ended);
-	static_mpi__free(watch->statics);
-	topology__free(watch->topology);
-	free(watch);
+	for (size_t i = 0; i < tracker->count; i++)
+		close(tracker->tracked[i].pidfd);
+	free(tracker->tracked);
+	free(tracker->candidate);
+	free(tracker->named_start);
+	enforcer__free(tracker->enforcer);
+	free(tracker->ended);
+	static_mpi__free(tracker->statics);
+	topology__free(tracker->topology);
+	free(tracker);
 }
 
-struct watched *watch__of(struct watch *watch, pid_t pid)
+struct tracked *tracker__of(struct tracker *tracker, pid_t pid)
 {
-	for (size_t i = 0; i < watch->count; i++)
-		if (watch->watched[i].pid == pid)
-			return &watch->watched[i];
+	for (size_t i = 0; i < tracker->count; i++)
+		if (tracker->tracked[i].pid == pid)
+			return &tracker->tracked[i];
 	return NULL;
 }
 
 /* Marks the tracked processes that have ended, by one system call for many instead of one for each. */
-static void look_for_ends(struct watch *watch)
+static void look_for_ends(struct tracker *tracker)
 {
 	struct pollfd fds[ENDS_AT_ONCE];
 
-	for (size_t first = 0; first < watch->count; first += ENDS_AT_ONCE) {
-		size_t count = watch->count - first < ENDS_AT_ONCE ? watch->count - first : ENDS_AT_ONCE;
+	for (size_t first = 0; first < tracker->count; first += ENDS_AT_ONCE) {
+		size_t count = tracker->count - first < ENDS_AT_ONCE ? tracker->count - first : ENDS_AT_ONCE;
 
 		for (size_t i = 0; i < count; i++)
-			fds[i] = (struct pollfd){.fd = watch->watched[first + i].pidfd, .events = POLLIN};
+			fds[i] = (struct pollfd){.fd = tracker->tracked[first + i].pidfd, .events = POLLIN};
 		if (poll(fds, count, 0) <= 0)
 			continue;
 		for (size_t i = 0; i < count; i++)
-			watch->watched[first + i].gone |= fds[i].revents != 0;
+			tracker->tracked[first + i].gone |= fds[i].revents != 0;
 	}
 }
 
-static void say_goodbye(struct watch *watch, struct watched *watched, enum line_process_state state, const char *reason,
-			uint64_t now_ns)
+static void say_goodbye(struct tracker *tracker, struct tracked *tracked, enum line_process_state state,
+			const char *reason, uint64_t now_ns)
 {
-	uint64_t hits = watch__hits_of(watch, watched);
+	uint64_t hits = tracker__hits_of(tracker, tracked);
 
-	watched->ended_ns = now_ns;
-	watch__emit_row(watch, watched, now_ns);
-	watch__emit_process(watch, watched, state, hits, watched->image && !hits ? "mapped but never hit" : reason);
+	tracked->ended_ns = now_ns;
+	tracker__emit_row(tracker, tracked, now_ns);
+	tracker__emit_process(tracker, tracked, state, hits, tracked->image && !hits ? "mapped but never hit" : reason);
 }
 
-static void detach(struct watch *watch, struct watched *watched, const char *reason, uint64_t now_ns)
+static void detach(struct tracker *tracker, struct tracked *tracked, const char *reason, uint64_t now_ns)
 {
-	enforcer__leave(watch->enforcer, watched->governed, now_ns);
-	say_goodbye(watch, watched, LINE_EXITED, reason, now_ns);
-	attacher__release(watch->parts.attacher, watched->pid);
-	row_attacher__release(watch->parts.rows, watched->pid);
-	watched->image = NULL;
-	kernel_side__untrack(watch->parts.side, watched->pid);
+	enforcer__leave(tracker->enforcer, tracked->governed, now_ns);
+	say_goodbye(tracker, tracked, LINE_EXITED, reason, now_ns);
+	attacher__release(tracker->parts.attacher, tracked->pid);
+	row_attacher__release(tracker->parts.rows, tracked->pid);
+	tracked->image = NULL;
+	kernel_side__untrack(tracker->parts.side, tracked->pid);
 }
 
 /* Attaches the MPI that a process lacked when it was attached, if it has one now. */
-static void join(struct watch *watch, struct watched *watched, uint64_t now_ns)
+static void join(struct tracker *tracker, struct tracked *tracked, uint64_t now_ns)
 {
 	const struct process_mapping *library;
 	struct process *process;
@@ -106,125 +106,127 @@ static void join(struct watch *watch, struct watched *watched, uint64_t now_ns)
 	char err[512];
 	int status;
 
-	if (process__read(watched->pid, &process, err, sizeof(err)))
+	if (process__read(tracked->pid, &process, err, sizeof(err)))
 		return;
 	mpi = process__mpi(process, &library);
 	if (mpi) {
-		struct kernel_process tracked = {.slot = watched->slot, .flags = watch__flags_of(watch, process, mpi)};
+		struct bpf_process_state entry = {.slot = tracked->slot,
+						  .flags = tracker__flags_of(tracker, process, mpi)};
 
-		watched->flags = tracked.flags;
-		resolver__remapped(watch->parts.resolver, watched->pid, mpi);
-		kernel_side__reflag(watch->parts.side, watched->pid, &tracked);
-		enforcer__suspend(watched->governed);
-		status = attacher__attach(watch->parts.attacher, process, library,
-					  watch__is_alone(watch, library, now_ns), &watched->image, err, sizeof(err));
+		tracked->flags = entry.flags;
+		resolver__remapped(tracker->parts.resolver, tracked->pid, mpi);
+		kernel_side__reflag(tracker->parts.side, tracked->pid, &entry);
+		enforcer__suspend(tracked->governed);
+		status =
+		    attacher__attach(tracker->parts.attacher, process, library,
+				     tracker__is_alone(tracker, library, now_ns), &tracked->image, err, sizeof(err));
 		if (status) {
-			attacher__release(watch->parts.attacher, watched->pid);
-			watched->image = NULL;
-			watch__warn(watch, "attach_failed", watched->pid,
-				    "libmpi was loaded after attachment and could not be probed: %s", err);
+			attacher__release(tracker->parts.attacher, tracked->pid);
+			tracked->image = NULL;
+			tracker__warn(tracker, "attach_failed", tracked->pid,
+				      "libmpi was loaded after attachment and could not be probed: %s", err);
 		}
-		watch__join_image(watch, watched, now_ns);
+		tracker__join_image(tracker, tracked, now_ns);
 		if (!status) {
-			watch__emit_process(watch, watched, LINE_ATTACHED, watch__hits_of(watch, watched),
-					    "libmpi was loaded after attachment");
+			tracker__emit_process(tracker, tracked, LINE_ATTACHED, tracker__hits_of(tracker, tracked),
+					      "libmpi was loaded after attachment");
 		}
 	}
 	process__free(process);
 }
 
-static void remap(struct watch *watch, struct watched *watched, uint64_t now_ns)
+static void remap(struct tracker *tracker, struct tracked *tracked, uint64_t now_ns)
 {
 	uint64_t spent_ns = cpu_spent();
 
-	watched->remapped_ns = 0;
-	watch__rows_remapped(watch, watched);
-	if (watched->image)
-		resolver__remapped(watch->parts.resolver, watched->pid, PROCESS_NO_MPI);
+	tracked->remapped_ns = 0;
+	tracker__rows_remapped(tracker, tracked);
+	if (tracked->image)
+		resolver__remapped(tracker->parts.resolver, tracked->pid, PROCESS_NO_MPI);
 	else
-		join(watch, watched, now_ns);
-	watched->attach_cost_ns += cpu_spent() - spent_ns;
+		join(tracker, tracked, now_ns);
+	tracked->attach_cost_ns += cpu_spent() - spent_ns;
 }
 
-void watch__mapped(struct watch *watch, pid_t pid, const char *path, uint64_t now_ns)
+void tracker__mapped(struct tracker *tracker, pid_t pid, const char *path, uint64_t now_ns)
 {
-	struct watched *watched = watch__of(watch, pid);
+	struct tracked *tracked = tracker__of(tracker, pid);
 	bool mpi = process__mpi_of_path(path);
 
 	if (path[0] != '/' || path[1] == '/') /* no file: the vdso, or code compiled at run time */
 		return;
-	if (!watched || watched->ended_ns) {
+	if (!tracked || tracked->ended_ns) {
 		if (mpi)
-			watch__heard_of(watch, pid, now_ns);
+			tracker__is_candidate(tracker, pid, now_ns);
 		return;
 	}
-	if (mpi && !watched->image)
-		watched->remapped_ns = now_ns - REMAP_NS;
-	else if (!watched->remapped_ns)
-		watched->remapped_ns = now_ns;
+	if (mpi && !tracked->image)
+		tracked->remapped_ns = now_ns - REMAP_NS;
+	else if (!tracked->remapped_ns)
+		tracked->remapped_ns = now_ns;
 }
 
-void watch__exec(struct watch *watch, pid_t pid, uint64_t exec_ns, uint64_t now_ns)
+void tracker__exec(struct tracker *tracker, pid_t pid, uint64_t exec_ns, uint64_t now_ns)
 {
-	struct watched *watched = watch__of(watch, pid);
+	struct tracked *tracked = tracker__of(tracker, pid);
 
-	if (watched && !watched->ended_ns) {
-		if (exec_ns < watched->attached_ns)
+	if (tracked && !tracked->ended_ns) {
+		if (exec_ns < tracked->attached_ns)
 			return; /* the process was read after the exec, whose mappings arrived first, another way */
-		detach(watch, watched, "it became another program (exec)", now_ns);
+		detach(tracker, tracked, "it became another program (exec)", now_ns);
 	}
-	watch__executed(watch, pid, now_ns);
+	tracker__executed(tracker, pid, now_ns);
 }
 
-void watch__poll(struct watch *watch, uint64_t now_ns)
+void tracker__poll(struct tracker *tracker, uint64_t now_ns)
 {
-	watch__look(watch, now_ns);
-	look_for_ends(watch);
-	for (size_t i = 0; i < watch->count; i++) {
-		struct watched *watched = &watch->watched[i];
+	tracker__inspect(tracker, now_ns);
+	look_for_ends(tracker);
+	for (size_t i = 0; i < tracker->count; i++) {
+		struct tracked *tracked = &tracker->tracked[i];
 
-		if (watched->ended_ns) {
-			i -= watch__retire(watch, watched, now_ns); /* open files make umount fail */
+		if (tracked->ended_ns) {
+			i -= tracker__retire(tracker, tracked, now_ns); /* open files make umount fail */
 			continue;
 		}
-		if (watched->gone) {
+		if (tracked->gone) {
 			/* records of the process before its end, perhaps an exec, come first */
-			collector__drain_ring(watch->parts.collector);
-			watched = &watch->watched[i];
-			if (!watched->ended_ns)
-				detach(watch, watched, "it ended", now_ns);
-		} else if (watched->remapped_ns && now_ns >= watched->remapped_ns + REMAP_NS) {
-			remap(watch, watched, now_ns);
+			collector__drain_ring(tracker->parts.collector);
+			tracked = &tracker->tracked[i];
+			if (!tracked->ended_ns)
+				detach(tracker, tracked, "it ended", now_ns);
+		} else if (tracked->remapped_ns && now_ns >= tracked->remapped_ns + REMAP_NS) {
+			remap(tracker, tracked, now_ns);
 		}
 	}
 }
 
-size_t watch__alive(const struct watch *watch)
+size_t tracker__alive(const struct tracker *tracker)
 {
 	size_t alive = 0;
 
-	for (size_t i = 0; i < watch->count; i++)
-		alive += !watch->watched[i].ended_ns;
+	for (size_t i = 0; i < tracker->count; i++)
+		alive += !tracker->tracked[i].ended_ns;
 	return alive;
 }
 
-bool watch__any(const struct watch *watch)
+bool tracker__any(const struct tracker *tracker)
 {
-	return watch->any;
+	return tracker->any;
 }
 
-void watch__detach_all(struct watch *watch, uint64_t now_ns, const char *reason)
+void tracker__detach_all(struct tracker *tracker, uint64_t now_ns, const char *reason)
 {
-	for (size_t i = 0; i < watch->count; i++)
-		if (!watch->watched[i].ended_ns)
-			say_goodbye(watch, &watch->watched[i], LINE_DETACHED, reason, now_ns);
+	for (size_t i = 0; i < tracker->count; i++)
+		if (!tracker->tracked[i].ended_ns)
+			say_goodbye(tracker, &tracker->tracked[i], LINE_DETACHED, reason, now_ns);
 }
 
-uint64_t watch__hits(const struct watch *watch)
+uint64_t tracker__hits(const struct tracker *tracker)
 {
-	uint64_t hits = watch->hits;
+	uint64_t hits = tracker->hits;
 
-	for (size_t i = 0; i < watch->count; i++)
-		hits += watch__hits_of(watch, &watch->watched[i]);
+	for (size_t i = 0; i < tracker->count; i++)
+		hits += tracker__hits_of(tracker, &tracker->tracked[i]);
 	return hits;
 }

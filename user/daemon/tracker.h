@@ -3,8 +3,8 @@
  * The tracker of processes: discovery, attach, accounting, detach. Every decision about a process is
  * emitted as a `process` line with its reason.
  */
-#ifndef VAPRO_WATCH_H
-#define VAPRO_WATCH_H
+#ifndef VAPRO_TRACKER_H
+#define VAPRO_TRACKER_H
 
 #include "collect/collector.h"
 #include "collect/resolver.h"
@@ -14,9 +14,9 @@
 #include "probe/attach/row_attacher.h"
 #include "target/selection.h"
 
-struct watch;
+struct tracker;
 
-struct watch_parts {
+struct tracker_parts {
 	struct kernel_side *side;
 	struct attacher *attacher;
 	struct resolver *resolver;
@@ -26,50 +26,50 @@ struct watch_parts {
 	const struct costs *costs;
 	struct governor governor;
 	bool no_return, io;
-	bool finds; /* watch__mapped() gets every mapping: no process needs a second inspection */
+	bool finds; /* tracker__mapped() gets every mapping: no process needs a second inspection */
 	struct row_attacher *rows;
-	enum vapro_io_mode threads;
+	enum vapro_tristate threads;
 	const unsigned int *user_rows; /* numbers of the function entries that a site added */
 	size_t user_row_count;
 };
 
 /* Parts and selection outlive the watch. NULL when out of memory. */
-struct watch *watch__new(const struct watch_parts *parts, const struct selection *selection);
-void watch__free(struct watch *watch);
+struct tracker *tracker__new(const struct tracker_parts *parts, const struct selection *selection);
+void tracker__free(struct tracker *tracker);
 
 /*
  * Attaches everything selected that runs now. A process requested by pid must be attachable: the first
  * that is not ends the scan with -errno and a sentence in err. Returns the number of tracked processes.
  */
-int watch__scan(struct watch *watch, uint64_t now_ns, char *err, size_t err_size);
+int tracker__scan(struct tracker *tracker, uint64_t now_ns, char *err, size_t err_size);
 
 /* Scans again after mappings were lost, without the processes requested by pid. */
-void watch__rescan(struct watch *watch, uint64_t now_ns);
+void tracker__rescan(struct tracker *tracker, uint64_t now_ns);
 
 /* Handles a file mapped as code: an MPI makes a selected process a target; a tracked process is read again. */
-void watch__mapped(struct watch *watch, pid_t pid, const char *path, uint64_t now_ns);
+void tracker__mapped(struct tracker *tracker, pid_t pid, const char *path, uint64_t now_ns);
 
 /* Makes a process a candidate: it is inspected soon, and some times later (libraries come late). */
-void watch__heard_of(struct watch *watch, pid_t pid, uint64_t now_ns);
+void tracker__is_candidate(struct tracker *tracker, pid_t pid, uint64_t now_ns);
 
 /* Handles an exec at exec_ns (CLOCK_MONOTONIC): what was known of the process before is void. */
-void watch__exec(struct watch *watch, pid_t pid, uint64_t exec_ns, uint64_t now_ns);
+void tracker__exec(struct tracker *tracker, pid_t pid, uint64_t exec_ns, uint64_t now_ns);
 
 /* Inspects candidates, notices ends, detaches processes that ended. */
-void watch__poll(struct watch *watch, uint64_t now_ns);
+void tracker__poll(struct tracker *tracker, uint64_t now_ns);
 
-size_t watch__alive(const struct watch *watch);
+size_t tracker__alive(const struct tracker *tracker);
 
 /* Returns whether a candidate is yet to be inspected. */
-bool watch__expects(const struct watch *watch);
+bool tracker__expects(const struct tracker *tracker);
 
 /* Returns whether a process was attached at some time. */
-bool watch__any(const struct watch *watch);
+bool tracker__any(const struct tracker *tracker);
 
 /* Prints the jobs of the tracked processes, one a line, with their number of processes. Returns 0 or -EIO. */
-int watch__print_jobs(const struct watch *watch, FILE *out);
+int tracker__print_jobs(const struct tracker *tracker, FILE *out);
 
-/* The result of watch__second(): whether IO is worth tracing, by the targets' own rates; threads counted. */
+/* The result of tracker__second(): whether IO is worth tracing, by the targets' own rates; threads counted. */
 struct watch_second {
 	bool io_worth;
 	bool in_io;	/* a tracked process is inside a traced system call */
@@ -77,37 +77,37 @@ struct watch_second {
 	uint32_t threads;
 };
 
-void watch__second(struct watch *watch, uint64_t now_ns, struct watch_second *second);
+void tracker__second(struct tracker *tracker, uint64_t now_ns, struct watch_second *second);
 
 /*
  * Charges every tracked process and enforces the budget: to be called in each iteration of the loop.
  * Returns true while these must be frequent, since a process spends fast.
  */
-bool watch__govern(struct watch *watch, uint64_t now_ns);
+bool tracker__govern(struct tracker *tracker, uint64_t now_ns);
 
 /* Returns whether probes are closed to keep the budget. */
-bool watch__is_governed(const struct watch *watch);
+bool tracker__is_governed(const struct tracker *tracker);
 
 /* Adds a function entry for a function that a process handed to its threads for the first time. */
-void watch__outlined(struct watch *watch, pid_t pid, uint64_t address);
+void tracker__outlined(struct tracker *tracker, pid_t pid, uint64_t address);
 
 /* Handles a thread that was just stopped: reports a debugger or tracer that is attached now, once. */
-void watch__stopped(struct watch *watch, pid_t pid);
+void tracker__stopped(struct tracker *tracker, pid_t pid);
 
 /* Notes the end of a thread (CLOCK_MONOTONIC), whose last bundles are still to be drained. */
-void watch__thread_ended(struct watch *watch, pid_t pid, pid_t tid, uint64_t time_ns);
+void tracker__thread_ended(struct tracker *tracker, pid_t pid, pid_t tid, uint64_t time_ns);
 
 /* Emits open fragments and facts of the window [begin_ns, end_ns), CLOCK_MONOTONIC. 0 or -errno of the sink. */
-int watch__end_window(struct watch *watch, uint64_t begin_ns, uint64_t end_ns);
+int tracker__end_window(struct tracker *tracker, uint64_t begin_ns, uint64_t end_ns);
 
 /* Reports every process as detached; the caller closes the links. */
-void watch__detach_all(struct watch *watch, uint64_t now_ns, const char *reason);
+void tracker__detach_all(struct tracker *tracker, uint64_t now_ns, const char *reason);
 
 /* Returns the probe entries of all processes so far. */
-uint64_t watch__hits(const struct watch *watch);
+uint64_t tracker__hits(const struct tracker *tracker);
 
 /* Emits a warning line. pid 0: of no process. */
-void watch__warn(struct watch *watch, const char *code, pid_t pid, const char *format, ...)
+void tracker__warn(struct tracker *tracker, const char *code, pid_t pid, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 #endif

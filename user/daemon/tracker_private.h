@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Declarations that only the tracker's own files share. */
-#ifndef VAPRO_WATCH_PRIVATE_H
-#define VAPRO_WATCH_PRIVATE_H
+#ifndef VAPRO_TRACKER_PRIVATE_H
+#define VAPRO_TRACKER_PRIVATE_H
 
 #include "report/lines.h"
 #include "target/image.h"
@@ -11,7 +11,7 @@
 #include "daemon/tracker.h"
 #include "overhead/enforce.h"
 
-struct watched {
+struct tracked {
 	pid_t pid;
 	int pidfd;
 	uint32_t slot;
@@ -39,7 +39,7 @@ struct watched {
 	bool silence_reported;	   /* its silence was reported, or a call was seen */
 };
 
-struct heard {
+struct candidate {
 	pid_t pid;
 	uint64_t since_ns;
 	int looks, limit;
@@ -68,14 +68,14 @@ struct ended_thread {
 	uint64_t time_ns;
 };
 
-struct watch {
-	struct watch_parts parts;
+struct tracker {
+	struct tracker_parts parts;
 	const struct selection *selection;
-	struct watched *watched;
+	struct tracked *tracked;
 	size_t count, room;
-	struct heard *heard;
-	size_t heard_count, heard_room;
-	struct heard later; /* due_ns and exe of a process that was too young */
+	struct candidate *candidate;
+	size_t candidate_count, candidate_room;
+	struct candidate later; /* due_ns and exe of a process that was too young */
 	bool slots[KERNEL_SLOTS];
 	bool any;      /* a process was attached at some time */
 	uint64_t hits; /* hits of processes that ended */
@@ -92,87 +92,90 @@ struct watch {
 	size_t ended_count, ended_room;
 };
 
-static inline const struct kernel_counters *watch__counters(const struct watch *watch, const struct watched *watched)
+static inline const struct kernel_counters *tracker__counters(const struct tracker *tracker,
+							      const struct tracked *tracked)
 {
-	return &kernel_side__shared(watch->parts.side)->counters[watched->slot];
+	return &kernel_side__shared(tracker->parts.side)->counters[tracked->slot];
 }
 
 /* Returns the governor's orders for a process, as the kernel side reads them. */
-static inline const struct kernel_governed *watch__orders(const struct watch *watch, const struct watched *watched)
+static inline const struct kernel_governed *tracker__orders(const struct tracker *tracker,
+							    const struct tracked *tracked)
 {
-	return &kernel_side__shared(watch->parts.side)->governed[watched->slot];
+	return &kernel_side__shared(tracker->parts.side)->governed[tracked->slot];
 }
 
-static inline uint64_t watch__hits_of(const struct watch *watch, const struct watched *watched)
+static inline uint64_t tracker__hits_of(const struct tracker *tracker, const struct tracked *tracked)
 {
-	return watch__counters(watch, watched)->enter;
+	return tracker__counters(tracker, tracked)->enter;
 }
 
 /* Returns the start of a process as UTC, ns. */
-uint64_t watch__start_utc(const struct process *process);
+uint64_t tracker__start_utc(const struct process *process);
 
-struct watched *watch__of(struct watch *watch, pid_t pid);
+struct tracked *tracker__of(struct tracker *tracker, pid_t pid);
 
 /*
  * Begins to track a process that was read; takes ownership. The kernel side must know the process, its
  * handles and its libc before the first hit, so the links come last. 0 or -errno with a sentence in err.
  */
-int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns, char *err, size_t err_size);
+int tracker__attach(struct tracker *tracker, struct process *process, uint64_t now_ns, char *err, size_t err_size);
 
 /* Returns the expected cost of an attachment to an image, that of the last one, ns; 0 where there was none. */
-uint64_t watch__attach_cost(struct watch *watch, const struct process_mapping *mapping);
+uint64_t tracker__attach_cost(struct tracker *tracker, const struct process_mapping *mapping);
 
 /* Makes a process that became another program a candidate. */
-void watch__executed(struct watch *watch, pid_t pid, uint64_t now_ns);
+void tracker__executed(struct tracker *tracker, pid_t pid, uint64_t now_ns);
 
 /* Inspects the candidates that are due. */
-void watch__look(struct watch *watch, uint64_t now_ns);
+void tracker__inspect(struct tracker *tracker, uint64_t now_ns);
 
 /* Forgets a process that ended and has been drained since, after its last facts. false where it is too early. */
-bool watch__retire(struct watch *watch, struct watched *watched, uint64_t now_ns);
+bool tracker__retire(struct tracker *tracker, struct tracked *tracked, uint64_t now_ns);
 
 /* Attaches user and thread functions of a newly tracked process. Returns how many functions. */
-int watch__attach_rows(struct watch *watch, struct watched *watched, const struct process *process);
+int tracker__attach_rows(struct tracker *tracker, struct tracked *tracked, const struct process *process);
 
 /* Attaches user and thread functions of a process that maps more than before. */
-void watch__rows_remapped(struct watch *watch, struct watched *watched);
+void tracker__rows_remapped(struct tracker *tracker, struct tracked *tracked);
 
 /* Attaches thread functions of a process that has got threads since. */
-void watch__look_for_threads(struct watch *watch, struct watched *watched, size_t threads);
+void tracker__inspect_threads(struct tracker *tracker, struct tracked *tracked, size_t threads);
 
 /* Reports a decision about functions' probes; ctx: the watch. */
-void watch__rows_decided(void *ctx, const struct row_decision *decision);
+void tracker__rows_decided(void *ctx, const struct row_decision *decision);
 
 /* Returns whether a process maps an OpenMP library. */
-bool watch__maps_openmp(const struct process *process);
+bool tracker__maps_openmp(const struct process *process);
 
 /* Returns the enforcer of the overhead's bounds; the watch outlives it. NULL when out of memory. */
-struct enforcer *watch__new_enforcer(struct watch *watch);
+struct enforcer *tracker__new_enforcer(struct tracker *tracker);
 
 /* Begins to govern a process, which owns its slot from now on. NULL when out of memory. */
-struct governed *watch__begin_governing(const struct watch *watch, const struct watched *watched, uint64_t now_ns);
+struct governed *tracker__begin_governing(const struct tracker *tracker, const struct tracked *tracked,
+					  uint64_t now_ns);
 
 /* Starts the recording of a process whose links are set; its image may have probes closed or left out. */
-void watch__join_image(const struct watch *watch, const struct watched *watched, uint64_t now_ns);
+void tracker__join_image(const struct tracker *tracker, const struct tracked *tracked, uint64_t now_ns);
 
 /* Returns the flags of a process for the kernel side. */
-uint32_t watch__flags_of(const struct watch *watch, const struct process *process, enum process_mpi mpi);
+uint32_t tracker__flags_of(const struct tracker *tracker, const struct process *process, enum process_mpi mpi);
 
 /*
  * Returns whether a process gets links of its own: a link for all mappers of an image makes every one of them trap, so
  * few targets beside others get their own (ARCHITECTURE section 2.4). The check inspects every process of the node;
  * the ranks of a job, which come together, share one verdict.
  */
-bool watch__is_alone(struct watch *watch, const struct process_mapping *mapping, uint64_t now_ns);
+bool tracker__is_alone(struct tracker *tracker, const struct process_mapping *mapping, uint64_t now_ns);
 
 /* Emits a `process` line. */
-void watch__emit_process(struct watch *watch, const struct watched *watched, enum line_process_state state,
-			 uint64_t hits, const char *reason);
+void tracker__emit_process(struct tracker *tracker, const struct tracked *tracked, enum line_process_state state,
+			   uint64_t hits, const char *reason);
 
 /* Emits where a thread that has a row runs; an ended one stays where it was last. Returns the sink's status. */
-int watch__emit_place(struct watch *watch, const struct watched *watched, pid_t tid);
+int tracker__emit_place(struct tracker *tracker, const struct tracked *tracked, pid_t tid);
 
 /* Announces the main thread as a row, from its attachment to to_ns (0: it goes on). */
-void watch__emit_row(struct watch *watch, const struct watched *watched, uint64_t to_ns);
+void tracker__emit_row(struct tracker *tracker, const struct tracked *tracked, uint64_t to_ns);
 
 #endif

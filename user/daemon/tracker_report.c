@@ -15,19 +15,19 @@
 #define IMAGES_MAX 16
 #define COMMAND_MAX 1024 /* bytes of a command line that are reported */
 
-static void emit_line(struct watch *watch, char *line)
+static void emit_line(struct tracker *tracker, char *line)
 {
 	struct stream_event event = {.type = STREAM_LINE, .line = line};
 
 	if (line)
-		stream__put(watch->parts.sink, &event);
+		stream__put(tracker->parts.sink, &event);
 	free(line);
 }
 
-void watch__warn(struct watch *watch, const char *code, pid_t pid, const char *format, ...)
+void tracker__warn(struct tracker *tracker, const char *code, pid_t pid, const char *format, ...)
 {
 	struct line_warning warning = {
-	    .utc_ns = utc_now(), .host = watch->parts.host, .code = code, .pid = (uint32_t)pid};
+	    .utc_ns = utc_now(), .host = tracker->parts.host, .code = code, .pid = (uint32_t)pid};
 	char text[1024];
 	va_list args;
 
@@ -37,10 +37,10 @@ void watch__warn(struct watch *watch, const char *code, pid_t pid, const char *f
 	warning.text = text;
 	printable(text); /* a target's paths may hold terminal control sequences */
 	log__warning("%s", text);
-	emit_line(watch, lines__warning(&warning));
+	emit_line(tracker, lines__warning(&warning));
 }
 
-uint64_t watch__start_utc(const struct process *process)
+uint64_t tracker__start_utc(const struct process *process)
 {
 	uint64_t tick_ns = 1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK);
 	uint64_t began = utc_now() - (uint64_t)(process__age(process) * 1e9);
@@ -48,21 +48,21 @@ uint64_t watch__start_utc(const struct process *process)
 	return (began + tick_ns / 2) / tick_ns * tick_ns; /* the kernel gives the start to the tick only */
 }
 
-void watch__emit_process(struct watch *watch, const struct watched *watched, enum line_process_state state,
-			 uint64_t hits, const char *reason)
+void tracker__emit_process(struct tracker *tracker, const struct tracked *tracked, enum line_process_state state,
+			   uint64_t hits, const char *reason)
 {
-	const struct process *process = &watched->identity;
+	const struct process *process = &tracked->identity;
 	const struct attached_image *images[IMAGES_MAX];
 	struct line_image line_images[IMAGES_MAX];
 	char command[COMMAND_MAX] = "", user[64];
 	size_t count = 0;
 	struct line_process line = {
 	    .utc_ns = utc_now(),
-	    .host = watch->parts.host,
+	    .host = tracker->parts.host,
 	    .pid = (uint32_t)process->pid,
-	    .start_utc_ns = watched->start_utc_ns,
+	    .start_utc_ns = tracked->start_utc_ns,
 	    .exe = process->exe,
-	    .build_id = watched->build_id[0] ? watched->build_id : NULL,
+	    .build_id = tracked->build_id[0] ? tracked->build_id : NULL,
 	    .rank = process->rank,
 	    .world_size = process->world_size,
 	    .job_kind = process->job_kind,
@@ -73,7 +73,7 @@ void watch__emit_process(struct watch *watch, const struct watched *watched, enu
 	    .threads = (uint32_t)process__threads(process->pid, NULL, 0),
 	    .hits = hits,
 	    .attach_cpu_ms =
-		(double)(watched->attach_cost_ns + resolver__read_ns(watch->parts.resolver, watched->pid)) * 1e-6,
+		(double)(tracked->attach_cost_ns + resolver__read_ns(tracker->parts.resolver, tracked->pid)) * 1e-6,
 	    .state = state,
 	    .reason = reason,
 	};
@@ -83,9 +83,9 @@ void watch__emit_process(struct watch *watch, const struct watched *watched, enu
 	process__user_name(process->uid, user, sizeof(user));
 	line.command = *command ? printable(command) : NULL;
 	line.user_name = *user ? user : NULL;
-	if (watched->image)
-		images[count++] = watched->image;
-	count += row_attacher__images(watch->parts.rows, process->pid, images + count, IMAGES_MAX - count);
+	if (tracked->image)
+		images[count++] = tracked->image;
+	count += row_attacher__images(tracker->parts.rows, process->pid, images + count, IMAGES_MAX - count);
 	/* the two skip lists have the same shape; the attachers are the owners */
 	for (size_t i = 0; i < count; i++)
 		line_images[i] = (struct line_image){.path = images[i]->path,
@@ -97,17 +97,17 @@ void watch__emit_process(struct watch *watch, const struct watched *watched, enu
 						     .skipped_count = images[i]->skipped_count};
 	line.images = count ? line_images : NULL;
 	line.image_count = count;
-	emit_line(watch, lines__process(&line));
+	emit_line(tracker, lines__process(&line));
 }
 
-int watch__print_jobs(const struct watch *watch, FILE *out)
+int tracker__print_jobs(const struct tracker *tracker, FILE *out)
 {
-	for (size_t i = 0; i < watch->count; i++) {
-		const struct watched *first = &watch->watched[i];
+	for (size_t i = 0; i < tracker->count; i++) {
+		const struct tracked *first = &tracker->tracked[i];
 		size_t before = 0, processes = 0;
 
-		for (size_t k = 0; k < watch->count; k++) {
-			const struct watched *other = &watch->watched[k];
+		for (size_t k = 0; k < tracker->count; k++) {
+			const struct tracked *other = &tracker->tracked[k];
 			bool same = !other->ended_ns && !strcmp(other->identity.job, first->identity.job) &&
 				    other->identity.uid == first->identity.uid;
 
@@ -122,15 +122,15 @@ int watch__print_jobs(const struct watch *watch, FILE *out)
 	return 0;
 }
 
-void watch__emit_row(struct watch *watch, const struct watched *watched, uint64_t to_ns)
+void tracker__emit_row(struct tracker *tracker, const struct tracked *tracked, uint64_t to_ns)
 {
-	int64_t thread = resolver__thread(watch->parts.resolver, (uint32_t)watched->pid, (uint32_t)watched->pid);
+	int64_t thread = resolver__thread(tracker->parts.resolver, (uint32_t)tracked->pid, (uint32_t)tracked->pid);
 	struct stream_event event = {.type = STREAM_SEEN};
 
 	if (thread < 0)
 		return;
-	event.seen = (struct stream_seen){.thread = (uint32_t)thread, .from_ns = watched->attached_ns, .to_ns = to_ns};
-	stream__put(watch->parts.sink, &event);
+	event.seen = (struct stream_seen){.thread = (uint32_t)thread, .from_ns = tracked->attached_ns, .to_ns = to_ns};
+	stream__put(tracker->parts.sink, &event);
 	if (!to_ns)
-		watch__emit_place(watch, watched, watched->pid);
+		tracker__emit_place(tracker, tracked, tracked->pid);
 }

@@ -112,7 +112,7 @@ void coverage__add(struct coverage *coverage, struct series *series, const struc
 		coverage->dur_ns[series->class] += ns;
 		coverage->ref_ns[series->class] += (double)rec->reference * rec->n * share;
 	}
-	if (!open && rec->fresh) {
+	if (!open && rec->is_new) {
 		int half = bundle_rec__bin(rec) * 2 >= begin + end;
 
 		series->window_n += rec->n;

@@ -211,7 +211,7 @@ int heatmap__add(struct heatmap *map, const struct bundle_rec *rec, uint32_t row
 			return -ENOMEM;
 		side += row;
 		/* A retained bundle was seen when it arrived. */
-		if (!rec->held && !rec->account)
+		if (!rec->retained && !rec->account)
 			side->seen += (float)(rec->sum_ns * share);
 		if (!rec->covered)
 			continue;

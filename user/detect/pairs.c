@@ -46,7 +46,7 @@ static int collect(const struct evidence_input *input, const struct variance_boo
 		    loss.cpu + (series->class == VAPRO_COMMUNICATION ? 0 : loss.blocked) + loss.frequency;
 
 		/* Before the view each bundle counts once, when it arrives. */
-		uint64_t from = rec->fresh && !(rec->flags & VAPRO_BUNDLE_OPEN) ? input->map->begin : view;
+		uint64_t from = rec->is_new && !(rec->flags & VAPRO_BUNDLE_OPEN) ? input->map->begin : view;
 
 		if (!rec->covered || series->class == VAPRO_IO || last >= input->end)
 			continue;

@@ -143,7 +143,7 @@ static bool stands(const struct leveller *leveller, size_t group)
 }
 
 /* Groups that are not worth a draft join the one that lost most, which keeps its component. */
-static size_t settle(struct leveller *leveller)
+static size_t finalize(struct leveller *leveller)
 {
 	size_t most = 0, standing = 0;
 
@@ -202,7 +202,7 @@ int region__level(struct grower *grower, enum layer layer)
 		if (count < 2 * LEVEL_CELLS || cells[0] / grower->bins == cells[count - 1] / grower->bins)
 			continue;
 		find_rows(&leveller, cells, count);
-		if (find_groups(&leveller) && settle(&leveller) > 1)
+		if (find_groups(&leveller) && finalize(&leveller) > 1)
 			error = part(&leveller, cells);
 	}
 	region__unlist(&list);

@@ -17,7 +17,7 @@ struct overlap {
 static void clear(struct variance *variance)
 {
 	free(variance->rows);
-	tally__clear(&variance->past);
+	tally__clear(&variance->history);
 	tally__clear(&variance->retiring);
 	tally__clear(&variance->staying);
 	tally__clear(&variance->total);
@@ -156,9 +156,9 @@ static int merge_into(struct variance_book *book, struct variance *from, uint32_
 	if (from->over)
 		return 0;
 	survivor->proven |= from->proven;
-	if (tally__merge(&survivor->past, &from->past))
+	if (tally__merge(&survivor->history, &from->history))
 		return -ENOMEM;
-	tally__clear(&from->past);
+	tally__clear(&from->history);
 	if (from->begin < survivor->begin)
 		survivor->begin = from->begin;
 	return 0;
@@ -302,7 +302,7 @@ int variance__retire(struct variance_book *book, const struct heatmap *map)
 		/* Bundles that retire in the time of an alarm are not learnt. */
 		if (variance->alarm || variance->effect_of)
 			tally__unlearn(&variance->retiring);
-		if (tally__merge(&variance->past, &variance->retiring))
+		if (tally__merge(&variance->history, &variance->retiring))
 			return -ENOMEM;
 		tally__clear(&variance->retiring);
 		tally__clear(&variance->staying);

@@ -37,7 +37,7 @@ struct variance {
 	bool emitted_once;
 	bool over; /* closed, and reported as closed */
 	uint32_t merged_into;
-	struct tally past, retiring, staying, total; /* total = the sum of the three */
+	struct tally history, retiring, staying, total; /* total = the sum of the three */
 	/* The verdict of this window. */
 	enum vapro_class class;
 	double late, transfer; /* ns, of a waiting variance */

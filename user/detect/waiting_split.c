@@ -100,8 +100,8 @@ static double attributed(const struct waiting *waiting, const struct group *grou
 }
 
 /* A member that was in no such call has no excess: the least is 0 then. */
-static void settle(const struct waiting *waiting, const struct group *group, const struct stg_job *job, uint32_t row,
-		   size_t b, struct least *least)
+static void finalize(const struct waiting *waiting, const struct group *group, const struct stg_job *job, uint32_t row,
+		     size_t b, struct least *least)
 {
 	least->known = true;
 	if (members(waiting, group, job, row, b) > least->rows)
@@ -229,7 +229,7 @@ static void split_merged_in(struct waiting *waiting, const struct stg_job *job, 
 		struct least *least = &waiting->least[leader_of(group, job, item->row)];
 
 		if (!least->known)
-			settle(waiting, group, job, item->row, item->bin, least);
+			finalize(waiting, group, job, item->row, item->bin, least);
 		if (least->ns <= 0 && group->id != STG_PROCESS)
 			return;
 		if (item->n > 1 && waiting->sums[item->row] > 0)

@@ -12,7 +12,7 @@ static bool major_on_cpu(const struct breakdown *breakdown)
 	return major;
 }
 
-static bool wants(const struct diagnosis_case *item, enum counter_group group, unsigned counted, double least)
+static bool wants(const struct diagnosis_of *item, enum counter_group group, unsigned counted, double least)
 {
 	/* Without counters no group can be wanted. */
 	if (!(counted & 1U << COUNTER_TOP) || item->tried & 1U << group || case__sum(item)->counted[group] >= least)
@@ -29,7 +29,7 @@ static bool wants_interrupts(const struct breakdown *breakdown)
 	return major_on_cpu(breakdown) || breakdown->node[NODE_KERNEL].major || breakdown->node[NODE_IRQ].major;
 }
 
-int driver__see(struct driver *driver, uint32_t job, struct diagnosis_case *item, unsigned counted, double least)
+int driver__see(struct driver *driver, uint32_t job, struct diagnosis_of *item, unsigned counted, double least)
 {
 	item->wished = 0;
 	driver->interrupted |= wants_interrupts(&item->breakdown);
@@ -106,7 +106,7 @@ const struct driver_wish *driver__current(const struct driver *driver)
 	return driver->count ? driver->queue : NULL;
 }
 
-int driver__stage(const struct diagnosis_case *item, bool *final)
+int driver__stage(const struct diagnosis_of *item, bool *final)
 {
 	int stage = 2; /* all of suspension is known in time anyway */
 

@@ -9,7 +9,7 @@
 #ifndef VAPRO_DRIVER_H
 #define VAPRO_DRIVER_H
 
-#include "diagnose/cases.h"
+#include "diagnose/diagnoses.h"
 
 #define DRIVER_QUEUE 64	  /* wishes: one that finds no room comes again with the next window */
 #define DRIVER_PATIENCE 3 /* windows: a group that was not counted by then will not be */
@@ -34,7 +34,7 @@ struct driver {
  * that any bundle of the node has, as bits; least: abnormal fragments that are enough. Fills
  * wished. Returns 0 or -ENOMEM.
  */
-int driver__see(struct driver *driver, uint32_t job, struct diagnosis_case *item, unsigned counted, double least);
+int driver__see(struct driver *driver, uint32_t job, struct diagnosis_of *item, unsigned counted, double least);
 
 /* Ends the window, after all cases were seen. Returns whether a wish is given up, and which. */
 bool driver__switch(struct driver *driver, struct driver_wish *vain);
@@ -46,7 +46,7 @@ void driver__refuse(struct driver *driver, enum counter_group group);
 const struct driver_wish *driver__current(const struct driver *driver);
 
 /* Returns a case's stage, and whether it is the final one. */
-int driver__stage(const struct diagnosis_case *item, bool *final);
+int driver__stage(const struct diagnosis_of *item, bool *final);
 
 void driver__free(struct driver *driver);
 

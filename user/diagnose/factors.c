@@ -130,7 +130,7 @@ static void bound(double *factor, unsigned counted, double rest)
 		scale(factor, counter_group_infos[group].parent, rest / sum);
 }
 
-unsigned factors__settle(double sum_ns, double *factor)
+unsigned factors__finalize(double sum_ns, double *factor)
 {
 	double parts = 0, rest;
 	unsigned counted = 0;

@@ -112,7 +112,7 @@ const unsigned char *factors__members(enum counter_group group, int *count);
  * of the probes and the clock does not; their shares are what counts. Returns the groups counted, as
  * bits.
  */
-unsigned factors__settle(double sum_ns, double *factor);
+unsigned factors__finalize(double sum_ns, double *factor);
 
 /* Splits a duration with factors that agree (and `counted` groups) into time[]. Counts get none. */
 void factors__partition(double sum_ns, const double *factor, unsigned counted, double *time);

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 #include <vapro/bundle.h>
-#include <vapro/kernel.h>
+#include <vapro/bpf/abi.h>
 
 struct function_row {
 	const char *symbol; /* MPI_Send */

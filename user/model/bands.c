@@ -93,7 +93,7 @@ static int add_labels(struct bands *bands, const char **labels, const char *more
 	return keep(bands, labels);
 }
 
-int bands__place(struct bands *bands, struct vapro_bundle *bundle, struct vapro_state *fresh)
+int bands__place(struct bands *bands, struct vapro_bundle *bundle, struct vapro_state *is_new)
 {
 	const struct vapro_state *state;
 	char labels[LABELS_MAX / 2];
@@ -109,11 +109,11 @@ int bands__place(struct bands *bands, struct vapro_bundle *bundle, struct vapro_
 		bundle->flags |= VAPRO_BUNDLE_APPROX;
 	if (table__get(bands->out, bundle->state, band, &bundle->state))
 		return 0;
-	*fresh = *state;
-	fresh->id = bands->next;
+	*is_new = *state;
+	is_new->id = bands->next;
 	rules__labels(bands->rules, band, labels, sizeof(labels));
-	if ((*labels && (add_labels(bands, &fresh->labels, labels) || add_labels(bands, &fresh->common, labels))) ||
-	    table__put(bands->out, bundle->state, band, fresh->id))
+	if ((*labels && (add_labels(bands, &is_new->labels, labels) || add_labels(bands, &is_new->common, labels))) ||
+	    table__put(bands->out, bundle->state, band, is_new->id))
 		return -ENOMEM;
 	bundle->state = bands->next++;
 	return 1;

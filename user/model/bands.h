@@ -23,6 +23,6 @@ int bands__add_state(struct bands *bands, const struct vapro_state *state);
  * the state must be announced first (its texts live as long as this object), 0, -EINVAL for an unknown
  * state, or -ENOMEM.
  */
-int bands__place(struct bands *bands, struct vapro_bundle *bundle, struct vapro_state *fresh);
+int bands__place(struct bands *bands, struct vapro_bundle *bundle, struct vapro_state *is_new);
 
 #endif

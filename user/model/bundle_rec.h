@@ -39,7 +39,7 @@ struct bundle_rec {
 	float reference;	  /* per fragment; valid where covered */
 	float usual_blocked;	  /* per fragment, of the undisturbed members */
 	float usual_frequency;	  /* per fragment: usual cost of a frequency below the highest */
-	uint8_t fresh : 1;	  /* arrived since the last window */
+	uint8_t is_new : 1;	  /* arrived since the last window */
 	uint8_t covered : 1;	  /* takes part in the heat map */
 	uint8_t certified : 1;	  /* counts as coverage */
 	uint8_t no_reference : 1; /* covered without any reference: stuck in an unknown state */
@@ -47,9 +47,9 @@ struct bundle_rec {
 	uint8_t provisional : 1;  /* its reference has no support yet */
 	uint8_t attributed_only : 1; /* covered for attributed time alone: its work is not known to be fixed */
 	uint8_t reason;		     /* enum vapro_uncovered_reason */
-	uint8_t renewed : 1;	     /* its reference has changed enough since the last window to emit its bins again */
+	uint8_t rebased : 1;	     /* its reference has changed enough since the last window to emit its bins again */
 	uint8_t waits : 1;	     /* waits for threads of its process: no loss off the CPU */
-	uint8_t held : 1;	     /* older than the view; retained until its state has enough fragments */
+	uint8_t retained : 1;	     /* older than the view; retained until its state has enough fragments */
 	uint8_t disturbed : 1;	     /* in time that an alarm owned at the end of the last window */
 	uint8_t learnt : 1;	     /* part of the usual time of its series */
 	uint8_t account : 2;	     /* made from the kernel's account: no fragment (detect/account.h) */

@@ -33,7 +33,7 @@ static void refresh_series(const struct vapro_config *config, struct series *ser
 		net = reference__of(&series->net, config);
 		series->asleep_ns = fmax(0, net.expected_ns - cpu.expected_ns);
 	}
-	if (series->settled)
+	if (series->final)
 		return;
 	if (series->cpu.sum_ns > 0)
 		cpu.near_share = fmin(cpu.near_share, 1 - series->wide_ns / series->cpu.sum_ns);
@@ -42,7 +42,7 @@ static void refresh_series(const struct vapro_config *config, struct series *ser
 	/* A state whose sleep varies at will has no fixed duration, whatever its time on the CPU. */
 	if (series->net.n > 0 && net.near_share < config->certify_share && series->cpu.sum_ns < series->net.sum_ns / 2)
 		series->certified = false;
-	series->settled = series->certified && series->cpu.n >= 2 * (double)config->certify_fragments;
+	series->final = series->certified && series->cpu.n >= 2 * (double)config->certify_fragments;
 }
 
 int judge__refresh(struct series_book *book)

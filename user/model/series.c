@@ -371,7 +371,7 @@ int series__add(struct series_book *book, const struct vapro_bundle *bundle, con
 	    .flags = bundle->flags,
 	    .min_ns = (float)bundle->min_ns,
 	    .max_ns = (float)bundle->max_ns,
-	    .fresh = 1,
+	    .is_new = 1,
 	    .ratio = 1,
 	    .waits = class == VAPRO_COMMUNICATION && state->group == STG_PROCESS,
 	};

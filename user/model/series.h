@@ -59,7 +59,7 @@ struct series {
 	uint32_t window;   /* last window of the series */
 	uint32_t follower; /* series that followed in its thread last time */
 	enum vapro_class class;
-	bool dirty, certified, settled, compared;
+	bool dirty, certified, final, compared;
 	bool supported;		       /* its reference rests on enough batches */
 	bool slower;		       /* slower than other ranks in equal calls, for good: has their reference */
 	float usual_blocked;	       /* time asleep per undisturbed fragment, of computation and IO */

@@ -125,16 +125,17 @@ int stg__find_row(struct stg *stg, const struct stg_thread *thread, int32_t numb
 	struct stg_job *job = &stg->jobs[thread->job];
 	const struct vapro_thread *about = &thread->about;
 	uint64_t whose = thread->job | (uint64_t)number << 32, key = (uint64_t)about->rank;
-	uint32_t fresh = (uint32_t)job->row_count, host = intern__id(stg->texts, about->host);
+	uint32_t is_new = (uint32_t)job->row_count, host = intern__id(stg->texts, about->host);
 
 	if (about->rank < 0)
 		key = 1ULL << 63 | (uint64_t)host << 32 | about->pid;
 	if (table__get(stg->rows, whose, key, row))
 		return 0;
 	if (number_of(stg->hosts, thread->job, host, &job->host_count, &host) ||
-	    add_row(job, about, number, number ? thread->row : fresh, host) || table__put(stg->rows, whose, key, fresh))
+	    add_row(job, about, number, number ? thread->row : is_new, host) ||
+	    table__put(stg->rows, whose, key, is_new))
 		return -ENOMEM;
-	*row = fresh;
+	*row = is_new;
 	return 0;
 }
 

@@ -79,9 +79,9 @@ static uint64_t process_end(const struct stg *stg, const struct stg_thread *thre
 int stg__touch(struct stg *stg, uint32_t id, uint64_t start_ns, bool finished)
 {
 	struct stg_thread *thread = &stg->threads[id];
-	bool fresh = thread->about.thread > 0 && !stg->jobs[thread->job].rows[thread->row].thread;
+	bool is_new = thread->about.thread > 0 && !stg->jobs[thread->job].rows[thread->row].thread;
 
-	if (fresh) {
+	if (is_new) {
 		uint32_t row;
 
 		if (stg__find_row(stg, thread, thread->about.thread, &row))
@@ -100,10 +100,10 @@ int stg__touch(struct stg *stg, uint32_t id, uint64_t start_ns, bool finished)
 		thread->to_ns = process_end(stg, thread);
 	if (!thread->from_ns || (!thread->watched && thread->from_ns > start_ns))
 		thread->from_ns = start_ns;
-	else if (!fresh)
+	else if (!is_new)
 		return 0;
 	widen_row(stg, thread);
-	if (fresh)
+	if (is_new)
 		end_row(stg, &stg->jobs[thread->job].rows[thread->row]);
 	return 0;
 }

@@ -259,7 +259,7 @@ static void find_pauses(double spent[2][KERNEL_PAUSES], struct costs *costs)
 /* Tracks the child by other flags from now on: a new generation makes its thread read these. */
 static int track_child(struct kernel_side *side, pid_t pid, uint32_t flags)
 {
-	struct kernel_process tracked = {.slot = CALIBRATION_SLOT, .flags = flags};
+	struct bpf_process_state tracked = {.slot = CALIBRATION_SLOT, .flags = flags};
 	int status = kernel_side__track(side, pid, &tracked);
 
 	(*kernel_side__shared(side)->generation)++;
@@ -268,7 +268,7 @@ static int track_child(struct kernel_side *side, pid_t pid, uint32_t flags)
 
 int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs, char *err, size_t err_size)
 {
-	struct kernel_function row = {.known = 1};
+	struct bpf_function_state row = {.known = 1};
 	uint32_t key = CALIBRATION_ROW;
 	struct process *self = NULL;
 	struct child child = {.pid = -1};

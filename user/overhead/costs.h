@@ -3,7 +3,7 @@
 #ifndef VAPRO_COSTS_H
 #define VAPRO_COSTS_H
 
-#include <vapro/kernel.h>
+#include <vapro/bpf/abi.h>
 
 /* Nanoseconds that a probe adds to a call; least of several batches. 0 where not measured. */
 struct costs {

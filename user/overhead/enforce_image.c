@@ -76,7 +76,7 @@ void enforcer__close_image(struct enforcer *enforcer, struct governed *worst, ui
 		enforcer__warn(enforcer, "attach_failed", 0, "some links could not be opened again");
 	duty->closed = true;
 	for (struct governed *governed = duty->first; governed; governed = governed->next_of_image) {
-		governed->process.orders->voids += closed.parted;
+		governed->process.orders->drop_open_epoch += closed.parted;
 		governor__closed_in(&governed->account, (double)(enforcer->ops.now() - began_ns));
 	}
 	duty->closed_ns = now_ns = image_duty__end_change(enforcer, duty);

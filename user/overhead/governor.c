@@ -262,7 +262,7 @@ void governor__close(struct governor *governor, struct governor_duty *duty, uint
 	bool far = credit_ns < -FAR_OVERDRAWN * governor->room_ns;
 	uint64_t since_ns = far ? now_ns : duty->opened_ns;
 	bool in_vain = duty->count && now_ns < duty->opened_ns + SHORT_WINDOW_NS;
-	double spell = (governor->room_ns * REFILL - credit_ns) / governor->rate, least;
+	double closed_ns = (governor->room_ns * REFILL - credit_ns) / governor->rate, least;
 
 	if (in_vain && duty->level < MOST_LEVEL)
 		duty->level++;
@@ -270,15 +270,15 @@ void governor__close(struct governor *governor, struct governor_duty *duty, uint
 		duty->level = 0;
 	least = LEAST_SPELL_NS * (double)(1U << duty->level) * (1 + 0.5 * governor__random(governor));
 	/* on average the overdraft is paid back, and no more: a full allowance grows no further */
-	spell *= 0.75 + 0.5 * governor__random(governor);
-	if (spell < least)
-		spell = least;
+	closed_ns *= 0.75 + 0.5 * governor__random(governor);
+	if (closed_ns < least)
+		closed_ns = least;
 	if ((far || duty->count) && since_ns + GOVERNOR_OPENING_NS > now_ns) {
 		least = (double)(since_ns + GOVERNOR_OPENING_NS - now_ns) * (1 + 0.5 * governor__random(governor));
-		if (spell < least)
-			spell = least;
+		if (closed_ns < least)
+			closed_ns = least;
 	}
-	duty->closed_until_ns = now_ns + (uint64_t)spell;
+	duty->closed_until_ns = now_ns + (uint64_t)closed_ns;
 	duty->count++;
 }
 

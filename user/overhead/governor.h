@@ -27,7 +27,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <vapro/kernel.h>
+#include <vapro/bpf/abi.h>
 
 #define GOVERNOR_STEP_NS 10000000000ULL	  /* time between two steps */
 #define GOVERNOR_OPENING_NS 5000000000ULL /* time between two openings */

@@ -48,8 +48,8 @@ void recheck__scale(struct costs *costs, double ratio)
 
 double recheck__measure(struct kernel_side *side)
 {
-	struct kernel_process tracked = {.slot = CALIBRATION_SLOT};
-	struct kernel_function row = {.known = 1};
+	struct bpf_process_state tracked = {.slot = CALIBRATION_SLOT};
+	struct bpf_function_state row = {.known = 1};
 	struct process *self = NULL;
 	struct kernel_link *link;
 	struct child child;

@@ -139,7 +139,7 @@ int query_head__parse(char *text, struct query_head *head)
 		*head = (struct query_head){.line = QUERY_NOTE, .sentence = rest};
 		return 0;
 	}
-	if (!strcmp(text, "ok") && parse_count(rest, QUERY_ANSWER_MAX, &bytes)) {
+	if (!strcmp(text, "ok") && parse_count(rest, QUERY_RESPONSE_MAX, &bytes)) {
 		*head = (struct query_head){.line = QUERY_OK, .bytes = bytes, .sentence = ""};
 		return 0;
 	}

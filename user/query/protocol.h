@@ -24,7 +24,7 @@
 #define QUERY_REQUEST_MAX 8192
 #define QUERY_JOB_MAX 256
 #define QUERY_SENTENCE_MAX 1024
-#define QUERY_ANSWER_MAX (64U << 20)
+#define QUERY_RESPONSE_MAX (64U << 20)
 
 struct query_request {
 	struct region_option region;

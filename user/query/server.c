@@ -37,13 +37,14 @@ struct query_server {
 	char path[QUERY_PATH_MAX];
 	dev_t device;
 	ino_t inode;
-	query_answerer answer;
+	query_answerer response;
 	void *ctx;
 	pid_t copies[COPIES]; /* 0: none */
 	struct client clients[CLIENTS];
 };
 
-struct query_server *query_server__open(const char *where, query_answerer answer, void *ctx, char *err, size_t err_size)
+struct query_server *query_server__open(const char *where, query_answerer response, void *ctx, char *err,
+					size_t err_size)
 {
 	struct query_server *server = calloc(1, sizeof(*server));
 	struct stat status;
@@ -52,7 +53,7 @@ struct query_server *query_server__open(const char *where, query_answerer answer
 		snprintf(err, err_size, "out of memory");
 		return NULL;
 	}
-	server->answer = answer;
+	server->response = response;
 	server->ctx = ctx;
 	for (size_t i = 0; i < CLIENTS; i++)
 		server->clients[i].fd = -1;
@@ -202,7 +203,7 @@ static bool respond(const struct query_server *server, const struct query_reques
 	char *text = NULL, note[QUERY_SENTENCE_MAX] = "";
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
-	int failed = !out || server->answer(server->ctx, request, out, note, &head.error);
+	int failed = !out || server->response(server->ctx, request, out, note, &head.error);
 
 	if (*note)
 		head.sentence = note;

@@ -23,7 +23,7 @@ typedef int (*query_answerer)(void *ctx, const struct query_request *request, FI
 			      enum query_error *error);
 
 /* Opens a server; where is as for query_socket__listen(). Returns NULL with a sentence in err. */
-struct query_server *query_server__open(const char *where, query_answerer answer, void *ctx, char *err,
+struct query_server *query_server__open(const char *where, query_answerer response, void *ctx, char *err,
 					size_t err_size);
 
 /* Serves all clients once, without blocking; now_ns: CLOCK_MONOTONIC. */

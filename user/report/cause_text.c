@@ -116,7 +116,8 @@ void cause_text__print(const struct cause_list *list, FILE *out, unsigned width,
 			snprintf(job, sizeof(job), " [job %.256s]", cause->job);
 			printable(job);
 		}
-		snprintf(line, sizeof(line), "%s: %s%s", cause->confirmed ? json_severity_name[cause->severity] : "unconfirmed",
+		snprintf(line, sizeof(line), "%s: %s%s",
+			 cause->confirmed ? json_severity_name[cause->severity] : "unconfirmed",
 			 cause_text__write(cause, text), job);
 		regions__wrap(out, "", line, 0, width);
 	}

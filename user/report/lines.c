@@ -101,18 +101,18 @@ static bool add_clock(cJSON *object, const struct stream_clock *clock)
 	return pair && json__add_uint(pair, "mono_ns", clock->mono_ns) && json__add_time(pair, "utc", clock->utc_ns);
 }
 
-static bool add_ladder(cJSON *object, const struct line_hello *hello)
+static bool add_modes(cJSON *object, const struct line_hello *hello)
 {
-	cJSON *rungs = cJSON_AddArrayToObject(object, "ladder");
-	bool ok = rungs;
+	cJSON *modes = cJSON_AddArrayToObject(object, "ladder");
+	bool ok = modes;
 
-	for (uint32_t i = 0; ok && i < hello->ladder_count; i++) {
-		const struct line_rung *rung = &hello->ladder[i];
+	for (uint32_t i = 0; ok && i < hello->mode_count; i++) {
+		const struct line_mode *mode = &hello->modes[i];
 		cJSON *item = cJSON_CreateObject();
 
-		ok = item && cJSON_AddItemToArray(rungs, item) && json__add_text(item, "rung", rung->name) &&
-		     cJSON_AddBoolToObject(item, "tried", rung->tried) &&
-		     cJSON_AddBoolToObject(item, "works", rung->works) && json__add_text(item, "reason", rung->reason);
+		ok = item && cJSON_AddItemToArray(modes, item) && json__add_text(item, "rung", mode->name) &&
+		     cJSON_AddBoolToObject(item, "tried", mode->tried) &&
+		     cJSON_AddBoolToObject(item, "works", mode->works) && json__add_text(item, "reason", mode->reason);
 	}
 	return ok;
 }
@@ -140,8 +140,8 @@ char *lines__hello(const struct line_hello *hello)
 	cJSON *object = json__head("hello", hello->utc_ns, hello->host);
 	cJSON *tunables = config__to_json(hello->config);
 	bool ok = object && json__add_text(object, "version", hello->version) &&
-		  json__add_text(object, "kernel", hello->kernel) && json__add_text(object, "rung", hello->rung) &&
-		  add_ladder(object, hello) && add_facts(object, hello->facts) && add_pmu(object, hello) &&
+		  json__add_text(object, "kernel", hello->kernel) && json__add_text(object, "rung", hello->mode) &&
+		  add_modes(object, hello) && add_facts(object, hello->facts) && add_pmu(object, hello) &&
 		  add_factors(object, hello) &&
 		  json__add_text(object, "workload_source", lines__workload_source(hello->workload_source)) &&
 		  add_costs(object, hello->costs) && json__add(object, "tunables", tunables) &&

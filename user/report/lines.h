@@ -35,7 +35,7 @@ struct line_costs {
 };
 
 /* A way to attach. */
-struct line_rung {
+struct line_mode {
 	const char *name;
 	bool tried, works;
 	const char *reason; /* why it fails or was not tried; NULL where it works */
@@ -58,7 +58,7 @@ struct line_factor {
 struct line_hello {
 	uint64_t utc_ns; /* now */
 	const char *host;
-	const char *version, *kernel, *rung;
+	const char *version, *kernel, *mode;
 	bool pmu_available;
 	const char *pmu_reason; /* why unavailable */
 	const struct line_counter *counters;
@@ -67,8 +67,8 @@ struct line_hello {
 	const struct line_costs *costs; /* NULL: none (replay) */
 	const struct vapro_config *config;
 	struct stream_clock clock;
-	const struct line_rung *ladder;
-	uint32_t ladder_count;
+	const struct line_mode *modes;
+	uint32_t mode_count;
 	const struct line_facts *facts; /* NULL: none (replay) */
 	const struct line_factor *factors;
 	uint32_t factor_count; /* 0: none (replay) */

@@ -240,7 +240,7 @@ static int check_selection(struct pipeline *pipeline, const struct job_result *r
 {
 	char why[1024];
 
-	if (answer__chosen(results, count, &pipeline->selection, pipeline->begin_ns, why, sizeof(why)))
+	if (response__chosen(results, count, &pipeline->selection, pipeline->begin_ns, why, sizeof(why)))
 		return 0;
 	pipeline->unanswered = strdup(why);
 	return pipeline->unanswered ? 0 : -ENOMEM;
@@ -435,7 +435,7 @@ int pipeline__name_events(struct stream_sink *sink, const char *const named[RULE
 {
 	struct pipeline *pipeline = pipeline_of(sink);
 
-	rules__settle(&pipeline->rules, named);
+	rules__finalize(&pipeline->rules, named);
 	if (!rules__split(&pipeline->rules))
 		return 0;
 	pipeline->bands = bands__new(&pipeline->rules);
@@ -526,11 +526,11 @@ void pipeline__remember(struct stream_sink *sink, double seconds, uint64_t bytes
 }
 
 int pipeline__query(struct stream_sink *sink, const struct vapro_selection *selection, const char *job, uint64_t now_ns,
-		    struct answer *answer)
+		    struct response *response)
 {
 	const struct stream_window no_window = {.daemon_cpu_pct = NAN, .io_traced_pct = NAN, .io_tax_pct = NAN};
 	struct pipeline *pipeline = pipeline_of(sink);
 
-	answer->context = context_of(pipeline, &no_window);
-	return analysis__query(pipeline->analysis, selection, job, now_ns, &answer->jobs, &answer->job_count);
+	response->context = context_of(pipeline, &no_window);
+	return analysis__query(pipeline->analysis, selection, job, now_ns, &response->jobs, &response->job_count);
 }

@@ -14,7 +14,7 @@
 #include <vapro/analysis.h>
 #include "capture/stream.h"
 #include "config/rules.h"
-#include "report/answer.h"
+#include "report/response.h"
 #include "report/lines.h"
 #include "report/outcome.h"
 #include "report/sink.h"
@@ -60,7 +60,7 @@ void pipeline__held_elsewhere(struct stream_sink *pipeline, size_t bytes);
 /* As analysis__remember and analysis__query; the response includes the context of its lines. */
 void pipeline__remember(struct stream_sink *pipeline, double seconds, uint64_t bytes);
 int pipeline__query(struct stream_sink *pipeline, const struct vapro_selection *selection, const char *job,
-		    uint64_t now_ns, struct answer *answer);
+		    uint64_t now_ns, struct response *response);
 
 /* Return the host in lines, and the UTC end of the last window (0 before the first): for the bye line of a replay. */
 const char *pipeline__host(const struct stream_sink *pipeline);

@@ -60,7 +60,7 @@ void summary__free(struct summary *summary)
 	free(summary->chosen);
 	free(summary->jobs);
 	regions__free(&summary->regions);
-	asides__free(&summary->asides);
+	findings__free(&summary->findings);
 	free(summary);
 }
 
@@ -360,11 +360,11 @@ static int add_chosen(struct summary *summary, const struct result_variance *reg
 	return 0;
 }
 
-static int add_aside(struct summary *summary, const char *job, const struct aside *aside,
-		     const struct vapro_state *about)
+static int add_finding(struct summary *summary, const char *job, const struct finding *finding,
+		       const struct vapro_state *about)
 {
 	char *state = summary__describe(about, summary->names);
-	int ret = state ? asides__add(&summary->asides, aside, job, state) : -ENOMEM;
+	int ret = state ? findings__add(&summary->findings, finding, job, state) : -ENOMEM;
 
 	free(state);
 	return ret;
@@ -377,44 +377,45 @@ static int add_imbalance(struct summary *summary, const char *job, const struct 
 
 	advice__who(&set, false, who, sizeof(who));
 	verdict__place(imbalance->shared, imbalance->shared_count, imbalance->rank_count, place, sizeof(place));
-	return add_aside(summary, job,
-			 &(struct aside){.kind = ASIDE_IMBALANCE,
-					 .who = who,
-					 .place = place,
-					 .many = imbalance->rank_count > 1,
-					 .certain = imbalance->certain,
-					 .ratio = imbalance->ratio,
-					 .least = imbalance->ratio_least,
-					 .most = imbalance->ratio_most,
-					 .slow = imbalance->ratio_slow,
-					 .count = imbalance->states,
-					 .seconds = imbalance->lost_seconds,
-					 .share = imbalance->share},
-			 imbalance->state);
+	return add_finding(summary, job,
+			   &(struct finding){.kind = FINDING_IMBALANCE,
+					     .who = who,
+					     .place = place,
+					     .many = imbalance->rank_count > 1,
+					     .certain = imbalance->certain,
+					     .ratio = imbalance->ratio,
+					     .least = imbalance->ratio_least,
+					     .most = imbalance->ratio_most,
+					     .slow = imbalance->ratio_slow,
+					     .count = imbalance->states,
+					     .seconds = imbalance->lost_seconds,
+					     .share = imbalance->share},
+			   imbalance->state);
 }
 
 /* Adds findings that are no variances, and must not be mistaken for one. */
-static int add_asides(struct summary *summary, const char *job, const struct job_result *result)
+static int add_findings(struct summary *summary, const char *job, const struct job_result *result)
 {
 	int ret = 0;
 
 	for (uint32_t i = 0; !ret && i < result->rare_count; i++) {
 		const struct result_rare *rare = &result->rares[i];
 
-		ret = add_aside(summary, job,
-				&(struct aside){.kind = ASIDE_RARE,
-						.cluster = rare->cluster,
-						.rank = rare->rank,
-						.count = rare->members,
-						.seconds = rare->seconds},
-				rare->state);
+		ret = add_finding(summary, job,
+				  &(struct finding){.kind = FINDING_RARE,
+						    .cluster = rare->cluster,
+						    .rank = rare->rank,
+						    .count = rare->members,
+						    .seconds = rare->seconds},
+				  rare->state);
 	}
 	for (uint32_t i = 0; !ret && i < result->drift_count; i++) {
 		const struct result_drift *drift = &result->drifts[i];
 
-		ret = add_aside(summary, job,
-				&(struct aside){.kind = ASIDE_DRIFT, .ratio = drift->ratio, .count = drift->windows},
-				drift->state);
+		ret = add_finding(
+		    summary, job,
+		    &(struct finding){.kind = FINDING_DRIFT, .ratio = drift->ratio, .count = drift->windows},
+		    drift->state);
 	}
 	for (uint32_t i = 0; !ret && i < result->imbalance_count; i++)
 		ret = add_imbalance(summary, job, &result->imbalances[i]);
@@ -476,7 +477,7 @@ int summary__add(struct summary *summary, const struct job_result *result, doubl
 		ret = add_variance(summary, name, result->user, &result->variances[i]);
 	for (uint32_t i = 0; !ret && i < result->selection_count; i++)
 		ret = add_chosen(summary, &result->selections[i]);
-	return ret ? ret : add_asides(summary, name, result);
+	return ret ? ret : add_findings(summary, name, result);
 }
 
 int summary__add_trouble(struct summary *summary, const char *text)

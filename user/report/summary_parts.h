@@ -5,7 +5,7 @@
 
 #include <vapro/analysis.h>
 #include "analysis/causes.h"
-#include "report/asides.h"
+#include "report/findings.h"
 #include "report/regions.h"
 #include "report/source_names.h"
 
@@ -40,11 +40,11 @@ struct job_summary {
 
 struct summary {
 	const struct source_names *names; /* or NULL */
-	struct vapro_config config; /* what was in force; of this only thresholds count */
+	struct vapro_config config;	  /* what was in force; of this only thresholds count */
 	struct job_summary *jobs;
 	size_t job_count, job_capacity;
 	struct regions regions;
-	struct asides asides;
+	struct findings findings;
 	uint64_t start_ns; /* of what lies before the first window; 0: nothing does */
 	double cpu_pct_seconds, cpu_seconds;
 	uint64_t cpu_end_ns; /* a window has several jobs, its daemon's time counts once */

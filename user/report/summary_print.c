@@ -391,7 +391,7 @@ void summary__print_rest(struct summary *summary, FILE *out, const struct summar
 						 .more = options ? options->more : NULL});
 	for (size_t i = 0; i < summary->chosen_count; i++)
 		regions__wrap(out, i ? "" : "\nchosen", summary->chosen[i], INDENT, width);
-	asides__print(&summary->asides, out, width);
+	findings__print(&summary->findings, out, width);
 	if (summary->job_count)
 		putc('\n', out);
 	for (size_t i = 0; i < summary->job_count; i++)

@@ -258,38 +258,39 @@ static int add_diagnosis(struct summary *summary, const cJSON *line, const char 
 }
 
 /* Fills a set of ranks that always takes longer; records of earlier versions name the slowest rank only. */
-static void read_set(const cJSON *line, struct aside *aside, char *who, size_t who_size, char *place, size_t place_size)
+static void read_set(const cJSON *line, struct finding *finding, char *who, size_t who_size, char *place,
+		     size_t place_size)
 {
 	const char *ranks = record__text(line, "ranks");
 	struct result_shared shared[WHERE_FACTS];
 
-	aside->many = ranks && strpbrk(ranks, "-,");
+	finding->many = ranks && strpbrk(ranks, "-,");
 	if (ranks)
-		snprintf(who, who_size, "rank%s %s", aside->many ? "s" : "", ranks);
+		snprintf(who, who_size, "rank%s %s", finding->many ? "s" : "", ranks);
 	else
 		snprintf(who, who_size, "rank %.0f", record__number(line, "slow_rank", -1));
-	verdict__place(shared, read_shared(record__item(line, "shared"), shared), aside->many ? 2 : 1, place,
+	verdict__place(shared, read_shared(record__item(line, "shared"), shared), finding->many ? 2 : 1, place,
 		       place_size);
-	aside->who = who;
-	aside->place = place;
-	aside->certain = record__true(line, "certain");
-	aside->least = record__number(line, "ratio_least", aside->ratio);
-	aside->most = record__number(line, "ratio_most", aside->ratio);
-	aside->slow = record__number(line, "ratio_slow", aside->ratio);
-	aside->count = record__uint(line, "states");
-	aside->seconds = record__number(line, "lost_seconds", 0);
+	finding->who = who;
+	finding->place = place;
+	finding->certain = record__true(line, "certain");
+	finding->least = record__number(line, "ratio_least", finding->ratio);
+	finding->most = record__number(line, "ratio_most", finding->ratio);
+	finding->slow = record__number(line, "ratio_slow", finding->ratio);
+	finding->count = record__uint(line, "states");
+	finding->seconds = record__number(line, "lost_seconds", 0);
 }
 
 /* Adds rare work, drift or imbalance: records about a state. */
-static int add_aside(struct summary *summary, const cJSON *line, enum aside_kind kind, const char **why)
+static int add_finding(struct summary *summary, const cJSON *line, enum finding_kind kind, const char **why)
 {
 	struct vapro_state state = state_of(line, "state");
 	char who[256], place[512], *text;
-	struct aside aside = {
+	struct finding finding = {
 	    .kind = kind,
 	    .cluster = record__uint(line, "cluster"),
 	    .rank = (int64_t)record__number(line, "rank", -1),
-	    .count = record__uint(line, kind == ASIDE_RARE ? "members" : "windows"),
+	    .count = record__uint(line, kind == FINDING_RARE ? "members" : "windows"),
 	    .seconds = record__number(line, "seconds", 0),
 	    .ratio = record__number(line, "ratio", 1),
 	    .share = record__number(line, "share_pct", 0) / 100,
@@ -299,10 +300,10 @@ static int add_aside(struct summary *summary, const cJSON *line, enum aside_kind
 	*why = "neither symbols nor call-site";
 	if (!state.to_symbol && !*state.to)
 		return -EINVAL;
-	if (kind == ASIDE_IMBALANCE)
-		read_set(line, &aside, who, sizeof(who), place, sizeof(place));
+	if (kind == FINDING_IMBALANCE)
+		read_set(line, &finding, who, sizeof(who), place, sizeof(place));
 	text = summary__describe(&state, NULL);
-	ret = text ? asides__add(&summary->asides, &aside, job_of(line), text) : -ENOMEM;
+	ret = text ? findings__add(&summary->findings, &finding, job_of(line), text) : -ENOMEM;
 	free(text);
 	return ret;
 }
@@ -343,11 +344,11 @@ int summary__add_record(struct summary *summary, const cJSON *line, const char *
 	if (!strcmp(type, "diagnosis"))
 		return add_diagnosis(summary, line, why);
 	if (!strcmp(type, "rare"))
-		return add_aside(summary, line, ASIDE_RARE, why);
+		return add_finding(summary, line, FINDING_RARE, why);
 	if (!strcmp(type, "drift"))
-		return add_aside(summary, line, ASIDE_DRIFT, why);
+		return add_finding(summary, line, FINDING_DRIFT, why);
 	if (!strcmp(type, "imbalance"))
-		return add_aside(summary, line, ASIDE_IMBALANCE, why);
+		return add_finding(summary, line, FINDING_IMBALANCE, why);
 	if (!strcmp(type, "process"))
 		return add_process(summary, line);
 	if (!strcmp(type, "hello"))

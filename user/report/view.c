@@ -38,7 +38,7 @@ static bool wants_color(enum view_color color, FILE *out)
 	return isatty(fileno(out)) && !(no_color && *no_color) && !(term && !strcmp(term, "dumb"));
 }
 
-void view__settle(struct view_options *options, FILE *out)
+void view__finalize(struct view_options *options, FILE *out)
 {
 	options->color = wants_color(options->color, out) ? VIEW_COLOR_ALWAYS : VIEW_COLOR_NEVER;
 	if (!options->width)
@@ -149,7 +149,7 @@ int view__file(const char *path, const struct view_options *options, FILE *out, 
 		snprintf(err, err_size, "%s: %s", path, strerror(-ret));
 		return ret;
 	}
-	view__settle(&whole, out);
+	view__finalize(&whole, out);
 	ret = view_model__read(&model, file, options->run ? options->run : RUN_OPTION_LAST,
 			       standard ? "standard input" : path);
 	if (!ret)

@@ -29,7 +29,7 @@ struct view_options {
 bool view__parse_color(const char *text, enum view_color *color);
 
 /* Replaces what depends on the terminal of out (colours, width) by what that is. */
-void view__settle(struct view_options *options, FILE *out);
+void view__finalize(struct view_options *options, FILE *out);
 
 /*
  * Reads path ("-" = standard input), reports bad lines on stderr, and draws to out. bad_lines may be NULL.

@@ -42,10 +42,10 @@ static struct broken {
 static pid_t lingerers[LINGERERS];
 
 struct confine_request {
-	const struct confine_question *question;
+	const struct confine_query *query;
 	struct confine_version versions[CONFINE_FILES_MAX];
-	struct confine_answer remembered; /* with pid 0: the response was remembered */
-	pid_t pid;			  /* 0: no reader works */
+	struct confine_response remembered; /* with pid 0: the response was remembered */
+	pid_t pid;			    /* 0: no reader works */
 	int pipe;
 	unsigned int limit_ms;
 	int64_t until_ms;
@@ -84,7 +84,7 @@ static int about_file(const struct flat *about)
 	return fd;
 }
 
-static int start(const struct confine_question *question, int about, int pipe_end, pid_t *pid)
+static int start(const struct confine_query *query, int about, int pipe_end, pid_t *pid)
 {
 	char count[16], name[] = CONFINE_NAME, service[64];
 	char *argv[] = {name, service, count, NULL};
@@ -93,8 +93,8 @@ static int start(const struct confine_question *question, int about, int pipe_en
 	sigset_t none, common;
 	int status;
 
-	snprintf(service, sizeof(service), "%s", question->service);
-	snprintf(count, sizeof(count), "%u", question->file_count);
+	snprintf(service, sizeof(service), "%s", query->service);
+	snprintf(count, sizeof(count), "%u", query->file_count);
 	if (posix_spawn_file_actions_init(&actions))
 		return -ENOMEM;
 	if (posix_spawnattr_init(&attributes)) {
@@ -112,8 +112,8 @@ static int start(const struct confine_question *question, int about, int pipe_en
 	status = posix_spawn_file_actions_adddup2(&actions, pipe_end, CONFINE_PIPE);
 	if (!status)
 		status = posix_spawn_file_actions_adddup2(&actions, about, CONFINE_ABOUT);
-	for (unsigned int i = 0; i < question->file_count && !status; i++)
-		status = posix_spawn_file_actions_adddup2(&actions, question->files[i], CONFINE_FIRST_FILE + (int)i);
+	for (unsigned int i = 0; i < query->file_count && !status; i++)
+		status = posix_spawn_file_actions_adddup2(&actions, query->files[i], CONFINE_FIRST_FILE + (int)i);
 #if !defined(__SANITIZE_ADDRESS__) /* a sanitizer prints to the tests' terminal; other readers print nothing */
 	for (int fd = 0; fd < 3 && !status; fd++)
 		status = posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
@@ -217,7 +217,7 @@ static int receive(int fd, void *to, size_t size, int64_t until)
 }
 
 /* Receives the response's head and body; a refusal's sentence goes to err. */
-static int receive_answer(int fd, struct confine_answer *answer, int64_t until, char *err, size_t err_size)
+static int receive_response(int fd, struct confine_response *response, int64_t until, char *err, size_t err_size)
 {
 	struct confine_head head;
 	char sentence[CONFINE_SENTENCE_MAX] = "", more;
@@ -235,13 +235,13 @@ static int receive_answer(int fd, struct confine_answer *answer, int64_t until, 
 		snprintf(err, err_size, "%s", sentence);
 		return status ? status : -EINVAL;
 	}
-	if (head.size > CONFINE_ANSWER_BYTES_MAX)
+	if (head.size > CONFINE_RESPONSE_BYTES_MAX)
 		return -EBADMSG;
-	answer->data = malloc(head.size + 1);
-	if (!answer->data)
+	response->data = malloc(head.size + 1);
+	if (!response->data)
 		return -ENOMEM;
-	answer->size = head.size;
-	status = receive(fd, answer->data, head.size, until);
+	response->size = head.size;
+	status = receive(fd, response->data, head.size, until);
 	if (!status && receive(fd, &more, 1, until) != -EPIPE)
 		status = -EBADMSG;
 	return status;
@@ -276,12 +276,12 @@ static int name_failure(int received, bool known, int how, unsigned int limit_ms
 	return -EPROTO;
 }
 
-static int check_files(const struct confine_question *question, char *err, size_t err_size)
+static int check_files(const struct confine_query *query, char *err, size_t err_size)
 {
-	for (unsigned int i = 0; i < question->file_count; i++) {
+	for (unsigned int i = 0; i < query->file_count; i++) {
 		struct stat st;
 
-		if (fstat(question->files[i], &st)) {
+		if (fstat(query->files[i], &st)) {
 			snprintf(err, err_size, "cannot stat: %s", strerror(errno));
 			return -EFBIG;
 		}
@@ -300,7 +300,7 @@ static int check_files(const struct confine_question *question, char *err, size_
 static bool is_broken(const struct confine_request *request)
 {
 	for (int i = 0; i < BROKEN; i++)
-		if (!strcmp(broken[i].service, request->question->service) &&
+		if (!strcmp(broken[i].service, request->query->service) &&
 		    confine_version__same(&broken[i].file, &request->versions[0]) && now_ms() < broken[i].until_ms)
 			return true;
 	return false;
@@ -314,19 +314,19 @@ static void note_broken(const struct confine_request *request)
 		if (broken[i].until_ms < oldest->until_ms)
 			oldest = &broken[i];
 	*oldest = (struct broken){.file = request->versions[0], .until_ms = now_ms() + BROKEN_MS};
-	snprintf(oldest->service, sizeof(oldest->service), "%s", request->question->service);
+	snprintf(oldest->service, sizeof(oldest->service), "%s", request->query->service);
 }
 
 /* Starts the reader of a request, with descriptors of its own. 0 or -errno with a sentence in err. */
 static int start_reader(struct confine_request *request, char *err, size_t err_size)
 {
-	const struct confine_question *question = request->question;
+	const struct confine_query *query = request->query;
 	int about, ends[2] = {-1, -1}, status;
-	struct confine_question raised = *question;
+	struct confine_query raised = *query;
 
-	for (unsigned int i = 0; i < question->file_count; i++)
-		raised.files[i] = fcntl(question->files[i], F_DUPFD_CLOEXEC, DESCRIPTORS_FROM);
-	about = about_file(question->about);
+	for (unsigned int i = 0; i < query->file_count; i++)
+		raised.files[i] = fcntl(query->files[i], F_DUPFD_CLOEXEC, DESCRIPTORS_FROM);
+	about = about_file(query->about);
 	status = pipe2(ends, O_CLOEXEC) ? -errno : 0;
 	ends[0] = raise_fd(ends[0]);
 	ends[1] = raise_fd(ends[1]);
@@ -347,31 +347,31 @@ static int start_reader(struct confine_request *request, char *err, size_t err_s
 		close(ends[1]);
 	if (about >= 0)
 		close(about);
-	for (unsigned int i = 0; i < question->file_count; i++)
+	for (unsigned int i = 0; i < query->file_count; i++)
 		if (raised.files[i] >= 0)
 			close(raised.files[i]);
 	return status;
 }
 
 /* Starts a request, or has it answered from memory. 0 or -errno with a sentence in err. */
-static int begin(const struct confine_question *question, unsigned int limit_ms, struct confine_request *request,
-		 char *err, size_t err_size)
+static int begin(const struct confine_query *query, unsigned int limit_ms, struct confine_request *request, char *err,
+		 size_t err_size)
 {
 	int status;
 
-	*request = (struct confine_request){
-	    .question = question, .pipe = -1, .limit_ms = limit_ms, .until_ms = now_ms() + limit_ms};
+	*request =
+	    (struct confine_request){.query = query, .pipe = -1, .limit_ms = limit_ms, .until_ms = now_ms() + limit_ms};
 	if (!confine__armed) {
 		snprintf(err, err_size, "this program has no confined reader");
 		return -ENOSYS;
 	}
 	reap_lingerers();
-	status = check_files(question, err, err_size);
+	status = check_files(query, err, err_size);
 	if (status)
 		return status;
-	if (confine_memory__recall(question, request->versions, &request->remembered))
+	if (confine_memory__recall(query, request->versions, &request->remembered))
 		return 0;
-	if (question->file_count && is_broken(request)) {
+	if (query->file_count && is_broken(request)) {
 		snprintf(err, err_size, "its confined reader broke less than a minute ago; it is not tried again yet");
 		return -EPROTO;
 	}
@@ -379,10 +379,10 @@ static int begin(const struct confine_question *question, unsigned int limit_ms,
 }
 
 /* Receives the response of a reader, which ends, and names failures. As confine__query(). */
-static int finish(struct confine_request *request, struct confine_answer *answer, char *err, size_t err_size)
+static int finish(struct confine_request *request, struct confine_response *response, char *err, size_t err_size)
 {
-	int status = receive_answer(request->pipe, answer, request->until_ms, err, err_size), how = 0;
-	bool known = end(request->pid, status && status != -EPIPE && status != -EINVAL, &how, &answer->cpu_ns);
+	int status = receive_response(request->pipe, response, request->until_ms, err, err_size), how = 0;
+	bool known = end(request->pid, status && status != -EPIPE && status != -EINVAL, &how, &response->cpu_ns);
 
 	close(request->pipe);
 	request->pid = 0;
@@ -391,31 +391,30 @@ static int finish(struct confine_request *request, struct confine_answer *answer
 	if (status && status != -EINVAL)
 		status = name_failure(status, known, how, request->limit_ms, err, err_size);
 	if (!status)
-		confine_memory__keep(request->question, request->versions, answer);
-	if (status == -EPROTO && request->question->file_count)
+		confine_memory__keep(request->query, request->versions, response);
+	if (status == -EPROTO && request->query->file_count)
 		note_broken(request);
 	if (status) {
-		free(answer->data);
-		answer->data = NULL;
-		answer->size = 0;
+		free(response->data);
+		response->data = NULL;
+		response->size = 0;
 	}
 	return status;
 }
 
-int confine__query(const struct confine_question *question, struct confine_answer *answer, char *err, size_t err_size)
+int confine__query(const struct confine_query *query, struct confine_response *response, char *err, size_t err_size)
 {
 	struct confine_request request;
-	int status =
-	    begin(question, question->limit_ms ? question->limit_ms : CONFINE_LIMIT_MS, &request, err, err_size);
+	int status = begin(query, query->limit_ms ? query->limit_ms : CONFINE_LIMIT_MS, &request, err, err_size);
 
-	*answer = request.remembered;
-	return status || !request.pid ? status : finish(&request, answer, err, err_size);
+	*response = request.remembered;
+	return status || !request.pid ? status : finish(&request, response, err, err_size);
 }
 
-int confine_request__begin(const struct confine_question *question, struct confine_request **request, char *err,
+int confine_request__begin(const struct confine_query *query, struct confine_request **request, char *err,
 			   size_t err_size)
 {
-	unsigned int limit_ms = question->limit_ms ? question->limit_ms : CONFINE_BACKGROUND_LIMIT_MS;
+	unsigned int limit_ms = query->limit_ms ? query->limit_ms : CONFINE_BACKGROUND_LIMIT_MS;
 	const struct sched_param none = {0};
 	int status;
 
@@ -424,7 +423,7 @@ int confine_request__begin(const struct confine_question *question, struct confi
 		snprintf(err, err_size, "out of memory");
 		return -ENOMEM;
 	}
-	status = begin(question, limit_ms, *request, err, err_size);
+	status = begin(query, limit_ms, *request, err, err_size);
 	if (status) {
 		free(*request);
 		*request = NULL;
@@ -450,24 +449,25 @@ static void end_idling(struct confine_request *request)
 	sched_setscheduler(request->pid, SCHED_BATCH, &none);
 }
 
-int confine_request__poll(struct confine_request *request, struct confine_answer *answer, char *err, size_t err_size)
+int confine_request__poll(struct confine_request *request, struct confine_response *response, char *err,
+			  size_t err_size)
 {
 	siginfo_t ended = {0};
 
-	*answer = request->remembered;
-	request->remembered = (struct confine_answer){0};
+	*response = request->remembered;
+	request->remembered = (struct confine_response){0};
 	if (!request->pid)
 		return 0;
 	/* the whole response is in the pipe once the reader has exited */
 	if (!waitid(P_PID, (id_t)request->pid, &ended, WEXITED | WNOHANG | WNOWAIT) && ended.si_pid) {
 		request->until_ms = now_ms() + DIE_MS;
-		return finish(request, answer, err, err_size);
+		return finish(request, response, err, err_size);
 	}
 	if (now_ms() < request->until_ms) {
 		end_idling(request);
 		return -EAGAIN;
 	}
-	if (request->question->file_count)
+	if (request->query->file_count)
 		note_broken(request);
 	return name_failure(-ETIMEDOUT, false, 0, request->limit_ms, err, err_size);
 }

@@ -21,11 +21,11 @@
 
 #define CONFINE_FILES_MAX 2
 #define CONFINE_FILE_BYTES_MAX (512ULL << 20)
-#define CONFINE_ANSWER_BYTES_MAX (128U << 20)
+#define CONFINE_RESPONSE_BYTES_MAX (128U << 20)
 
 /* ---- the caller's side */
 
-struct confine_question {
+struct confine_query {
 	const char *service;
 	const struct flat *about;     /* NULL: no arguments */
 	int files[CONFINE_FILES_MAX]; /* descriptors of regular files */
@@ -33,7 +33,7 @@ struct confine_question {
 	unsigned int limit_ms; /* 0: ten seconds */
 };
 
-struct confine_answer {
+struct confine_response {
 	uint8_t *data; /* free() it */
 	size_t size;
 	uint64_t cpu_ns; /* processor time of the reader; 0 for a response from memory */
@@ -49,7 +49,7 @@ struct confine_answer {
  * -EPERM   the child could not be confined, and has read nothing
  * -ENOSYS  the program did not go through confine__main()
  */
-int confine__query(const struct confine_question *question, struct confine_answer *answer, char *err, size_t err_size);
+int confine__query(const struct confine_query *query, struct confine_response *response, char *err, size_t err_size);
 
 /*
  * A request in the background: its reader runs on processor time that nothing else wants (SCHED_IDLE), after two
@@ -62,11 +62,12 @@ struct confine_request;
 #define CONFINE_BACKGROUND_LIMIT_MS 120000 /* where limit_ms is 0 */
 
 /* The question, with what it refers to but its files, outlives the request. 0 or as confine__query(). */
-int confine_request__begin(const struct confine_question *question, struct confine_request **request, char *err,
+int confine_request__begin(const struct confine_query *query, struct confine_request **request, char *err,
 			   size_t err_size);
 
 /* -EAGAIN while the reader works. Else, and once only, as confine__query(). */
-int confine_request__poll(struct confine_request *request, struct confine_answer *answer, char *err, size_t err_size);
+int confine_request__poll(struct confine_request *request, struct confine_response *response, char *err,
+			  size_t err_size);
 
 /* Frees a request, and kills its reader if it still works. */
 void confine_request__free(struct confine_request *request);
@@ -81,8 +82,8 @@ struct confine_file {
 struct confine_service {
 	const char *name;
 	/* Returns 0 and fills answer, or a negative errno with a sentence in err. Runs confined. */
-	int (*answer)(struct flat_reader *about, struct confine_file *files, unsigned int file_count,
-		      struct flat *answer, char *err, size_t err_size);
+	int (*response)(struct flat_reader *about, struct confine_file *files, unsigned int file_count,
+			struct flat *response, char *err, size_t err_size);
 };
 
 /*

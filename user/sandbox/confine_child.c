@@ -128,7 +128,7 @@ static int serve(const struct confine_service *service, unsigned int file_count)
 	struct confine_file about = {0}, files[CONFINE_FILES_MAX] = {0};
 	struct confine_head head = {0};
 	struct flat_reader reader;
-	struct flat answer = {0};
+	struct flat response = {0};
 	char sentence[CONFINE_SENTENCE_MAX] = "";
 	int status;
 
@@ -147,14 +147,14 @@ static int serve(const struct confine_service *service, unsigned int file_count)
 	if (!lock())
 		return CONFINE_EXIT_SETUP;
 	reader = (struct flat_reader){.at = (uint8_t *)about.data, .end = (uint8_t *)about.data + about.size};
-	status = service->answer(&reader, files, file_count, &answer, sentence, sizeof(sentence));
-	if (!status && answer.failed)
+	status = service->response(&reader, files, file_count, &response, sentence, sizeof(sentence));
+	if (!status && response.failed)
 		status = -ENOMEM;
 	if (status == -ENOMEM)
 		return CONFINE_EXIT_MEMORY;
 	head.status = (uint64_t)-status;
-	head.size = status ? strlen(sentence) : answer.size;
-	if (!write_whole(&head, sizeof(head)) || !write_whole(status ? sentence : (char *)answer.data, head.size))
+	head.size = status ? strlen(sentence) : response.size;
+	if (!write_whole(&head, sizeof(head)) || !write_whole(status ? sentence : (char *)response.data, head.size))
 		return CONFINE_EXIT_READ;
 	return 0;
 }

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define ANSWERS 32
-#define ANSWER_BYTES (1U << 20)
+#define RESPONSES 32
+#define RESPONSE_BYTES (1U << 20)
 #define ALL_BYTES (4U << 20)
 #define YOUNG_S 1 /* the time of a change is coarse: a file that changed just now may change again unseen */
 
@@ -19,7 +19,7 @@ static struct remembered {
 	uint64_t used; /* number of the last use; 0: a free entry */
 	size_t about_size, size;
 	uint8_t *data; /* the request's bytes, then the response */
-} answers[ANSWERS];
+} responses[RESPONSES];
 
 static uint64_t uses;
 static size_t bytes;
@@ -44,21 +44,21 @@ bool confine_version__same(const struct confine_version *a, const struct confine
 	       a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
 }
 
-static size_t about_size(const struct confine_question *question)
+static size_t about_size(const struct confine_query *query)
 {
-	return question->about ? question->about->size : 0;
+	return query->about ? query->about->size : 0;
 }
 
-static bool same_question(const struct remembered *one, const struct confine_question *question,
+static bool same_question(const struct remembered *one, const struct confine_query *query,
 			  const struct confine_version *files)
 {
-	if (!one->used || strcmp(one->service, question->service) || one->file_count != question->file_count ||
-	    one->about_size != about_size(question))
+	if (!one->used || strcmp(one->service, query->service) || one->file_count != query->file_count ||
+	    one->about_size != about_size(query))
 		return false;
 	for (unsigned int i = 0; i < one->file_count; i++)
 		if (!confine_version__same(&one->files[i], &files[i]))
 			return false;
-	return !one->about_size || !memcmp(one->data, question->about->data, one->about_size);
+	return !one->about_size || !memcmp(one->data, query->about->data, one->about_size);
 }
 
 static void forget(struct remembered *one)
@@ -73,43 +73,43 @@ static struct remembered *oldest(bool used)
 {
 	struct remembered *found = NULL;
 
-	for (int i = 0; i < ANSWERS; i++)
-		if ((answers[i].used || !used) && (!found || answers[i].used < found->used))
-			found = &answers[i];
+	for (int i = 0; i < RESPONSES; i++)
+		if ((responses[i].used || !used) && (!found || responses[i].used < found->used))
+			found = &responses[i];
 	return found;
 }
 
-bool confine_memory__recall(const struct confine_question *question, struct confine_version *files,
-			    struct confine_answer *answer)
+bool confine_memory__recall(const struct confine_query *query, struct confine_version *files,
+			    struct confine_response *response)
 {
-	for (unsigned int i = 0; i < question->file_count; i++)
-		files[i] = confine_version__of(question->files[i]);
-	for (int i = 0; i < ANSWERS; i++) {
-		struct remembered *one = &answers[i];
+	for (unsigned int i = 0; i < query->file_count; i++)
+		files[i] = confine_version__of(query->files[i]);
+	for (int i = 0; i < RESPONSES; i++) {
+		struct remembered *one = &responses[i];
 
-		if (!same_question(one, question, files))
+		if (!same_question(one, query, files))
 			continue;
-		answer->data = malloc(one->size + 1);
-		if (!answer->data)
+		response->data = malloc(one->size + 1);
+		if (!response->data)
 			return false;
-		memcpy(answer->data, one->data + one->about_size, one->size);
-		answer->size = one->size;
+		memcpy(response->data, one->data + one->about_size, one->size);
+		response->size = one->size;
 		one->used = ++uses;
 		return true;
 	}
 	return false;
 }
 
-void confine_memory__keep(const struct confine_question *question, const struct confine_version *files,
-			  const struct confine_answer *answer)
+void confine_memory__keep(const struct confine_query *query, const struct confine_version *files,
+			  const struct confine_response *response)
 {
 	struct remembered fresh = {
-	    .file_count = question->file_count, .about_size = about_size(question), .size = answer->size};
+	    .file_count = query->file_count, .about_size = about_size(query), .size = response->size};
 	size_t size = fresh.about_size + fresh.size;
 
-	if (!question->file_count || strlen(question->service) >= sizeof(fresh.service) || size > ANSWER_BYTES)
+	if (!query->file_count || strlen(query->service) >= sizeof(fresh.service) || size > RESPONSE_BYTES)
 		return;
-	for (unsigned int i = 0; i < question->file_count; i++) {
+	for (unsigned int i = 0; i < query->file_count; i++) {
 		if (!files[i].settled)
 			return;
 		fresh.files[i] = files[i];
@@ -118,9 +118,9 @@ void confine_memory__keep(const struct confine_question *question, const struct 
 	if (!fresh.data)
 		return;
 	if (fresh.about_size)
-		memcpy(fresh.data, question->about->data, fresh.about_size);
-	memcpy(fresh.data + fresh.about_size, answer->data, fresh.size);
-	strcpy(fresh.service, question->service);
+		memcpy(fresh.data, query->about->data, fresh.about_size);
+	memcpy(fresh.data + fresh.about_size, response->data, fresh.size);
+	strcpy(fresh.service, query->service);
 	fresh.used = ++uses;
 	while (bytes + size > ALL_BYTES)
 		forget(oldest(true));

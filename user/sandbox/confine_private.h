@@ -45,12 +45,12 @@ bool confine_version__same(const struct confine_version *a, const struct confine
  * Copies the remembered response to the same request about the same files, as confine__query() would give
  * it. Returns whether it did. Fills files with the versions before the request is sent.
  */
-bool confine_memory__recall(const struct confine_question *question, struct confine_version *files,
-			    struct confine_answer *answer);
+bool confine_memory__recall(const struct confine_query *query, struct confine_version *files,
+			    struct confine_response *response);
 
 /* Remembers a response, within bounds (32, 4 MiB); the oldest are forgotten. Out of memory it does nothing. */
-void confine_memory__keep(const struct confine_question *question, const struct confine_version *files,
-			  const struct confine_answer *answer);
+void confine_memory__keep(const struct confine_query *query, const struct confine_version *files,
+			  const struct confine_response *response);
 
 /* Forbids all calls from here on but those for memory, the pipe and the exit. Returns 0 or -errno. */
 int confine__filter(void);

@@ -7,7 +7,7 @@
 #include "sandbox/confine.h"
 #include "target/image_private.h"
 
-#define NAMES_BYTES_MAX (CONFINE_ANSWER_BYTES_MAX / 4 * 3)
+#define NAMES_BYTES_MAX (CONFINE_RESPONSE_BYTES_MAX / 4 * 3)
 #define LOADS_MAX 65536
 #define NAME_MAX_BYTES 4096
 

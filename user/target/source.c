@@ -34,10 +34,10 @@ struct source_query {
 	struct flat about;
 	size_t count;
 	bool background;
-	struct confine_question question; /* of the reader at work */
-	struct confine_request *request;  /* in the background; NULL: none */
-	struct source *found;		  /* by the image alone, once that is known */
-	int tried;			  /* debug files */
+	struct confine_query sent;	 /* of the reader at work */
+	struct confine_request *request; /* in the background; NULL: none */
+	struct source *found;		 /* by the image alone, once that is known */
+	int tried;			 /* debug files */
 };
 
 void source__free(struct source *source)
@@ -151,11 +151,11 @@ static bool debug_path(const struct source_query *query, int i, char *buf, size_
 /* Starts a reader in the background. */
 static int send(struct source_query *query, int debug, char *err, size_t err_size)
 {
-	query->question = (struct confine_question){.service = SOURCE_SERVICE,
-						    .about = &query->about,
-						    .files = {query->image, debug},
-						    .file_count = debug >= 0 ? 2 : 1};
-	return confine_request__begin(&query->question, &query->request, err, err_size);
+	query->sent = (struct confine_query){.service = SOURCE_SERVICE,
+					     .about = &query->about,
+					     .files = {query->image, debug},
+					     .file_count = debug >= 0 ? 2 : 1};
+	return confine_request__begin(&query->sent, &query->request, err, err_size);
 }
 
 /* Opens the next debug file that is there, or returns -1. */
@@ -236,18 +236,18 @@ int source_query__begin(const struct source_request *request, struct source_quer
 }
 
 /* Makes a source of a response. NULL with a sentence in err. */
-static struct source *understand(struct confine_answer *answer, size_t count, char *err, size_t err_size)
+static struct source *understand(struct confine_response *response, size_t count, char *err, size_t err_size)
 {
 	struct source *source = calloc(1, sizeof(*source));
 	int status;
 
 	if (!source) {
 		snprintf(err, err_size, "out of memory");
-		free(answer->data);
+		free(response->data);
 		return NULL;
 	}
-	source->data = answer->data;
-	status = get(source, answer->size, count);
+	source->data = response->data;
+	status = get(source, response->size, count);
 	if (!status)
 		return source;
 	snprintf(err, err_size, "its confined reader gave an answer that makes no sense");
@@ -259,9 +259,9 @@ static struct source *understand(struct confine_answer *answer, size_t count, ch
  * Keeps a response where it is the first, or better. 0; or where nothing is known of the image, -errno with a sentence
  * in err. Takes the response's bytes.
  */
-static int take(struct source_query *query, int status, struct confine_answer *answer, char *err, size_t err_size)
+static int take(struct source_query *query, int status, struct confine_response *response, char *err, size_t err_size)
 {
-	struct source *better = status ? NULL : understand(answer, query->count, err, err_size);
+	struct source *better = status ? NULL : understand(response, query->count, err, err_size);
 
 	if (!query->found && !better)
 		return status ? status : -EBADMSG;
@@ -278,15 +278,15 @@ static int take(struct source_query *query, int status, struct confine_answer *a
 
 int source_query__step(struct source_query *query, struct source **source, char *err, size_t err_size)
 {
-	struct confine_answer answer;
-	int status = confine_request__poll(query->request, &answer, err, err_size);
+	struct confine_response response;
+	int status = confine_request__poll(query->request, &response, err, err_size);
 
 	*source = NULL;
 	if (status == -EAGAIN)
 		return status;
 	confine_request__free(query->request);
 	query->request = NULL;
-	status = take(query, status, &answer, err, err_size);
+	status = take(query, status, &response, err, err_size);
 	if (!status && !query->found->has_dwarf && try_debug(query))
 		return -EAGAIN;
 	*source = query->found;
@@ -316,14 +316,14 @@ struct source *source__query(const char *path, const char *build_id, const char 
 		return NULL;
 	}
 	do {
-		const struct confine_question question = {.service = SOURCE_SERVICE,
-							  .about = &query->about,
-							  .files = {query->image, file},
-							  .file_count = file >= 0 ? 2 : 1};
-		struct confine_answer answer;
+		const struct confine_query sent = {.service = SOURCE_SERVICE,
+						   .about = &query->about,
+						   .files = {query->image, file},
+						   .file_count = file >= 0 ? 2 : 1};
+		struct confine_response response;
 
-		status = confine__query(&question, &answer, err, err_size);
-		status = take(query, status, &answer, err, err_size);
+		status = confine__query(&sent, &response, err, err_size);
+		status = take(query, status, &response, err, err_size);
 		if (file >= 0)
 			close(file);
 		file = -1;

@@ -72,7 +72,7 @@ bool source__has_dwarf(const struct source *source);
 bool source__has_symbols(const struct source *source);
 
 /* Runs confined, in the reader. */
-int source__answer(struct flat_reader *about, struct confine_file *files, unsigned int file_count, struct flat *answer,
-		   char *err, size_t err_size);
+int source__respond(struct flat_reader *about, struct confine_file *files, unsigned int file_count,
+		    struct flat *response, char *err, size_t err_size);
 
 #endif

@@ -57,22 +57,22 @@ static bool has_symbols(const struct image *image)
 	return false;
 }
 
-static void put_frames(const struct found_frames *found, uint64_t offset, struct flat *answer)
+static void put_frames(const struct found_frames *found, uint64_t offset, struct flat *response)
 {
-	flat__put(answer, found->count);
+	flat__put(response, found->count);
 	for (size_t i = 0; i < found->count; i++) {
 		bool line = *found->frames[i].file;
 
-		flat__put_text(answer, found->frames[i].function);
-		flat__put(answer, line || !*found->frames[i].function ? 0 : offset);
-		flat__put_text(answer, found->frames[i].file);
-		flat__put(answer, line ? (uint64_t)found->frames[i].line : 0);
+		flat__put_text(response, found->frames[i].function);
+		flat__put(response, line || !*found->frames[i].function ? 0 : offset);
+		flat__put_text(response, found->frames[i].file);
+		flat__put(response, line ? (uint64_t)found->frames[i].line : 0);
 	}
 }
 
 /* Puts the functions at a place: by DWARF, else by the symbol before it. */
 static void put_place(struct image *image, Dwarf *dwarf, struct dwarf_frames *cache, uint64_t offset,
-		      struct found_frames *found, struct flat *answer)
+		      struct found_frames *found, struct flat *response)
 {
 	uint64_t address, distance = 0;
 	const char *symbol;
@@ -81,7 +81,7 @@ static void put_place(struct image *image, Dwarf *dwarf, struct dwarf_frames *ca
 	found->count = 0;
 	/* the call is before the address it returns to */
 	if (image__vaddr_of(image, offset ? offset - 1 : 0, &address)) {
-		flat__put(answer, 0);
+		flat__put(response, 0);
 		return;
 	}
 	symbol = image__symbolise(image, address, &distance);
@@ -96,11 +96,11 @@ static void put_place(struct image *image, Dwarf *dwarf, struct dwarf_frames *ca
 	function = found->count ? found->frames[found->count - 1].function : NULL;
 	if (function && !*function && symbol && !demangle(symbol, DEMANGLE_WHOLE, function, SOURCE_FUNCTION_MAX))
 		snprintf(function, SOURCE_FUNCTION_MAX, "%s", symbol);
-	put_frames(found, distance + 1, answer);
+	put_frames(found, distance + 1, response);
 }
 
-int source__answer(struct flat_reader *about, struct confine_file *files, unsigned int file_count, struct flat *answer,
-		   char *err, size_t err_size)
+int source__respond(struct flat_reader *about, struct confine_file *files, unsigned int file_count,
+		    struct flat *response, char *err, size_t err_size)
 {
 	const char *wanted = flat__get_text(about, IMAGE_BUILD_ID_MAX), *link;
 	uint64_t most = flat__get(about);
@@ -139,11 +139,11 @@ int source__answer(struct flat_reader *about, struct confine_file *files, unsign
 	} else {
 		dwarf = dwarf_of(image->elf);
 	}
-	flat__put_text(answer, image->build_id);
+	flat__put_text(response, image->build_id);
 	link = dwelf_elf_gnu_debuglink(image->elf, &crc);
-	flat__put_text(answer, link && strnlen(link, SOURCE_LINK_MAX + 1) <= SOURCE_LINK_MAX ? link : "");
-	flat__put(answer, dwarf != NULL);
-	flat__put(answer, has_symbols(image));
+	flat__put_text(response, link && strnlen(link, SOURCE_LINK_MAX + 1) <= SOURCE_LINK_MAX ? link : "");
+	flat__put(response, dwarf != NULL);
+	flat__put(response, has_symbols(image));
 	for (done = 0; done < count; done++) {
 		size_t before = places.size;
 
@@ -155,8 +155,8 @@ int source__answer(struct flat_reader *about, struct confine_file *files, unsign
 			break;
 		flat__put(&places, 0); /* a place with more than a response can hold */
 	}
-	flat__put(answer, done);
-	flat__put_flat(answer, &places);
+	flat__put(response, done);
+	flat__put_flat(response, &places);
 	status = 0;
 cleanup:
 	free(places.data);

@@ -162,7 +162,7 @@ void mpi_image__describe_rows(const struct attachments *all, const struct mpi_im
 	for (size_t i = 0; i < image->probe_count; i++) {
 		const struct probe *probe = &image->probes[i];
 		bool left_out = probe->unit >= 0 && image->base.public.without >> probe->unit & 1;
-		struct kernel_function function = {
+		struct bpf_function_state function = {
 		    .known = 1, .stepped = probe->class == SITE_STEPPED, .hot = probe->hot || left_out};
 
 		attachments__describe(all, (uint32_t)probe->row, &function);
@@ -210,7 +210,7 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 			base->links[i].marked = base->links[i].pid;
 		attached__close_marked(all, base, true);
 		memset(base->alone, 0, base->mapper_count * sizeof(*base->alone));
-		kernel_side__settle(all->side);
+		kernel_side__finalize(all->side);
 	}
 	kernel_side__hold(all->side, all->paused);
 	return status;
@@ -236,7 +236,7 @@ void mpi_image__move(struct attacher *attacher, struct mpi_image *image, struct 
 	mpi_image__describe_rows(&attacher->base, image);
 	kernel_side__hold(attacher->base.side, true); /* calls are seen twice meanwhile */
 	mpi_image__relink(attacher, image, probe->set);
-	kernel_side__settle(attacher->base.side);
+	kernel_side__finalize(attacher->base.side);
 	kernel_side__hold(attacher->base.side, attacher->base.paused);
 }
 

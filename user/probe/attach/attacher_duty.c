@@ -170,7 +170,7 @@ int attacher__leave_out(struct attacher *attacher, const struct attached_image *
 	image->base.public.without = units;
 	mpi_image__describe_rows(&attacher->base, image);
 	close_links(attacher, image, false);
-	kernel_side__settle(attacher->base.side);
+	kernel_side__finalize(attacher->base.side);
 	status = mpi_image__open_links(attacher, image);
 	mpi_image__begin_count(&attacher->base, image);
 	return status;

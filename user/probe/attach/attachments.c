@@ -178,7 +178,7 @@ const struct kernel_function_counters *attachments__counters(const struct attach
 	return bpf_map_lookup_elem(map, &row, all->per_cpu) ? NULL : all->per_cpu;
 }
 
-void attachments__describe(const struct attachments *all, uint32_t row, struct kernel_function *function)
+void attachments__describe(const struct attachments *all, uint32_t row, struct bpf_function_state *function)
 {
 	const struct function_row *about = functions__row(row);
 
@@ -255,7 +255,7 @@ int attached__add_link(const struct attachments *all, struct attached *image, co
 
 void attachments__unlink(const struct attachments *all, struct kernel_link *const *links, size_t count)
 {
-	if (!all->detacher || kernel_side__rung(all->side) == RUNG_PERF) {
+	if (!all->detacher || kernel_side__mode(all->side) == ATTACH_MODE_PERF) {
 		kernel_side__unlink_all(all->side, links, count);
 		return;
 	}
@@ -265,7 +265,7 @@ void attachments__unlink(const struct attachments *all, struct kernel_link *cons
 
 void attached__close_marked(const struct attachments *all, struct attached *image, bool dropped)
 {
-	struct kernel_link *links[LADDER_TOGETHER]; /* the waits for these overlap */
+	struct kernel_link *links[MODES_TOGETHER]; /* the waits for these overlap */
 	size_t count = 0, left = 0;
 
 	for (size_t i = 0; i < image->link_count; i++) {
@@ -277,7 +277,7 @@ void attached__close_marked(const struct attachments *all, struct attached *imag
 			image->links[left++] = link;
 		else if (!dropped)
 			image->links[left++] = (struct attached_link){.pid = link.pid, .set = link.set};
-		if (count < LADDER_TOGETHER)
+		if (count < MODES_TOGETHER)
 			continue;
 		attachments__unlink(all, links, count);
 		count = 0;

@@ -85,7 +85,7 @@ void attachments__pause(struct attachments *all);
 const struct kernel_function_counters *attachments__counters(const struct attachments *all, uint32_t row);
 
 /* Describes a function to the kernel side: *function, completed by what its row states. */
-void attachments__describe(const struct attachments *all, uint32_t row, struct kernel_function *function);
+void attachments__describe(const struct attachments *all, uint32_t row, struct bpf_function_state *function);
 
 /* Removes the probes of links, none of them NULL. */
 void attachments__unlink(const struct attachments *all, struct kernel_link *const *links, size_t count);

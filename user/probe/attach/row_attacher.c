@@ -105,7 +105,7 @@ static bool misses_forks(const struct row_attacher *attacher, const struct row_i
 void row_attacher__describe_row(struct row_attacher *attacher, const struct row_image *image,
 				const struct row_probe *probe)
 {
-	struct kernel_function function = {
+	struct bpf_function_state function = {
 	    .known = probe->state == ROW_OPEN,
 	    .no_wait = probe->group == ROW_OUTLINED && misses_forks(attacher, image),
 	};

@@ -73,7 +73,7 @@ static void close_all(struct async_detach *detacher)
 
 	while ((link = begin(detacher))) {
 		pthread_mutex_unlock(&detacher->lock);
-		ladder__close(link);
+		modes__close(link);
 		pthread_mutex_lock(&detacher->lock);
 		remove_closed(detacher, link);
 	}
@@ -124,7 +124,7 @@ void async_detach__close(struct async_detach *detacher, struct kernel_link *link
 		close_all(detacher);
 	pthread_mutex_unlock(&detacher->lock);
 	if (!queued)
-		ladder__close(link);
+		modes__close(link);
 }
 
 bool async_detach__busy(struct async_detach *detacher, pid_t pid)

@@ -35,8 +35,8 @@ struct kernel_side {
 	struct vapro_bpf *bpf;
 	struct kernel_shared shared;
 	const struct counters *counters; /* while loading */
-	enum ladder_rung rung;
-	struct kernel_rung rungs[RUNGS];
+	enum attach_mode mode;
+	struct attach_mode_of modes[ATTACH_MODES];
 	struct facts facts;
 	bool no_return, held, switch_has_state;
 	struct async_detach *detacher;
@@ -132,30 +132,30 @@ static bool switch_has_state(void)
 }
 
 /* Selects a rung's programs and how they will be attached. */
-static void prepare_programs(struct kernel_side *side, enum ladder_rung rung)
+static void prepare_programs(struct kernel_side *side, enum attach_mode mode)
 {
 	struct bpf_program *session = side->bpf->progs.invocation, *entry = side->bpf->progs.invocation_entry,
 			   *exited = side->bpf->progs.invocation_return;
-	enum bpf_attach_type type = rung == RUNG_PERF ? 0 : (enum bpf_attach_type)ATTACH_UPROBE_MULTI;
+	enum bpf_attach_type type = mode == ATTACH_MODE_PERF ? 0 : (enum bpf_attach_type)ATTACH_UPROBE_MULTI;
 
 	bpf_program__set_expected_attach_type(session, (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
 	bpf_program__set_expected_attach_type(entry, type);
 	bpf_program__set_expected_attach_type(exited, type);
-	bpf_program__set_autoload(session, rung == RUNG_SESSION && !side->no_return);
-	bpf_program__set_autoload(exited, rung != RUNG_SESSION && !side->no_return);
+	bpf_program__set_autoload(session, mode == ATTACH_MODE_SESSION && !side->no_return);
+	bpf_program__set_autoload(exited, mode != ATTACH_MODE_SESSION && !side->no_return);
 	bpf_program__set_autoload(side->bpf->progs.account_look, side->looks_at_accounts);
 	bpf_program__set_autoload(side->bpf->progs.task_switch, side->switch_has_state);
 	bpf_program__set_autoload(side->bpf->progs.task_switch_before_5_18, !side->switch_has_state);
 }
 
-static int try_object(struct kernel_side *side, enum ladder_rung rung, const struct vapro_config *config)
+static int try_object(struct kernel_side *side, enum attach_mode mode, const struct vapro_config *config)
 {
 	int error;
 
 	side->bpf = vapro_bpf__open();
 	if (!side->bpf)
 		return -errno;
-	prepare_programs(side, rung);
+	prepare_programs(side, mode);
 	error = set_sizes(side->bpf, config);
 	if (!error)
 		error = counters__prepare(side->counters, side->bpf);
@@ -169,14 +169,14 @@ static int try_object(struct kernel_side *side, enum ladder_rung rung, const str
 }
 
 /* The program that user space runs is optional: it is left out where the object does not load with it. */
-static int load_object(struct kernel_side *side, enum ladder_rung rung, const struct vapro_config *config)
+static int load_object(struct kernel_side *side, enum attach_mode mode, const struct vapro_config *config)
 {
-	int error = try_object(side, rung, config);
+	int error = try_object(side, mode, config);
 
 	if (!error || !side->looks_at_accounts)
 		return error;
 	side->looks_at_accounts = false;
-	error = try_object(side, rung, config);
+	error = try_object(side, mode, config);
 	side->looks_at_accounts = error != 0;
 	return error;
 }
@@ -186,26 +186,26 @@ static int climb(struct kernel_side *side, const struct vapro_config *config)
 {
 	int error = 0;
 
-	for (enum ladder_rung rung = 0; rung < RUNGS; rung++) {
-		struct kernel_rung *learnt = &side->rungs[rung];
+	for (enum attach_mode mode = 0; mode < ATTACH_MODES; mode++) {
+		struct attach_mode_of *learnt = &side->modes[mode];
 		int status;
 
-		if (side->bpf || (config->attach && config->attach != rung + VAPRO_ATTACH_SESSION)) {
+		if (side->bpf || (config->attach && config->attach != mode + VAPRO_ATTACH_SESSION)) {
 			snprintf(learnt->reason, sizeof(learnt->reason), "not tried: %s",
 				 config->attach ? "another one was requested" : "a better one works");
 			continue;
 		}
 		learnt->tried = true;
-		status = ladder__try(rung, learnt->reason, sizeof(learnt->reason));
+		status = modes__try(mode, learnt->reason, sizeof(learnt->reason));
 		if (!status) {
-			status = load_object(side, rung, config);
+			status = load_object(side, mode, config);
 			if (status)
 				snprintf(learnt->reason, sizeof(learnt->reason),
 					 "the kernel refuses the BPF object: %s", strerror(-status));
 		}
 		if (!status) {
 			learnt->works = true;
-			side->rung = rung;
+			side->mode = mode;
 		} else if (!error) {
 			error = status;
 		}
@@ -220,7 +220,7 @@ static int climb_uncounted(struct kernel_side *side, const struct vapro_config *
 	char why[160];
 
 	side->counters = NULL;
-	memset(side->rungs, 0, sizeof(side->rungs));
+	memset(side->modes, 0, sizeof(side->modes));
 	if (climb(side, config))
 		return error;
 	snprintf(why, sizeof(why), "the kernel refuses the BPF object with the code that reads counters (%s)",
@@ -254,8 +254,8 @@ struct kernel_side *kernel_side__load(const struct vapro_config *config, struct 
 	if (error && counters && counters__count(counters))
 		error = climb_uncounted(side, config, counters, error);
 	if (!error)
-		facts__learn(&side->facts, side->rung != RUNG_PERF);
-	if (!error && side->rung == RUNG_PERF && !getrlimit(RLIMIT_NOFILE, &files)) {
+		facts__learn(&side->facts, side->mode != ATTACH_MODE_PERF);
+	if (!error && side->mode == ATTACH_MODE_PERF && !getrlimit(RLIMIT_NOFILE, &files)) {
 		files.rlim_cur = files.rlim_max; /* perf links need a descriptor per site and half */
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
@@ -291,14 +291,14 @@ const struct kernel_shared *kernel_side__shared(const struct kernel_side *side)
 	return &side->shared;
 }
 
-enum ladder_rung kernel_side__rung(const struct kernel_side *side)
+enum attach_mode kernel_side__mode(const struct kernel_side *side)
 {
-	return side->rung;
+	return side->mode;
 }
 
-const struct kernel_rung *kernel_side__rungs(const struct kernel_side *side)
+const struct attach_mode_of *kernel_side__modes(const struct kernel_side *side)
 {
-	return side->rungs;
+	return side->modes;
 }
 
 const struct facts *kernel_side__facts(const struct kernel_side *side)
@@ -308,20 +308,20 @@ const struct facts *kernel_side__facts(const struct kernel_side *side)
 
 bool kernel_side__frugal(const struct kernel_side *side)
 {
-	return side->rung == RUNG_PERF;
+	return side->mode == ATTACH_MODE_PERF;
 }
 
 bool kernel_side__spares_returns(const struct kernel_side *side)
 {
-	return side->rung == RUNG_SESSION;
+	return side->mode == ATTACH_MODE_SESSION;
 }
 
 int kernel_side__link(struct kernel_side *side, const struct kernel_sites *sites, struct kernel_link **link)
 {
-	const struct ladder_programs programs = {.session = bpf_program__fd(side->bpf->progs.invocation),
-						 .entry = bpf_program__fd(side->bpf->progs.invocation_entry),
-						 .exited = bpf_program__fd(side->bpf->progs.invocation_return)};
-	bool hold = side->rung == RUNG_PERF && !side->held;
+	const struct mode_programs programs = {.session = bpf_program__fd(side->bpf->progs.invocation),
+					       .entry = bpf_program__fd(side->bpf->progs.invocation_entry),
+					       .exited = bpf_program__fd(side->bpf->progs.invocation_return)};
+	bool hold = side->mode == ATTACH_MODE_PERF && !side->held;
 	struct kernel_sites wanted = *sites;
 	int status;
 
@@ -330,7 +330,7 @@ int kernel_side__link(struct kernel_side *side, const struct kernel_sites *sites
 		async_detach__wait(side->detacher); /* old probes would fire beside the new ones */
 	if (hold)
 		kernel_side__hold(side, true);
-	status = ladder__open(side->rung, &programs, &wanted, link);
+	status = modes__open(side->mode, &programs, &wanted, link);
 	if (hold)
 		kernel_side__hold(side, false);
 	return status;
@@ -338,23 +338,23 @@ int kernel_side__link(struct kernel_side *side, const struct kernel_sites *sites
 
 void kernel_side__unlink(struct kernel_side *side, struct kernel_link *link)
 {
-	if (link && link->rung == RUNG_PERF)
+	if (link && link->mode == ATTACH_MODE_PERF)
 		async_detach__close(side->detacher, link);
 	else
-		ladder__close(link);
+		modes__close(link);
 }
 
 void kernel_side__unlink_all(struct kernel_side *side, struct kernel_link *const *links, size_t count)
 {
-	if (side->rung != RUNG_PERF) {
-		ladder__close_all(links, count);
+	if (side->mode != ATTACH_MODE_PERF) {
+		modes__close_all(links, count);
 		return;
 	}
 	for (size_t i = 0; i < count; i++)
 		kernel_side__unlink(side, links[i]);
 }
 
-void kernel_side__settle(struct kernel_side *side)
+void kernel_side__finalize(struct kernel_side *side)
 {
 	async_detach__wait(side->detacher);
 }

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 #include <vapro/config.h>
-#include <vapro/kernel_thread.h>
+#include <vapro/bpf/thread_state.h>
 
 #include "probe/bpf/features.h"
 #include "probe/bpf/modes.h"
@@ -20,7 +20,7 @@ struct kernel_side;
 struct vapro_bpf;
 
 /* Result of trying a rung; rungs below the one in use are not tried. */
-struct kernel_rung {
+struct attach_mode_of {
 	bool tried, works;
 	char reason[160]; /* why it fails or was not tried */
 };
@@ -38,10 +38,10 @@ void kernel_side__free(struct kernel_side *side);
 /* The skeleton, for probe/bpf and probe/pmu; all others use probe/bpf/shared.h. */
 struct vapro_bpf *kernel_side__bpf(struct kernel_side *side);
 
-enum ladder_rung kernel_side__rung(const struct kernel_side *side);
+enum attach_mode kernel_side__mode(const struct kernel_side *side);
 
 /* The results of all RUNGS. */
-const struct kernel_rung *kernel_side__rungs(const struct kernel_side *side);
+const struct attach_mode_of *kernel_side__modes(const struct kernel_side *side);
 
 const struct facts *kernel_side__facts(const struct kernel_side *side);
 
@@ -64,7 +64,7 @@ void kernel_side__unlink(struct kernel_side *side, struct kernel_link *link);
 void kernel_side__unlink_all(struct kernel_side *side, struct kernel_link *const *links, size_t count);
 
 /* Waits until all unlinked probes are gone. */
-void kernel_side__settle(struct kernel_side *side);
+void kernel_side__finalize(struct kernel_side *side);
 
 /*
  * While held, calls are not recorded: for times in which not all links are open, or some twice.
@@ -81,14 +81,14 @@ bool kernel_side__watches_syscalls(const struct kernel_side *side);
 int kernel_side__watch_interrupts(struct kernel_side *side, bool on);
 
 /* Begins to track a process in a counter slot; its threads are given state at once. 0 or -errno. */
-int kernel_side__track(struct kernel_side *side, pid_t pid, const struct kernel_process *process);
+int kernel_side__track(struct kernel_side *side, pid_t pid, const struct bpf_process_state *process);
 /* Changes the flags of a tracked process and of its threads. 0 or -errno. */
-int kernel_side__reflag(struct kernel_side *side, pid_t pid, const struct kernel_process *process);
+int kernel_side__reflag(struct kernel_side *side, pid_t pid, const struct bpf_process_state *process);
 int kernel_side__untrack(struct kernel_side *side, pid_t pid);
 
 /*
  * Copies a thread's state as it is now. Returns 0, -ENOENT where it has none or has ended.
  */
-int kernel_side__thread(struct kernel_side *side, pid_t tid, struct kernel_thread *out);
+int kernel_side__thread(struct kernel_side *side, pid_t tid, struct bpf_thread_state *out);
 
 #endif

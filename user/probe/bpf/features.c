@@ -46,7 +46,7 @@ static enum fact has_syscall(long number)
 
 void facts__learn(struct facts *facts, bool multi)
 {
-	int by_thread = multi ? ladder__filters_by_thread() : -EOPNOTSUPP;
+	int by_thread = multi ? modes__filters_by_thread() : -EOPNOTSUPP;
 
 	facts->thread_filter = by_thread < 0 ? FACT_UNKNOWN : by_thread ? FACT_YES : FACT_NO;
 #if defined(__x86_64__)

@@ -10,7 +10,7 @@ enum fact { FACT_UNKNOWN, FACT_NO, FACT_YES };
 struct facts {
 	enum fact return_syscall; /* hijacked returns are a system call (6.11), which a seccomp filter may stop */
 	enum fact nop5_syscall;	  /* a probe on a nop5 becomes a call and a system call (6.18), no trap */
-	enum fact thread_filter;  /* links for one process see one thread: see ladder__filters_by_thread */
+	enum fact thread_filter;  /* links for one process see one thread: see modes__filters_by_thread */
 };
 
 /*

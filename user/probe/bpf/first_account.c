@@ -3,7 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <vapro/kernel_account.h>
+#include <vapro/bpf/thread_account.h>
 
 #include "base/clock.h"
 #include "vapro.skel.h"
@@ -24,7 +24,7 @@ static enum kernel_away away_of_kind(u32 kind)
 					    : KERNEL_AWAY_ASLEEP;
 }
 
-void first_account__open(struct vapro_bpf *bpf, struct kernel_thread *thread, char state)
+void first_account__open(struct vapro_bpf *bpf, struct bpf_thread_state *thread, char state)
 {
 	struct kernel_account present,
 	    account = {.tid = thread->tid, .tgid = thread->tgid, .kind = kind_of(state), .since_ns = mono_now()};
@@ -42,7 +42,7 @@ void first_account__open(struct vapro_bpf *bpf, struct kernel_thread *thread, ch
 	thread->off.away = away_of_kind(account.kind);
 }
 
-void first_account__check(struct vapro_bpf *bpf, const struct kernel_thread *thread, char state)
+void first_account__check(struct vapro_bpf *bpf, const struct bpf_thread_state *thread, char state)
 {
 	int map = bpf_map__fd(bpf->maps.accounts);
 	struct kernel_account account;
@@ -55,7 +55,7 @@ void first_account__check(struct vapro_bpf *bpf, const struct kernel_thread *thr
 	bpf_map_update_elem(map, &number, &account, BPF_EXIST);
 }
 
-void first_account__drop(struct vapro_bpf *bpf, const struct kernel_thread *thread)
+void first_account__drop(struct vapro_bpf *bpf, const struct bpf_thread_state *thread)
 {
 	struct kernel_account none = {0};
 	u32 number = thread->account - 1;

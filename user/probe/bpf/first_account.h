@@ -6,17 +6,17 @@
 #ifndef VAPRO_FIRST_ACCOUNT_H
 #define VAPRO_FIRST_ACCOUNT_H
 
-#include <vapro/kernel_thread.h>
+#include <vapro/bpf/thread_state.h>
 
 struct vapro_bpf;
 
 /* Opens an account for a thread in a lasting state (as in ps(1)); the kernel side opens all other accounts. */
-void first_account__open(struct vapro_bpf *bpf, struct kernel_thread *thread, char state);
+void first_account__open(struct vapro_bpf *bpf, struct bpf_thread_state *thread, char state);
 
 /* Corrects an account whose stop, by this state, ended before the kernel side had the thread: it would never end. */
-void first_account__check(struct vapro_bpf *bpf, const struct kernel_thread *thread, char state);
+void first_account__check(struct vapro_bpf *bpf, const struct bpf_thread_state *thread, char state);
 
 /* Drops the account: the kernel side had the thread already, with its own. */
-void first_account__drop(struct vapro_bpf *bpf, const struct kernel_thread *thread);
+void first_account__drop(struct vapro_bpf *bpf, const struct bpf_thread_state *thread);
 
 #endif

@@ -21,7 +21,8 @@
 #define ENOTSUPP_KERNEL 524 /* a site the kernel will not probe; not in errno.h */
 #define PMU "/sys/bus/event_source/devices/uprobe/"
 
-const char *const ladder_rung_name[RUNGS] = {[RUNG_SESSION] = "session", [RUNG_MULTI] = "multi", [RUNG_PERF] = "perf"};
+const char *const attach_mode_name[ATTACH_MODES] = {
+    [ATTACH_MODE_SESSION] = "session", [ATTACH_MODE_MULTI] = "multi", [ATTACH_MODE_PERF] = "perf"};
 
 /* The attribute blocks of bpf(2) as the kernel's ABI has them. */
 struct link_multi {
@@ -43,12 +44,12 @@ struct half {
 };
 
 /* Returns are linked before entries: a return without entry is ignored, an entry without return is a loss. */
-static uint32_t halves_of(enum ladder_rung rung, const struct ladder_programs *programs, bool entry_only,
+static uint32_t halves_of(enum attach_mode mode, const struct mode_programs *programs, bool entry_only,
 			  struct half halves[2])
 {
-	uint32_t type = rung == RUNG_PERF ? BPF_PERF_EVENT : ATTACH_UPROBE_MULTI, count = 0;
+	uint32_t type = mode == ATTACH_MODE_PERF ? BPF_PERF_EVENT : ATTACH_UPROBE_MULTI, count = 0;
 
-	if (!entry_only && rung == RUNG_SESSION) {
+	if (!entry_only && mode == ATTACH_MODE_SESSION) {
 		halves[0] = (struct half){programs->session, ATTACH_UPROBE_SESSION, false};
 		return 1;
 	}
@@ -210,7 +211,7 @@ static int open_perf(const struct half *halves, uint32_t half_count, const struc
 }
 
 struct opening {
-	enum ladder_rung rung;
+	enum attach_mode mode;
 	const struct half *halves;
 	uint32_t half_count;
 	const struct kernel_sites *sites;
@@ -233,7 +234,7 @@ static int open_all(void *ctx)
 	struct kernel_link *link = opening->link;
 	int status;
 
-	if (opening->rung == RUNG_PERF) {
+	if (opening->mode == ATTACH_MODE_PERF) {
 		status = open_perf(opening->halves, opening->half_count, opening->sites, opening->refused, link);
 	} else {
 		status = open_multi(opening->halves, opening->half_count, opening->sites, link);
@@ -246,12 +247,12 @@ static int open_all(void *ctx)
 	return status;
 }
 
-int ladder__open(enum ladder_rung rung, const struct ladder_programs *programs, const struct kernel_sites *sites,
-		 struct kernel_link **out)
+int modes__open(enum attach_mode mode, const struct mode_programs *programs, const struct kernel_sites *sites,
+		struct kernel_link **out)
 {
 	struct half halves[2];
-	uint32_t half_count = halves_of(rung, programs, sites->entry_only, halves);
-	size_t fds = rung == RUNG_PERF ? (size_t)half_count * sites->count : half_count;
+	uint32_t half_count = halves_of(mode, programs, sites->entry_only, halves);
+	size_t fds = mode == ATTACH_MODE_PERF ? (size_t)half_count * sites->count : half_count;
 	struct kernel_link *link = calloc(1, sizeof(*link) + fds * sizeof(link->fds[0]));
 	bool *refused = calloc(sites->count, sizeof(*refused));
 	int status = -ENOMEM;
@@ -259,9 +260,9 @@ int ladder__open(enum ladder_rung rung, const struct ladder_programs *programs, 
 	*out = NULL;
 	if (!link || !refused)
 		goto out;
-	link->rung = rung;
+	link->mode = mode;
 	link->pid = sites->pid;
-	status = sigkill_guard__run(open_all, &(struct opening){rung, halves, half_count, sites, refused, link});
+	status = sigkill_guard__run(open_all, &(struct opening){mode, halves, half_count, sites, refused, link});
 	if (sites->refused)
 		memcpy(sites->refused, refused, sites->count * sizeof(*refused));
 out:
@@ -274,7 +275,7 @@ out:
 	return 0;
 }
 
-void ladder__close(struct kernel_link *link)
+void modes__close(struct kernel_link *link)
 {
 	if (link)
 		sigkill_guard__run(close_all, link);
@@ -283,35 +284,35 @@ void ladder__close(struct kernel_link *link)
 
 static void *close_one(void *link)
 {
-	ladder__close(link);
+	modes__close(link);
 	return NULL;
 }
 
 static void close_together(struct kernel_link *const *links, size_t count)
 {
-	pthread_t threads[LADDER_TOGETHER];
-	bool started[LADDER_TOGETHER] = {false};
+	pthread_t threads[MODES_TOGETHER];
+	bool started[MODES_TOGETHER] = {false};
 
 	for (size_t i = 1; i < count; i++)
 		started[i] = !pthread_create(&threads[i], NULL, close_one, links[i]);
-	ladder__close(links[0]);
+	modes__close(links[0]);
 	for (size_t i = 1; i < count; i++) {
 		if (started[i])
 			pthread_join(threads[i], NULL);
 		else
-			ladder__close(links[i]);
+			modes__close(links[i]);
 	}
 }
 
-void ladder__close_all(struct kernel_link *const *links, size_t count)
+void modes__close_all(struct kernel_link *const *links, size_t count)
 {
 	sigset_t all, before;
 
 	/* signals are for the daemon's own thread */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
-	for (size_t i = 0; i < count; i += LADDER_TOGETHER)
-		close_together(links + i, count - i < LADDER_TOGETHER ? count - i : LADDER_TOGETHER);
+	for (size_t i = 0; i < count; i += MODES_TOGETHER)
+		close_together(links + i, count - i < MODES_TOGETHER ? count - i : MODES_TOGETHER);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -335,9 +336,9 @@ static int empty_program(uint32_t attach_type)
 	return fd < 0 ? -errno : fd;
 }
 
-static int try_link(enum ladder_rung rung, const struct process *self, int program)
+static int try_link(enum attach_mode mode, const struct process *self, int program)
 {
-	const struct ladder_programs programs = {.session = program, .entry = program, .exited = program};
+	const struct mode_programs programs = {.session = program, .entry = program, .exited = program};
 	const struct process_mapping *mapping = process__mapping_at(self, (uint64_t)(uintptr_t)tried_function);
 	uint64_t offset, cookie = 0;
 	struct kernel_sites sites = {
@@ -349,18 +350,20 @@ static int try_link(enum ladder_rung rung, const struct process *self, int progr
 		return -ENOENT;
 	offset = (uint64_t)(uintptr_t)tried_function - mapping->start + mapping->offset;
 	tried_function(); /* brings its page into memory */
-	status = ladder__open(rung, &programs, &sites, &link);
+	status = modes__open(mode, &programs, &sites, &link);
 	if (!status)
-		ladder__close(link);
+		modes__close(link);
 	return status;
 }
 
-int ladder__try(enum ladder_rung rung, char *reason, size_t reason_size)
+int modes__try(enum attach_mode mode, char *reason, size_t reason_size)
 {
-	static const char *const since[RUNGS] = {[RUNG_SESSION] = "uprobe sessions came with kernel 6.13",
-						 [RUNG_MULTI] = "uprobe_multi links came with kernel 6.6",
-						 [RUNG_PERF] = "perf uprobe links came with kernel 5.15"};
-	uint32_t type = rung == RUNG_SESSION ? ATTACH_UPROBE_SESSION : rung == RUNG_MULTI ? ATTACH_UPROBE_MULTI : 0;
+	static const char *const since[ATTACH_MODES] = {[ATTACH_MODE_SESSION] = "uprobe sessions came with kernel 6.13",
+							[ATTACH_MODE_MULTI] = "uprobe_multi links came with kernel 6.6",
+							[ATTACH_MODE_PERF] = "perf uprobe links came with kernel 5.15"};
+	uint32_t type = mode == ATTACH_MODE_SESSION ? ATTACH_UPROBE_SESSION
+			: mode == ATTACH_MODE_MULTI ? ATTACH_UPROBE_MULTI
+						    : 0;
 	struct process *self = NULL;
 	int program = empty_program(type), status = program < 0 ? program : 0;
 	bool loaded = !status, denied;
@@ -368,21 +371,21 @@ int ladder__try(enum ladder_rung rung, char *reason, size_t reason_size)
 	if (!status)
 		status = process__read(getpid(), &self, reason, reason_size);
 	if (!status)
-		status = try_link(rung, self, program);
+		status = try_link(mode, self, program);
 	denied = status == -EPERM || status == -EACCES;
 	if (status)
 		snprintf(reason, reason_size, "the kernel refuses %s: %s (%s)",
 			 loaded ? "the link" : "an empty program", strerror(-status),
-			 !denied	     ? since[rung]
-			 : rung == RUNG_PERF ? "it needs CAP_SYS_ADMIN"
-					     : "it needs CAP_BPF and CAP_PERFMON");
+			 !denied		    ? since[mode]
+			 : mode == ATTACH_MODE_PERF ? "it needs CAP_SYS_ADMIN"
+						    : "it needs CAP_BPF and CAP_PERFMON");
 	process__free(self);
 	if (program >= 0)
 		close(program);
 	return status;
 }
 
-int ladder__filters_by_thread(void)
+int modes__filters_by_thread(void)
 {
 	const uint64_t offset = 0, cookie = 0;
 	struct half half = {.program = empty_program(ATTACH_UPROBE_MULTI), .attach_type = ATTACH_UPROBE_MULTI};

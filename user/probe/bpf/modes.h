@@ -5,18 +5,18 @@
  * only the last, so links are made through bpf(2) here. Which rungs a kernel has is found by trying
  * each on a function of our own, never by its version.
  */
-#ifndef VAPRO_LADDER_H
-#define VAPRO_LADDER_H
+#ifndef VAPRO_MODES_H
+#define VAPRO_MODES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-enum ladder_rung { RUNG_SESSION, RUNG_MULTI, RUNG_PERF, RUNGS };
+enum attach_mode { ATTACH_MODE_SESSION, ATTACH_MODE_MULTI, ATTACH_MODE_PERF, ATTACH_MODES };
 
 /* session, multi, perf */
-extern const char *const ladder_rung_name[RUNGS];
+extern const char *const attach_mode_name[ATTACH_MODES];
 
 /* Attach types that Debian 12's headers lack; programs must be loaded with them. */
 enum {
@@ -25,7 +25,7 @@ enum {
 };
 
 /* Descriptors of loaded programs; -1 where the rung does not need one. */
-struct ladder_programs {
+struct mode_programs {
 	int session;	   /* entry and return of sessions */
 	int entry, exited; /* other rungs; entry on every rung */
 };
@@ -46,7 +46,7 @@ struct kernel_sites {
 
 /* Links opened for sites: one or two, or with perf one per site and half. */
 struct kernel_link {
-	enum ladder_rung rung;
+	enum attach_mode mode;
 	pid_t pid;
 	uint32_t count;
 	int fds[];
@@ -56,28 +56,28 @@ struct kernel_link {
  * Attaches an empty program to a function of this program by one rung. Returns 0 where that works,
  * or -errno with a reason.
  */
-int ladder__try(enum ladder_rung rung, char *reason, size_t reason_size);
+int modes__try(enum attach_mode mode, char *reason, size_t reason_size);
 
 /*
  * Whether uprobe_multi and session links for one process run the program on that thread alone and
  * not on all threads of the process (kernels before 6.10, unless mended): 1 or 0, -errno where it
  * is unknown.
  */
-int ladder__filters_by_thread(void);
+int modes__filters_by_thread(void);
 
 /*
  * Links the sites, without those that the kernel refuses: entry and return, or entry only. Returns 0
  * with *link (caller closes), -EOPNOTSUPP where every site is refused, or another -errno.
  */
-int ladder__open(enum ladder_rung rung, const struct ladder_programs *programs, const struct kernel_sites *sites,
-		 struct kernel_link **link);
+int modes__open(enum attach_mode mode, const struct mode_programs *programs, const struct kernel_sites *sites,
+		struct kernel_link **link);
 
 /* Closes entries first, so that no call is entered whose return is unseen. Blocks until no probe is left. */
-void ladder__close(struct kernel_link *link);
+void modes__close(struct kernel_link *link);
 
 /* Closes several links, at most LADDER_TOGETHER at a time: the kernel waits for each, and the waits overlap. */
-#define LADDER_TOGETHER 8
+#define MODES_TOGETHER 8
 
-void ladder__close_all(struct kernel_link *const *links, size_t count);
+void modes__close_all(struct kernel_link *const *links, size_t count);
 
 #endif

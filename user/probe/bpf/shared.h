@@ -3,8 +3,8 @@
 #ifndef VAPRO_SHARED_H
 #define VAPRO_SHARED_H
 
-#include <vapro/kernel_account.h>
-#include <vapro/kernel_thread.h>
+#include <vapro/bpf/thread_account.h>
+#include <vapro/bpf/thread_state.h>
 
 struct kernel_side;
 struct vapro_bpf;

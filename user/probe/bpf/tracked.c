@@ -22,7 +22,7 @@ static int thread_descriptor(pid_t tid)
 	return fd;
 }
 
-int kernel_side__track(struct kernel_side *side, pid_t pid, const struct kernel_process *process)
+int kernel_side__track(struct kernel_side *side, pid_t pid, const struct bpf_process_state *process)
 {
 	struct vapro_bpf *bpf = kernel_side__bpf(side);
 	uint32_t key = (uint32_t)pid;
@@ -36,11 +36,11 @@ int kernel_side__track(struct kernel_side *side, pid_t pid, const struct kernel_
 		count = sizeof(tids) / sizeof(tids[0]);
 	/* threads that never call anything must still be known to the scheduler's accounting */
 	for (size_t i = 0; i < count; i++) {
-		struct kernel_thread thread = {.tgid = key,
-					       .tid = (uint32_t)tids[i],
-					       .slot = process->slot,
-					       .process_flags = process->flags,
-					       .generation = bpf->data->generation};
+		struct bpf_thread_state thread = {.tgid = key,
+						  .tid = (uint32_t)tids[i],
+						  .slot = process->slot,
+						  .process_flags = process->flags,
+						  .generation = bpf->data->generation};
 		int fd = thread_descriptor(tids[i]);
 
 		if (fd < 0)
@@ -55,7 +55,7 @@ int kernel_side__track(struct kernel_side *side, pid_t pid, const struct kernel_
 	return 0;
 }
 
-int kernel_side__reflag(struct kernel_side *side, pid_t pid, const struct kernel_process *process)
+int kernel_side__reflag(struct kernel_side *side, pid_t pid, const struct bpf_process_state *process)
 {
 	struct vapro_bpf *bpf = kernel_side__bpf(side);
 	uint32_t key = (uint32_t)pid;
@@ -66,7 +66,7 @@ int kernel_side__reflag(struct kernel_side *side, pid_t pid, const struct kernel
 		return -errno;
 	for (size_t i = 0; i < count && i < sizeof(tids) / sizeof(tids[0]); i++) {
 		int fd = thread_descriptor(tids[i]), map = bpf_map__fd(bpf->maps.threads);
-		struct kernel_thread thread;
+		struct bpf_thread_state thread;
 
 		if (fd < 0)
 			continue;
@@ -89,7 +89,7 @@ int kernel_side__untrack(struct kernel_side *side, pid_t pid)
 	return bpf_map_delete_elem(bpf_map__fd(bpf->maps.processes), &key) ? -errno : 0;
 }
 
-int kernel_side__thread(struct kernel_side *side, pid_t tid, struct kernel_thread *out)
+int kernel_side__thread(struct kernel_side *side, pid_t tid, struct bpf_thread_state *out)
 {
 	struct vapro_bpf *bpf = kernel_side__bpf(side);
 	int fd = thread_descriptor(tid), status;

@@ -18,7 +18,7 @@ static void get_frame(struct flat_reader *reader, struct frame *frame)
 
 struct frames_lookup {
 	struct flat about;
-	struct confine_question question;
+	struct confine_query query;
 	struct confine_request *request;
 	size_t count;
 };
@@ -34,13 +34,13 @@ int frames_lookup__begin(int fd, const uint64_t *offsets, size_t count, struct f
 	if (!fresh)
 		return status;
 	fresh->count = count;
-	fresh->question = (struct confine_question){
-	    .service = FRAMES_SERVICE, .about = &fresh->about, .files = {fd}, .file_count = 1};
+	fresh->query =
+	    (struct confine_query){.service = FRAMES_SERVICE, .about = &fresh->about, .files = {fd}, .file_count = 1};
 	flat__put(&fresh->about, count);
 	for (size_t i = 0; i < count; i++)
 		flat__put(&fresh->about, offsets[i]);
 	if (!fresh->about.failed)
-		status = confine_request__begin(&fresh->question, &fresh->request, err, err_size);
+		status = confine_request__begin(&fresh->query, &fresh->request, err, err_size);
 	if (status)
 		frames_lookup__free(fresh);
 	else
@@ -51,21 +51,21 @@ int frames_lookup__begin(int fd, const uint64_t *offsets, size_t count, struct f
 int frames_lookup__poll(struct frames_lookup *lookup, struct frame *frames, uint64_t *cpu_ns, char *err,
 			size_t err_size)
 {
-	struct confine_answer answer;
+	struct confine_response response;
 	struct flat_reader reader;
-	int status = confine_request__poll(lookup->request, &answer, err, err_size);
+	int status = confine_request__poll(lookup->request, &response, err, err_size);
 
-	*cpu_ns = answer.cpu_ns;
+	*cpu_ns = response.cpu_ns;
 	if (status)
 		return status;
-	reader = (struct flat_reader){.at = answer.data, .end = answer.data + answer.size};
+	reader = (struct flat_reader){.at = response.data, .end = response.data + response.size};
 	for (size_t i = 0; i < lookup->count; i++)
 		get_frame(&reader, &frames[i]);
 	if (!flat__done(&reader)) {
 		snprintf(err, err_size, "its confined reader gave a response that makes no sense");
 		status = -EBADMSG;
 	}
-	free(answer.data);
+	free(response.data);
 	return status;
 }
 

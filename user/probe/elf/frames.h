@@ -7,7 +7,7 @@
 #define VAPRO_FRAMES_H
 
 #include <stdint.h>
-#include <vapro/kernel.h>
+#include <vapro/bpf/abi.h>
 
 #include "sandbox/confine.h"
 
@@ -49,7 +49,7 @@ struct image;
 enum frame_rule frames__of(struct image *image, uint64_t vaddr, struct kernel_hop *hop);
 
 /* The reader's side; runs confined. */
-int frames__answer(struct flat_reader *about, struct confine_file *files, unsigned int file_count, struct flat *answer,
-		   char *err, size_t err_size);
+int frames__respond(struct flat_reader *about, struct confine_file *files, unsigned int file_count,
+		    struct flat *response, char *err, size_t err_size);
 
 #endif

@@ -30,8 +30,8 @@ enum frame_rule frames__of(struct image *image, uint64_t vaddr, struct kernel_ho
 	return FRAME_FOUND;
 }
 
-int frames__answer(struct flat_reader *about, struct confine_file *files, unsigned int file_count, struct flat *answer,
-		   char *err, size_t err_size)
+int frames__respond(struct flat_reader *about, struct confine_file *files, unsigned int file_count,
+		    struct flat *response, char *err, size_t err_size)
 {
 	size_t count = (size_t)flat__get_upto(about, FRAMES_MOST);
 	struct image *image;
@@ -51,11 +51,11 @@ int frames__answer(struct flat_reader *about, struct confine_file *files, unsign
 
 		if (!image__vaddr_of(image, flat__get(about), &vaddr))
 			rule = frames__of(image, vaddr, &hop);
-		flat__put(answer, rule);
-		flat__put(answer, (uint32_t)hop.return_at);
-		flat__put(answer, (uint32_t)hop.sp);
-		flat__put(answer, (uint32_t)hop.frame_at);
-		flat__put(answer, hop.by_frame);
+		flat__put(response, rule);
+		flat__put(response, (uint32_t)hop.return_at);
+		flat__put(response, (uint32_t)hop.sp);
+		flat__put(response, (uint32_t)hop.frame_at);
+		flat__put(response, hop.by_frame);
 	}
 	image__free(image);
 	if (!flat__done(about)) {

@@ -8,10 +8,10 @@
 #include "target/source.h"
 
 static const struct confine_service services[] = {
-    {SURVEY_SERVICE, survey__answer},
-    {ROW_SITES_SERVICE, row_sites__answer},
-    {SOURCE_SERVICE, source__answer},
-    {FRAMES_SERVICE, frames__answer},
+    {SURVEY_SERVICE, survey__respond},
+    {ROW_SITES_SERVICE, row_sites__respond},
+    {SOURCE_SERVICE, source__respond},
+    {FRAMES_SERVICE, frames__respond},
     {0},
 };
 

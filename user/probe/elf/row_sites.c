@@ -107,10 +107,9 @@ static int get(struct row_sites *sites, struct flat_reader *reader, const unsign
 static struct row_sites *query(int fd, const char *label, const struct flat *about, const unsigned int *rows,
 			       size_t count, char *err, size_t err_size)
 {
-	struct confine_question question = {
-	    .service = ROW_SITES_SERVICE, .about = about, .files = {fd}, .file_count = 1};
+	struct confine_query query = {.service = ROW_SITES_SERVICE, .about = about, .files = {fd}, .file_count = 1};
 	struct row_sites *sites = calloc(1, sizeof(*sites));
-	struct confine_answer answer = {0};
+	struct confine_response response = {0};
 	struct flat_reader reader;
 	char sentence[256] = "out of memory";
 	int status = -ENOMEM;
@@ -118,15 +117,15 @@ static struct row_sites *query(int fd, const char *label, const struct flat *abo
 
 	if (!sites || about->failed)
 		goto out;
-	status = confine__query(&question, &answer, sentence, sizeof(sentence));
+	status = confine__query(&query, &response, sentence, sizeof(sentence));
 	if (status)
 		goto out;
-	reader = (struct flat_reader){.at = answer.data, .end = answer.data + answer.size};
+	reader = (struct flat_reader){.at = response.data, .end = response.data + response.size};
 	status = fstat(fd, &st) ? -errno : get(sites, &reader, rows, count, (uint64_t)st.st_size);
 	snprintf(sentence, sizeof(sentence), "%s",
 		 status == -EBADMSG ? "its confined reader gave a response that makes no sense" : strerror(-status));
 out:
-	free(answer.data);
+	free(response.data);
 	if (!status)
 		return sites;
 	snprintf(err, err_size, "%s: %s", label, sentence);

@@ -66,8 +66,8 @@ int row_sites__skip(struct row_sites *sites, const char *function, uint64_t entr
 /* ---- the reader's side */
 
 /* Runs confined. */
-int row_sites__answer(struct flat_reader *about, struct confine_file *files, unsigned int file_count,
-		      struct flat *answer, char *err, size_t err_size);
+int row_sites__respond(struct flat_reader *about, struct confine_file *files, unsigned int file_count,
+		       struct flat *response, char *err, size_t err_size);
 
 /*
  * Whether a symbol is the function a user named: by its name, its C++ or Rust name with or without the types of its

@@ -252,8 +252,8 @@ static int read_wanted(struct flat_reader *about, struct reading *reading)
 	return flat__done(about) && reading->wanted_count ? 0 : -EINVAL;
 }
 
-int row_sites__answer(struct flat_reader *about, struct confine_file *files, unsigned int file_count,
-		      struct flat *answer, char *err, size_t err_size)
+int row_sites__respond(struct flat_reader *about, struct confine_file *files, unsigned int file_count,
+		       struct flat *response, char *err, size_t err_size)
 {
 	struct reading reading = {0};
 	int status = read_wanted(about, &reading);
@@ -275,11 +275,11 @@ int row_sites__answer(struct flat_reader *about, struct confine_file *files, uns
 	status = reading.status;
 	if (status)
 		goto cleanup;
-	flat__put_text(answer, image__build_id(reading.image));
-	flat__put(answer, reading.function_count);
-	flat__put_flat(answer, &reading.functions);
-	flat__put(answer, reading.skip_count);
-	flat__put_flat(answer, &reading.skips);
+	flat__put_text(response, image__build_id(reading.image));
+	flat__put(response, reading.function_count);
+	flat__put_flat(response, &reading.functions);
+	flat__put(response, reading.skip_count);
+	flat__put_flat(response, &reading.skips);
 cleanup:
 	image__free(reading.image);
 	free(reading.wanted);

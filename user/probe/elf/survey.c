@@ -113,9 +113,9 @@ struct survey *survey__query(int fd, const char *label, unsigned int parts, cons
 			     size_t wanted_count, char *err, size_t err_size)
 {
 	struct flat about = {0};
-	struct confine_question question = {.service = SURVEY_SERVICE, .about = &about, .files = {fd}, .file_count = 1};
+	struct confine_query query = {.service = SURVEY_SERVICE, .about = &about, .files = {fd}, .file_count = 1};
 	struct survey *survey = calloc(1, sizeof(*survey));
-	struct confine_answer answer = {0};
+	struct confine_response response = {0};
 	int status = -ENOMEM;
 	char sentence[256] = "out of memory";
 	struct stat st;
@@ -128,12 +128,13 @@ struct survey *survey__query(int fd, const char *label, unsigned int parts, cons
 	}
 	if (!survey || about.failed)
 		goto out;
-	status = confine__query(&question, &answer, sentence, sizeof(sentence));
+	status = confine__query(&query, &response, sentence, sizeof(sentence));
 	if (status)
 		goto out;
-	survey->data = answer.data;
+	survey->data = response.data;
 	/* the reader may have seen less of the file than is there now, never more than it was given */
-	status = fstat(fd, &st) ? -errno : get(survey, answer.size, (uint64_t)st.st_size, label, wanted, wanted_count);
+	status =
+	    fstat(fd, &st) ? -errno : get(survey, response.size, (uint64_t)st.st_size, label, wanted, wanted_count);
 	if (status == -EBADMSG)
 		snprintf(sentence, sizeof(sentence), "its confined reader gave a response that makes no sense");
 	else if (status)

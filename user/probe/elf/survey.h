@@ -53,7 +53,7 @@ const struct transparent_call *survey__calls(const struct survey *survey, size_t
 const struct io_site *survey__io_sites(const struct survey *survey, size_t *count);
 
 /* The reader's side; runs confined. */
-int survey__answer(struct flat_reader *about, struct confine_file *files, unsigned int file_count, struct flat *answer,
-		   char *err, size_t err_size);
+int survey__respond(struct flat_reader *about, struct confine_file *files, unsigned int file_count,
+		    struct flat *response, char *err, size_t err_size);
 
 #endif

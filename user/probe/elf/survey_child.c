@@ -69,47 +69,47 @@ static int read_wanted(struct flat_reader *about, struct search *search)
 	return flat__done(about) ? 0 : -EINVAL;
 }
 
-static int put_io(struct image *image, struct flat *answer)
+static int put_io(struct image *image, struct flat *response)
 {
 	struct io_site sites[SURVEY_IO_MAX];
 	int count = iosites__find(image, sites, SURVEY_IO_MAX);
 
 	if (count < 0)
 		return count;
-	flat__put(answer, (uint64_t)count);
+	flat__put(response, (uint64_t)count);
 	for (int i = 0; i < count; i++) {
 		size_t name = 0;
 
 		while (strcmp(iosites__wrapper(name), sites[i].name))
 			name++;
-		flat__put(answer, sites[i].vaddr);
-		flat__put(answer, (uint64_t)sites[i].displacement);
-		flat__put(answer, name);
+		flat__put(response, sites[i].vaddr);
+		flat__put(response, (uint64_t)sites[i].displacement);
+		flat__put(response, name);
 	}
 	return 0;
 }
 
-static int put_calls(struct image *image, struct flat *answer)
+static int put_calls(struct image *image, struct flat *response)
 {
 	struct transparent_call *calls;
 	int count = transparent__find(image, &calls);
 
 	if (count < 0)
 		return count;
-	flat__put(answer, (uint64_t)count);
+	flat__put(response, (uint64_t)count);
 	for (int i = 0; i < count; i++) {
-		flat__put(answer, calls[i].vaddr);
-		flat__put(answer, (uint32_t)calls[i].hop.return_at);
-		flat__put(answer, (uint32_t)calls[i].hop.sp);
-		flat__put(answer, (uint32_t)calls[i].hop.frame_at);
-		flat__put(answer, calls[i].hop.by_frame);
+		flat__put(response, calls[i].vaddr);
+		flat__put(response, (uint32_t)calls[i].hop.return_at);
+		flat__put(response, (uint32_t)calls[i].hop.sp);
+		flat__put(response, (uint32_t)calls[i].hop.frame_at);
+		flat__put(response, calls[i].hop.by_frame);
 	}
 	free(calls);
 	return 0;
 }
 
-int survey__answer(struct flat_reader *about, struct confine_file *files, unsigned int file_count, struct flat *answer,
-		   char *err, size_t err_size)
+int survey__respond(struct flat_reader *about, struct confine_file *files, unsigned int file_count,
+		    struct flat *response, char *err, size_t err_size)
 {
 	struct flat found = {0};
 	struct search search = {.found = &found};
@@ -126,20 +126,20 @@ int survey__answer(struct flat_reader *about, struct confine_file *files, unsign
 		status = -EINVAL;
 		goto cleanup;
 	}
-	image_tables__put(search.image, parts & SURVEY_NAMES, answer);
+	image_tables__put(search.image, parts & SURVEY_NAMES, response);
 	image__functions(search.image, false, visit, &search);
-	flat__put(answer, search.count);
-	flat__put_flat(answer, &found);
+	flat__put(response, search.count);
+	flat__put_flat(response, &found);
 	if (parts & SURVEY_IO)
-		status = put_io(search.image, answer);
+		status = put_io(search.image, response);
 	else
-		flat__put(answer, 0);
+		flat__put(response, 0);
 	if (status)
 		goto cleanup;
 	if (parts & SURVEY_CALLS)
-		status = put_calls(search.image, answer);
+		status = put_calls(search.image, response);
 	else
-		flat__put(answer, 0);
+		flat__put(response, 0);
 cleanup:
 	image__free(search.image);
 	free(search.wanted);

@@ -9,7 +9,7 @@
 #define VAPRO_TRANSPARENT_H
 
 #include <stdbool.h>
-#include <vapro/kernel.h>
+#include <vapro/bpf/abi.h>
 
 #include "target/image.h"
 

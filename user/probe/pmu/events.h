@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <vapro/kernel.h>
+#include <vapro/bpf/abi.h>
 
 #include "probe/pmu/topdown.h"
 

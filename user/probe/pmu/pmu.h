@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <vapro/kernel.h>
+#include <vapro/bpf/abi.h>
 
 struct cpu_list {
 	uint64_t bits[KERNEL_CPUS / 64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "report/answer.h"
+#include "report/response.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -23,10 +23,10 @@ __attribute__((format(printf, 3, 4))) static void say(char *text, size_t size, c
 	va_end(arguments);
 }
 
-char *answer__time(const struct question *question, uint64_t utc_ns, char *buf, size_t size)
+char *response__time(const struct query *query, uint64_t utc_ns, char *buf, size_t size)
 {
 	time_t seconds = (time_t)(utc_ns / 1000000000);
-	double since = utc_ns > question->start_ns ? (double)(utc_ns - question->start_ns) / 1e9 : 0;
+	double since = utc_ns > query->start_ns ? (double)(utc_ns - query->start_ns) / 1e9 : 0;
 	char text[40];
 	struct tm tm;
 
@@ -41,27 +41,27 @@ static const char *name_of(const struct job_result *job)
 	return job->job && *job->job ? job->job : "(no name)";
 }
 
-static bool concerns(const struct question *question, const struct job_result *job)
+static bool concerns(const struct query *query, const struct job_result *job)
 {
-	return !question->job || (job->job && !strcmp(question->job, job->job));
+	return !query->job || (job->job && !strcmp(query->job, job->job));
 }
 
 /* Adds the retained time of each job of the query. */
-static void say_retained(const struct answer *answer, const struct question *question, char *why, size_t size)
+static void say_retained(const struct response *response, const struct query *query, char *why, size_t size)
 {
 	char begin[80], end[80];
 	const char *between = "; available: ";
 
-	for (uint32_t i = 0; i < answer->job_count; i++) {
-		const struct job_result *job = &answer->jobs[i];
+	for (uint32_t i = 0; i < response->job_count; i++) {
+		const struct job_result *job = &response->jobs[i];
 		char *ranks;
 
-		if (!concerns(question, job))
+		if (!concerns(query, job))
 			continue;
 		ranks = json__ranks(job->ranks, job->rank_count);
 		say(why, size, "%sranks %s of job %s, %s to %s", between, ranks ? ranks : "?", name_of(job),
-		    answer__time(question, job->begin_ns, begin, sizeof(begin)),
-		    answer__time(question, job->end_ns, end, sizeof(end)));
+		    response__time(query, job->begin_ns, begin, sizeof(begin)),
+		    response__time(query, job->end_ns, end, sizeof(end)));
 		between = "; ";
 		free(ranks);
 	}
@@ -86,15 +86,15 @@ static void say_reasons(const struct job_result *job, char *text, size_t size)
 }
 
 /* Writes the first reason why there is nothing to report. */
-static void say_why_not(const struct answer *answer, const struct question *question, char *why, size_t size)
+static void say_why_not(const struct response *response, const struct query *query, char *why, size_t size)
 {
-	const struct vapro_selection *selection = &question->selection;
+	const struct vapro_selection *selection = &query->selection;
 	bool any = false, ranks = false, later = true, earlier = true, fragments = false;
 
-	for (uint32_t i = 0; i < answer->job_count; i++) {
-		const struct job_result *job = &answer->jobs[i];
+	for (uint32_t i = 0; i < response->job_count; i++) {
+		const struct job_result *job = &response->jobs[i];
 
-		if (!concerns(question, job))
+		if (!concerns(query, job))
 			continue;
 		any = true;
 		ranks |= has_rank(job, selection);
@@ -102,14 +102,14 @@ static void say_why_not(const struct answer *answer, const struct question *ques
 		earlier &= selection->end_ns && selection->end_ns <= job->begin_ns;
 		fragments |= job->fragments > 0;
 	}
-	if (!answer->job_count) {
+	if (!response->job_count) {
 		say(why, size, "there is no data of any job: no process is tracked, or none has made a call yet");
 		return;
 	}
 	if (!any) {
-		say(why, size, "there is no data of a job '%s', only of", question->job);
-		for (uint32_t i = 0; i < answer->job_count; i++)
-			say(why, size, "%s %s", i ? "," : "", name_of(&answer->jobs[i]));
+		say(why, size, "there is no data of a job '%s', only of", query->job);
+		for (uint32_t i = 0; i < response->job_count; i++)
+			say(why, size, "%s %s", i ? "," : "", name_of(&response->jobs[i]));
 		return;
 	}
 	if (later)
@@ -123,51 +123,51 @@ static void say_why_not(const struct answer *answer, const struct question *ques
 	else
 		say(why, size, "nothing there could be judged");
 	if (fragments && !later && !earlier && ranks) {
-		for (uint32_t i = 0; i < answer->job_count; i++) {
-			if (concerns(question, &answer->jobs[i]))
-				say_reasons(&answer->jobs[i], why, size);
+		for (uint32_t i = 0; i < response->job_count; i++) {
+			if (concerns(query, &response->jobs[i]))
+				say_reasons(&response->jobs[i], why, size);
 		}
 		return;
 	}
-	say_retained(answer, question, why, size);
+	say_retained(response, query, why, size);
 }
 
-bool answer__check(const struct answer *answer, const struct question *question, char *why, size_t size)
+bool response__check(const struct response *response, const struct query *query, char *why, size_t size)
 {
 	bool any = false;
 
 	*why = 0;
-	for (uint32_t i = 0; i < answer->job_count; i++)
-		any |= answer->jobs[i].selection_count > 0;
+	for (uint32_t i = 0; i < response->job_count; i++)
+		any |= response->jobs[i].selection_count > 0;
 	if (!any) {
-		say_why_not(answer, question, why, size);
+		say_why_not(response, query, why, size);
 		regions__defuse(why);
 		return false;
 	}
-	for (uint32_t i = 0; i < answer->job_count; i++) {
-		const struct job_result *job = &answer->jobs[i];
+	for (uint32_t i = 0; i < response->job_count; i++) {
+		const struct job_result *job = &response->jobs[i];
 		char text[80];
 
 		if (!job->selection_count)
 			continue;
 		/* a query "from the begin" covers retained data only */
-		if (question->selection.begin_ns > question->start_ns &&
-		    question->selection.begin_ns + VAPRO_BIN_NS < job->begin_ns)
+		if (query->selection.begin_ns > query->start_ns &&
+		    query->selection.begin_ns + VAPRO_BIN_NS < job->begin_ns)
 			say(why, size, "%sthe data of job %s begins at %s", *why ? "; " : "", name_of(job),
-			    answer__time(question, job->begin_ns, text, sizeof(text)));
-		if (question->selection.end_ns > job->end_ns)
+			    response__time(query, job->begin_ns, text, sizeof(text)));
+		if (query->selection.end_ns > job->end_ns)
 			say(why, size, "%sthe region has not ended yet", *why ? "; " : "");
 	}
 	regions__defuse(why);
 	return true;
 }
 
-bool answer__chosen(const struct job_result *results, uint32_t count, const struct vapro_selection *selection,
-		    uint64_t start_ns, char *why, size_t size)
+bool response__chosen(const struct job_result *results, uint32_t count, const struct vapro_selection *selection,
+		      uint64_t start_ns, char *why, size_t size)
 {
-	struct question question = {.selection = *selection, .start_ns = start_ns};
+	struct query query = {.selection = *selection, .start_ns = start_ns};
 	struct job_result *jobs = calloc(count + 1, sizeof(*jobs));
-	const struct answer answer = {.jobs = jobs, .job_count = count};
+	const struct response response = {.jobs = jobs, .job_count = count};
 	bool any;
 
 	if (!jobs) {
@@ -179,25 +179,25 @@ bool answer__chosen(const struct job_result *results, uint32_t count, const stru
 		jobs[i].begin_ns = start_ns; /* the last window's record begins later, the input does not */
 	}
 	if (selection->relative) {
-		question.selection.begin_ns += start_ns;
+		query.selection.begin_ns += start_ns;
 		if (selection->end_ns && selection->end_ns != UINT64_MAX)
-			question.selection.end_ns += start_ns;
+			query.selection.end_ns += start_ns;
 	}
-	any = answer__check(&answer, &question, why, size);
+	any = response__check(&response, &query, why, size);
 	free(jobs);
 	return any;
 }
 
-int answer__json(const struct answer *answer, json_put put, void *arg)
+int response__json(const struct response *response, json_put put, void *arg)
 {
 	int ret = 0;
 
-	for (uint32_t i = 0; !ret && i < answer->job_count; i++)
-		ret = json__variances(&answer->jobs[i], &answer->context, put, arg);
+	for (uint32_t i = 0; !ret && i < response->job_count; i++)
+		ret = json__variances(&response->jobs[i], &response->context, put, arg);
 	return ret;
 }
 
-static int print_job(const struct job_result *job, const struct source_names *names, const struct question *question,
+static int print_job(const struct job_result *job, const struct source_names *names, const struct query *query,
 		     FILE *out, unsigned width)
 {
 	struct regions regions = {0};
@@ -221,13 +221,13 @@ static int print_job(const struct job_result *job, const struct source_names *na
 		regions__print(
 		    &regions, out,
 		    &(struct regions_options){
-			.start_ns = question->start_ns, .width = width, .most = REGIONS_PRINTED, .details = true});
+			.start_ns = query->start_ns, .width = width, .most = REGIONS_PRINTED, .details = true});
 	}
 	regions__free(&regions);
 	return ret;
 }
 
-int answer__text(const struct answer *answer, const struct question *question, FILE *out, unsigned width)
+int response__text(const struct response *response, const struct query *query, FILE *out, unsigned width)
 {
 	int ret = 0;
 
@@ -235,9 +235,9 @@ int answer__text(const struct answer *answer, const struct question *question, F
 		width = 80;
 	if (width < 40)
 		width = 40;
-	for (uint32_t i = 0; !ret && i < answer->job_count; i++) {
-		if (answer->jobs[i].selection_count)
-			ret = print_job(&answer->jobs[i], answer->context.names, question, out, width);
+	for (uint32_t i = 0; !ret && i < response->job_count; i++) {
+		if (response->jobs[i].selection_count)
+			ret = print_job(&response->jobs[i], response->context.names, query, out, width);
 	}
 	return ret;
 }

@@ -5,8 +5,8 @@
  * window. Most cases of a noisy job have nothing new in a window: those hold only the past, and nothing
  * is computed for them.
  */
-#ifndef VAPRO_CASES_H
-#define VAPRO_CASES_H
+#ifndef VAPRO_DIAGNOSES_H
+#define VAPRO_DIAGNOSES_H
 
 #include "diagnose/breakdown.h"
 #include "diagnose/interferers.h"
@@ -24,10 +24,10 @@ struct emitted_case {
 	float share[FACTOR_NODES];
 };
 
-/* CASE_SUM is the sum of the three before, by cases__sum. */
+/* CASE_SUM is the sum of the three before, by diagnoses__sum. */
 enum case_part { CASE_PAST, CASE_RETIRING, CASE_STAYING, CASE_SUM, CASE_PARTS };
 
-struct diagnosis_case {
+struct diagnosis_of {
 	uint32_t id;				/* id of the variance */
 	struct contribution *parts[CASE_PARTS]; /* NULL: nothing; use case__part and case__sum */
 	struct interferers interferers[CASE_PARTS];
@@ -38,8 +38,8 @@ struct diagnosis_case {
 	struct emitted_case emitted; /* the analysis fills it */
 };
 
-struct cases {
-	struct diagnosis_case **items; /* ascending by id */
+struct diagnoses {
+	struct diagnosis_of **items; /* ascending by id */
 	size_t count, capacity;
 };
 
@@ -47,29 +47,29 @@ struct cases {
  * Returns the case of a variance, made where it is missing: cheapest in the order of ids. NULL when out of
  * memory; valid until the case is retired.
  */
-struct diagnosis_case *cases__get(struct cases *cases, uint32_t id);
+struct diagnosis_of *diagnoses__get(struct diagnoses *diagnoses, uint32_t id);
 
 /* Returns NULL where there is no case. */
-struct diagnosis_case *cases__find(const struct cases *cases, uint32_t id);
+struct diagnosis_of *diagnoses__find(const struct diagnoses *diagnoses, uint32_t id);
 
 /* Returns a part to add to, made where it is missing; NULL when out of memory. */
-struct contribution *case__part(struct diagnosis_case *item, enum case_part part);
+struct contribution *case__part(struct diagnosis_of *item, enum case_part part);
 
 /* Adds a task that ran instead to a part. Returns 0 or -ENOMEM. */
-int case__interfere(struct diagnosis_case *item, enum case_part part, const struct result_interferer *task);
+int case__interfere(struct diagnosis_of *item, enum case_part part, const struct result_interferer *task);
 
-/* Returns the sum of all parts, never NULL; to be called after cases__sum. */
-const struct contribution *case__sum(const struct diagnosis_case *item);
+/* Returns the sum of all parts, never NULL; to be called after diagnoses__sum. */
+const struct contribution *case__sum(const struct diagnosis_of *item);
 
 /* Merges the case of a variance that was merged into another one. Returns 0 or -ENOMEM. */
-int cases__merge(struct cases *cases, uint32_t from, uint32_t into);
+int diagnoses__merge(struct diagnoses *diagnoses, uint32_t from, uint32_t into);
 
 /* Brings the sums of stale cases up to date. Returns 0 or -ENOMEM. */
-int cases__sum(struct cases *cases);
+int diagnoses__sum(struct diagnoses *diagnoses);
 
 /* Ends the window; keep says whether a variance lives on. Returns 0 or -ENOMEM. */
-int cases__retire(struct cases *cases, bool (*keep)(void *arg, uint32_t id), void *arg);
-size_t cases__bytes(const struct cases *cases);
-void cases__free(struct cases *cases);
+int diagnoses__retire(struct diagnoses *diagnoses, bool (*keep)(void *arg, uint32_t id), void *arg);
+size_t diagnoses__bytes(const struct diagnoses *diagnoses);
+void diagnoses__free(struct diagnoses *diagnoses);
 
 #endif

@@ -82,7 +82,7 @@ enum kernel_row_kind {
 #define KERNEL_SITE_EXIT 0x80000000u	/* a `ret`, or a jump that leaves the function */
 
 /* A function as the kernel side sees it; index = row in the probe's cookie. */
-struct kernel_function {
+struct bpf_function_state {
 	struct vapro_roles roles;
 	u8 class;   /* enum vapro_class */
 	u8 known;   /* 0: not in use, or not open: its probes' hits are ignored */
@@ -94,7 +94,7 @@ struct kernel_function {
 };
 
 /* A watched process, by tgid. */
-struct kernel_process {
+struct bpf_process_state {
 	u32 slot;
 	u32 flags; /* KERNEL_PROCESS_* */
 };
@@ -113,9 +113,9 @@ struct kernel_process {
 
 struct kernel_governed {
 	/* set by user space */
-	u32 probe_epoch; /* raised whenever its probes were closed or opened; odd: some calls are unseen */
-	u32 voids;	 /* raised with probe_epoch where returns of open calls go unseen */
-	u32 no_io;	 /* its system calls are suppressed */
+	u32 probe_epoch;     /* raised whenever its probes were closed or opened; odd: some calls are unseen */
+	u32 drop_open_epoch; /* raised with probe_epoch where returns of open calls go unseen */
+	u32 no_io;	     /* its system calls are suppressed */
 	u32 set;     /* bitmap of the units of functions that are not probed (functions__unit()); 0 = all are probed */
 	u64 thin_ns; /* returns of calls in states of a shorter span are suppressed */
 	u32 epoch;   /* raised whenever the cost was read: the busiest thread is found again from then on */
@@ -373,7 +373,7 @@ struct kernel_bundle_key {
  * A slot of the pool of merged bundles. key.state is written last, and is 0 while the slot is free:
  * user space clears it when it has drained the bundle.
  */
-struct kernel_place {
+struct bpf_pool_slot {
 	struct kernel_bundle_key key;
 	struct kernel_bundle bundle;
 };

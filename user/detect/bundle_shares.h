@@ -3,8 +3,8 @@
  * The shares of bundles that lie inside variances, found once per window. Detection adds them up for
  * the loss, diagnosis for its contributions.
  */
-#ifndef VAPRO_PARTS_H
-#define VAPRO_PARTS_H
+#ifndef VAPRO_BUNDLE_SHARES_H
+#define VAPRO_BUNDLE_SHARES_H
 
 #include "detect/variance.h"
 
@@ -22,10 +22,10 @@ struct parts {
 };
 
 /* Finds parts of `count` bundles that end before bin `end` or are open; bundles before bin `retire` are retiring. */
-int parts__find(struct parts *parts, const struct heatmap *map, const struct series_book *series,
-		const struct bundle_rec *rec, size_t count, uint64_t end, uint64_t retire);
+int bundle_shares__find(struct parts *parts, const struct heatmap *map, const struct series_book *series,
+			const struct bundle_rec *rec, size_t count, uint64_t end, uint64_t retire);
 
 /* Adds parts up into the tallies of their variances. Returns 0 or -ENOMEM. */
-int parts__tally(const struct parts *parts, struct variance_book *book, const struct series_book *series);
+int bundle_shares__tally(const struct parts *parts, struct variance_book *book, const struct series_book *series);
 
 #endif

@@ -3,22 +3,22 @@
  * The response to a query about a region (analysis__query), for people and for programs: the findings in the
  * region, or a sentence why there is nothing to report.
  */
-#ifndef VAPRO_REPORT_ANSWER_H
-#define VAPRO_REPORT_ANSWER_H
+#ifndef VAPRO_REPORT_RESPONSE_H
+#define VAPRO_REPORT_RESPONSE_H
 
 #include <stdio.h>
 #include <vapro/analysis.h>
 
 #include "report/json.h"
 
-struct answer {
+struct response {
 	const struct job_result *jobs;
 	uint32_t job_count;
 	struct json_context context;
 };
 
 /* A query, its times UTC. */
-struct question {
+struct query {
 	struct vapro_selection selection;
 	const char *job; /* NULL: all */
 	uint64_t now_ns;
@@ -26,25 +26,25 @@ struct question {
 };
 
 /* Writes a time for people: "2026-01-31 12:00:05.2 UTC (12.4 s)", with seconds after the start. Returns buf. */
-char *answer__time(const struct question *question, uint64_t utc_ns, char *buf, size_t size);
+char *response__time(const struct query *query, uint64_t utc_ns, char *buf, size_t size);
 
 /*
  * Returns whether there is a response. If not, why is a sentence that names a possible query; if so, why is
  * a sentence on the part of the region that the response lacks, or "".
  */
-bool answer__check(const struct answer *answer, const struct question *question, char *why, size_t size);
+bool response__check(const struct response *response, const struct query *query, char *why, size_t size);
 
 /*
  * Returns whether the last window of a replay has a diagnosis of the region that was chosen by hand. If not, why is a
- * sentence as answer__check() writes it. start_ns: begin of the input.
+ * sentence as response__check() writes it. start_ns: begin of the input.
  */
-bool answer__chosen(const struct job_result *results, uint32_t count, const struct vapro_selection *selection,
-		    uint64_t start_ns, char *why, size_t size);
+bool response__chosen(const struct job_result *results, uint32_t count, const struct vapro_selection *selection,
+		      uint64_t start_ns, char *why, size_t size);
 
 /* Puts the response as `diagnosis` records. Returns 0, -ENOMEM or the value of put. */
-int answer__json(const struct answer *answer, json_put put, void *arg);
+int response__json(const struct response *response, json_put put, void *arg);
 
 /* Prints the response for a person, width columns wide. Returns 0 or -ENOMEM. */
-int answer__text(const struct answer *answer, const struct question *question, FILE *out, unsigned width);
+int response__text(const struct response *response, const struct query *query, FILE *out, unsigned width);
 
 #endif

@@ -5,7 +5,7 @@
 #ifndef VAPRO_KERNEL_THREAD_H
 #define VAPRO_KERNEL_THREAD_H
 
-#include <vapro/kernel.h>
+#include <vapro/bpf/abi.h>
 
 /* Why a thread is off the CPU. */
 enum kernel_away {
@@ -126,7 +126,7 @@ struct kernel_span_hits {
 enum kernel_open { KERNEL_NOTHING, KERNEL_CALL, KERNEL_SYSCALL, KERNEL_WAIT };
 
 /* State of one tracked thread, in task storage. */
-struct kernel_thread {
+struct bpf_thread_state {
 	u32 tgid, tid;
 	u32 slot;
 	u32 generation;
@@ -149,21 +149,21 @@ struct kernel_thread {
 	u32 set;			/* set of its process for its present states */
 	u64 token_ns;
 	u32 tokens;
-	u32 polls;		/* polling calls in the open computation, while learnt */
-	u32 own_sites;		/* the open call's exits are sites */
-	u64 return_to;		/* return address of that call; 0 unknown */
-	u64 fork_sp;		/* sp at the entry of the call that forked; 0 = none open */
-	u64 fork_outer;		/* sp of the call around that one */
-	u32 computing;		/* computation runs since start_ns, also where returns are unwanted */
-	u32 rows_generation;	/* generation of thinned rows */
-	u32 pending;		/* the last call left something to be read, struct kernel_pending */
-	u64 hit_ns;		/* time of the last hit */
-	u64 entered_ns;		/* entry of the last call; 0 = unknown */
-	u64 suppressed_ns;	/* entry of a suppressed call, if nothing is a fragment since; 0 = none */
-	u32 probe_epoch, voids; /* epochs of its process's probes */
-	u32 entered;		/* vertex of the last call */
-	u32 octave;		/* octave of the last call's span, + 1; 0 = not suppressible */
-	u32 weight;		/* calls that the last call stands for */
+	u32 polls;			  /* polling calls in the open computation, while learnt */
+	u32 own_sites;			  /* the open call's exits are sites */
+	u64 return_to;			  /* return address of that call; 0 unknown */
+	u64 fork_sp;			  /* sp at the entry of the call that forked; 0 = none open */
+	u64 fork_outer;			  /* sp of the call around that one */
+	u32 computing;			  /* computation runs since start_ns, also where returns are unwanted */
+	u32 rows_generation;		  /* generation of thinned rows */
+	u32 pending;			  /* the last call left something to be read, struct kernel_pending */
+	u64 hit_ns;			  /* time of the last hit */
+	u64 entered_ns;			  /* entry of the last call; 0 = unknown */
+	u64 suppressed_ns;		  /* entry of a suppressed call, if nothing is a fragment since; 0 = none */
+	u32 probe_epoch, drop_open_epoch; /* epochs of its process's probes */
+	u32 entered;			  /* vertex of the last call */
+	u32 octave;			  /* octave of the last call's span, + 1; 0 = not suppressible */
+	u32 weight;			  /* calls that the last call stands for */
 
 	struct kernel_hits hits;
 	u64 noted, border_noted; /* sums of the kernel's own counts, in now and in border */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "detect/parts.h"
+#include "detect/bundle_shares.h"
 
 #include "base/grow.h"
 
@@ -21,8 +21,8 @@ static int add(struct parts *parts, const struct part *part)
 	return 0;
 }
 
-int parts__find(struct parts *parts, const struct heatmap *map, const struct series_book *book,
-		const struct bundle_rec *bundles, size_t count, uint64_t end, uint64_t retire)
+int bundle_shares__find(struct parts *parts, const struct heatmap *map, const struct series_book *book,
+			const struct bundle_rec *bundles, size_t count, uint64_t end, uint64_t retire)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct bundle_rec *rec = &bundles[i];
@@ -57,7 +57,7 @@ int parts__find(struct parts *parts, const struct heatmap *map, const struct ser
 	return 0;
 }
 
-int parts__tally(const struct parts *parts, struct variance_book *book, const struct series_book *series)
+int bundle_shares__tally(const struct parts *parts, struct variance_book *book, const struct series_book *series)
 {
 	struct variance *variance = NULL;
 
@@ -74,7 +74,7 @@ int parts__tally(const struct parts *parts, struct variance_book *book, const st
 	}
 	for (size_t i = 0; i < book->count; i++) {
 		variance = &book->variances[i];
-		if (tally__merge(&variance->total, &variance->past) ||
+		if (tally__merge(&variance->total, &variance->history) ||
 		    tally__merge(&variance->total, &variance->retiring) ||
 		    tally__merge(&variance->total, &variance->staying))
 			return -ENOMEM;

@@ -7,7 +7,7 @@
 #ifndef VAPRO_KERNEL_ACCOUNT_H
 #define VAPRO_KERNEL_ACCOUNT_H
 
-#include <vapro/kernel.h>
+#include <vapro/bpf/abi.h>
 
 #define KERNEL_ACCOUNTS 8192	/* a power of two */
 #define KERNEL_ACCOUNT_BINS 16	/* retained until read: 3.2 s; a power of two */

@@ -4,19 +4,19 @@
  * together, sets of ranks that always take longer. The end summary fills it from results, `vapro view` from
  * lines; a later finding replaces an earlier one about the same. Texts are copied, defused.
  */
-#ifndef VAPRO_REPORT_ASIDES_H
-#define VAPRO_REPORT_ASIDES_H
+#ifndef VAPRO_REPORT_FINDINGS_H
+#define VAPRO_REPORT_FINDINGS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-enum aside_kind { ASIDE_RARE, ASIDE_DRIFT, ASIDE_IMBALANCE, ASIDE_KINDS };
+enum finding_kind { FINDING_RARE, FINDING_DRIFT, FINDING_IMBALANCE, FINDING_KINDS };
 
 /* Numbers whose comment does not name the kind are 0. */
-struct aside {
-	enum aside_kind kind;
+struct finding {
+	enum finding_kind kind;
 	char *job, *state;
 	uint64_t cluster;   /* rare: cluster of the state; 0 the state itself */
 	char *who, *place;  /* imbalance: "ranks 2-3"; ", all on host n2," or "" */
@@ -31,16 +31,16 @@ struct aside {
 	double slow;	    /* imbalance: ratio over the states in which the set is slow; 0: same as ratio */
 };
 
-struct asides {
-	struct aside *items;
+struct findings {
+	struct finding *items;
 	size_t count, capacity;
 };
 
 /* Copies job, state, aside->who and aside->place. Returns 0 or -ENOMEM. */
-int asides__add(struct asides *asides, const struct aside *aside, const char *job, const char *state);
+int findings__add(struct findings *findings, const struct finding *finding, const char *job, const char *state);
 
 /* Prints the findings of each kind that matter most and counts the others. Sorts asides; no findings print nothing. */
-void asides__print(struct asides *asides, FILE *out, unsigned width);
-void asides__free(struct asides *asides);
+void findings__print(struct findings *findings, FILE *out, unsigned width);
+void findings__free(struct findings *findings);
 
 #endif

@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "diagnose/cases.h"
+#include "diagnose/diagnoses.h"
 
 #include "base/grow.h"
 
 static const struct contribution nothing;
 
-static void clear_part(struct diagnosis_case *item, enum case_part part)
+static void clear_part(struct diagnosis_of *item, enum case_part part)
 {
 	free(item->parts[part]);
 	item->parts[part] = NULL;
 	interferers__clear(&item->interferers[part]);
 }
 
-static void drop(struct diagnosis_case *item)
+static void drop(struct diagnosis_of *item)
 {
 	for (int part = 0; part < CASE_PARTS; part++)
 		clear_part(item, (enum case_part)part);
 	free(item);
 }
 
-void cases__free(struct cases *cases)
+void diagnoses__free(struct diagnoses *diagnoses)
 {
-	for (size_t i = 0; i < cases->count; i++)
-		drop(cases->items[i]);
-	free(cases->items);
-	*cases = (struct cases){0};
+	for (size_t i = 0; i < diagnoses->count; i++)
+		drop(diagnoses->items[i]);
+	free(diagnoses->items);
+	*diagnoses = (struct diagnoses){0};
 }
 
 /* Returns the first index that is not before the id. */
-static size_t place_of(const struct cases *cases, uint32_t id)
+static size_t place_of(const struct diagnoses *diagnoses, uint32_t id)
 {
-	size_t low = 0, high = cases->count;
+	size_t low = 0, high = diagnoses->count;
 
-	if (high && cases->items[high - 1]->id < id)
+	if (high && diagnoses->items[high - 1]->id < id)
 		return high;
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 
-		if (cases->items[middle]->id < id)
+		if (diagnoses->items[middle]->id < id)
 			low = middle + 1;
 		else
 			high = middle;
@@ -45,34 +45,34 @@ static size_t place_of(const struct cases *cases, uint32_t id)
 	return low;
 }
 
-struct diagnosis_case *cases__find(const struct cases *cases, uint32_t id)
+struct diagnosis_of *diagnoses__find(const struct diagnoses *diagnoses, uint32_t id)
 {
-	size_t at = place_of(cases, id);
+	size_t at = place_of(diagnoses, id);
 
-	return at < cases->count && cases->items[at]->id == id ? cases->items[at] : NULL;
+	return at < diagnoses->count && diagnoses->items[at]->id == id ? diagnoses->items[at] : NULL;
 }
 
-struct diagnosis_case *cases__get(struct cases *cases, uint32_t id)
+struct diagnosis_of *diagnoses__get(struct diagnoses *diagnoses, uint32_t id)
 {
-	size_t at = place_of(cases, id);
-	struct diagnosis_case *item;
+	size_t at = place_of(diagnoses, id);
+	struct diagnosis_of *item;
 
-	if (at < cases->count && cases->items[at]->id == id)
-		return cases->items[at];
-	if (grow(&cases->items, &cases->capacity, cases->count + 1, sizeof(*cases->items)))
+	if (at < diagnoses->count && diagnoses->items[at]->id == id)
+		return diagnoses->items[at];
+	if (grow(&diagnoses->items, &diagnoses->capacity, diagnoses->count + 1, sizeof(*diagnoses->items)))
 		return NULL;
 	item = calloc(1, sizeof(*item));
 	if (!item)
 		return NULL;
 	item->id = id;
 	item->stale = true;
-	memmove(&cases->items[at + 1], &cases->items[at], (cases->count - at) * sizeof(*cases->items));
-	cases->items[at] = item;
-	cases->count++;
+	memmove(&diagnoses->items[at + 1], &diagnoses->items[at], (diagnoses->count - at) * sizeof(*diagnoses->items));
+	diagnoses->items[at] = item;
+	diagnoses->count++;
 	return item;
 }
 
-struct contribution *case__part(struct diagnosis_case *item, enum case_part part)
+struct contribution *case__part(struct diagnosis_of *item, enum case_part part)
 {
 	item->stale = true;
 	if (!item->parts[part])
@@ -80,13 +80,13 @@ struct contribution *case__part(struct diagnosis_case *item, enum case_part part
 	return item->parts[part];
 }
 
-int case__interfere(struct diagnosis_case *item, enum case_part part, const struct result_interferer *task)
+int case__interfere(struct diagnosis_of *item, enum case_part part, const struct result_interferer *task)
 {
 	item->stale = true;
 	return interferers__add(&item->interferers[part], task);
 }
 
-const struct contribution *case__sum(const struct diagnosis_case *item)
+const struct contribution *case__sum(const struct diagnosis_of *item)
 {
 	const struct contribution *sum = item->parts[CASE_SUM] ? item->parts[CASE_SUM] : item->parts[CASE_PAST];
 
@@ -94,7 +94,7 @@ const struct contribution *case__sum(const struct diagnosis_case *item)
 }
 
 /* Moves one part into another one of the same or another case. */
-static int move(struct diagnosis_case *from, enum case_part part, struct diagnosis_case *into, enum case_part at)
+static int move(struct diagnosis_of *from, enum case_part part, struct diagnosis_of *into, enum case_part at)
 {
 	if (interferers__merge(&into->interferers[at], &from->interferers[part]))
 		return -ENOMEM;
@@ -108,9 +108,9 @@ static int move(struct diagnosis_case *from, enum case_part part, struct diagnos
 	return 0;
 }
 
-int cases__merge(struct cases *cases, uint32_t from_id, uint32_t into_id)
+int diagnoses__merge(struct diagnoses *diagnoses, uint32_t from_id, uint32_t into_id)
 {
-	struct diagnosis_case *from = cases__get(cases, from_id), *into = cases__get(cases, into_id);
+	struct diagnosis_of *from = diagnoses__get(diagnoses, from_id), *into = diagnoses__get(diagnoses, into_id);
 
 	if (!from || !into)
 		return -ENOMEM;
@@ -120,7 +120,7 @@ int cases__merge(struct cases *cases, uint32_t from_id, uint32_t into_id)
 }
 
 /* Makes the sum; where only the past exists, case__sum returns the past. */
-static int sum(struct diagnosis_case *item)
+static int sum(struct diagnosis_of *item)
 {
 	clear_part(item, CASE_SUM);
 	for (int part = CASE_PAST; part < CASE_SUM; part++) {
@@ -139,22 +139,22 @@ static int sum(struct diagnosis_case *item)
 	return 0;
 }
 
-int cases__sum(struct cases *cases)
+int diagnoses__sum(struct diagnoses *diagnoses)
 {
-	for (size_t i = 0; i < cases->count; i++) {
-		if (cases->items[i]->stale && sum(cases->items[i]))
+	for (size_t i = 0; i < diagnoses->count; i++) {
+		if (diagnoses->items[i]->stale && sum(diagnoses->items[i]))
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-int cases__retire(struct cases *cases, bool (*keep)(void *arg, uint32_t id), void *arg)
+int diagnoses__retire(struct diagnoses *diagnoses, bool (*keep)(void *arg, uint32_t id), void *arg)
 {
 	size_t live = 0;
 	int error = 0;
 
-	for (size_t i = 0; i < cases->count; i++) {
-		struct diagnosis_case *item = cases->items[i];
+	for (size_t i = 0; i < diagnoses->count; i++) {
+		struct diagnosis_of *item = diagnoses->items[i];
 
 		if (!keep(arg, item->id)) {
 			drop(item);
@@ -171,18 +171,18 @@ int cases__retire(struct cases *cases, bool (*keep)(void *arg, uint32_t id), voi
 			free(item->parts[CASE_SUM]);
 			item->parts[CASE_SUM] = NULL;
 		}
-		cases->items[live++] = item;
+		diagnoses->items[live++] = item;
 	}
-	cases->count = live;
+	diagnoses->count = live;
 	return error;
 }
 
-size_t cases__bytes(const struct cases *cases)
+size_t diagnoses__bytes(const struct diagnoses *diagnoses)
 {
-	size_t bytes = cases->capacity * sizeof(*cases->items);
+	size_t bytes = diagnoses->capacity * sizeof(*diagnoses->items);
 
-	for (size_t i = 0; i < cases->count; i++) {
-		const struct diagnosis_case *item = cases->items[i];
+	for (size_t i = 0; i < diagnoses->count; i++) {
+		const struct diagnosis_of *item = diagnoses->items[i];
 
 		bytes += sizeof(*item);
 		for (int part = 0; part < CASE_PARTS; part++)
