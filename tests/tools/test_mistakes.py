@@ -107,7 +107,7 @@ class Mistakes(unittest.TestCase):
         self.mistake("vapro run --pid 1 -- true", USAGE, "--pid, --exe and --duration are vaprod's")
 
     def test_region(self):
-        self.mistake("vapro analyze -o /dev/null --region 9@1..2 run.capture", FAILED, "nothing of these ranks in this time")
+        self.mistake("vapro analyze -o /dev/null --region 9@1..2 run.capture", FAILED, "no such ranks; available: ranks 0-3")
         self.mistake("vapro analyze --region 1 run.capture", USAGE, "RANKS@BEGIN..END")
 
     def test_no_such_process(self):
