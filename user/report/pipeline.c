@@ -13,17 +13,9 @@
 #include "report/lines.h"
 #include "report/narrator.h"
 #include "report/pipeline.h"
+#include "report/reported.h"
 #include "report/shed_text.h"
 #include "report/summary.h"
-
-/* A reported variance counts once however often it changes, and is an alarm if its last revision is one. */
-struct reported {
-	uint64_t id;
-	bool alarm;
-	enum vapro_severity severity;
-};
-
-#define REPORTED_MAX 4096 /* a variance hardly changes after half as many others */
 
 struct pipeline {
 	struct stream_sink sink; /* first */
@@ -37,9 +29,7 @@ struct pipeline {
 	char *host;
 	struct vapro_thread *threads; /* copies, for the ranks of exemplars */
 	size_t thread_count, thread_capacity;
-	struct reported *reported; /* one per variance, the latest REPORTED_MAX at most */
-	size_t reported_count, reported_capacity;
-	uint64_t older, older_alarms[VAPRO_SEVERITIES]; /* counts of earlier variances and alarms */
+	struct reported_variances reported;
 	double rank_seconds, judged_seconds;
 	uint64_t selections;
 	struct line_totals totals;
@@ -146,39 +136,6 @@ static int add_seen(struct pipeline *pipeline, const struct stream_seen *seen)
 	return counted(pipeline, analysis__thread_seen(pipeline->analysis, seen->thread, from_ns, to_ns));
 }
 
-/* Moves the older half to the final counts. */
-static void settle_reported(struct pipeline *pipeline)
-{
-	for (size_t i = 0; i < REPORTED_MAX / 2; i++)
-		pipeline->older_alarms[pipeline->reported[i].severity] += pipeline->reported[i].alarm;
-	pipeline->older += REPORTED_MAX / 2;
-	pipeline->reported_count -= REPORTED_MAX / 2;
-	memmove(pipeline->reported, pipeline->reported + REPORTED_MAX / 2,
-		pipeline->reported_count * sizeof(*pipeline->reported));
-}
-
-static int emit_variance(struct pipeline *pipeline, const struct result_variance *variance)
-{
-	struct reported *reported;
-
-	/* latest first: an open region is a recent one */
-	for (size_t i = pipeline->reported_count; i-- > 0;) {
-		reported = &pipeline->reported[i];
-		if (reported->id == variance->id) {
-			reported->alarm = variance->alarm;
-			reported->severity = variance->severity;
-			return 0;
-		}
-	}
-	if (pipeline->reported_count == REPORTED_MAX)
-		settle_reported(pipeline);
-	if (grow(&pipeline->reported, &pipeline->reported_capacity, pipeline->reported_count + 1, sizeof(*reported)))
-		return -ENOMEM;
-	pipeline->reported[pipeline->reported_count++] =
-	    (struct reported){.id = variance->id, .alarm = variance->alarm, .severity = variance->severity};
-	return 0;
-}
-
 static int add_totals(struct pipeline *pipeline, const struct job_result *result)
 {
 	double rank_seconds = (double)(result->end_ns - result->begin_ns) * 1e-9 * result->rank_count;
@@ -194,7 +151,7 @@ static int add_totals(struct pipeline *pipeline, const struct job_result *result
 	for (int i = 0; i < VAPRO_LOSSES; i++)
 		totals->lost[i] += result->lost[i];
 	for (uint32_t i = 0; !ret && i < result->variance_count; i++)
-		ret = emit_variance(pipeline, &result->variances[i]);
+		ret = reported__note(&pipeline->reported, &result->variances[i]);
 	return ret;
 }
 
@@ -381,7 +338,7 @@ static int pipeline__close(struct stream_sink *sink)
 		free((char *)pipeline->threads[i].host);
 	}
 	free(pipeline->threads);
-	free(pipeline->reported);
+	reported__clear(&pipeline->reported);
 	free(pipeline->unanswered);
 	free(pipeline->host);
 	if (pipeline->summary)
@@ -452,9 +409,7 @@ void pipeline__outcome(const struct stream_sink *sink, struct outcome *outcome, 
 	const struct pipeline *pipeline = pipeline_of(sink);
 
 	*outcome = (struct outcome){.rank_seconds = pipeline->rank_seconds, .judged_seconds = pipeline->judged_seconds};
-	memcpy(outcome->alarms, pipeline->older_alarms, sizeof(outcome->alarms));
-	for (size_t i = 0; i < pipeline->reported_count; i++)
-		outcome->alarms[pipeline->reported[i].severity] += pipeline->reported[i].alarm;
+	reported__alarms(&pipeline->reported, outcome->alarms);
 	if (selections)
 		*selections = pipeline->selections;
 }
@@ -465,7 +420,7 @@ void pipeline__totals(const struct stream_sink *sink, struct line_totals *totals
 	struct outcome outcome;
 
 	*totals = pipeline->totals;
-	totals->variances = pipeline->older + pipeline->reported_count;
+	totals->variances = reported__count(&pipeline->reported);
 	pipeline__outcome(sink, &outcome, NULL);
 	totals->alarms = 0;
 	for (int i = 0; i < VAPRO_SEVERITIES; i++)

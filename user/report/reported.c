@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "report/reported.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+#define REPORTED_MAX 4096 /* a variance hardly changes after half as many others */
+
+struct reported {
+	uint64_t id;
+	bool alarm;
+	enum vapro_severity severity;
+};
+
+static void add_alarms(const struct reported *items, size_t count, uint64_t alarms[VAPRO_SEVERITIES])
+{
+	for (size_t i = 0; i < count; i++)
+		alarms[items[i].severity] += items[i].alarm;
+}
+
+/* Moves the older half to the final counts. */
+static void count_older(struct reported_variances *reported)
+{
+	add_alarms(reported->items, REPORTED_MAX / 2, reported->older_alarms);
+	reported->older += REPORTED_MAX / 2;
+	reported->count -= REPORTED_MAX / 2;
+	memmove(reported->items, reported->items + REPORTED_MAX / 2, reported->count * sizeof(*reported->items));
+}
+
+int reported__note(struct reported_variances *reported, const struct result_variance *variance)
+{
+	const struct reported now = {.id = variance->id, .alarm = variance->alarm, .severity = variance->severity};
+
+	/* latest first: an open region is a recent one */
+	for (size_t i = reported->count; i-- > 0;) {
+		if (reported->items[i].id == now.id) {
+			reported->items[i] = now;
+			return 0;
+		}
+	}
+	if (reported->count == REPORTED_MAX)
+		count_older(reported);
+	if (grow(&reported->items, &reported->capacity, reported->count + 1, sizeof(now)))
+		return -ENOMEM;
+	reported->items[reported->count++] = now;
+	return 0;
+}
+
+uint64_t reported__count(const struct reported_variances *reported)
+{
+	return reported->older + reported->count;
+}
+
+void reported__alarms(const struct reported_variances *reported, uint64_t alarms[VAPRO_SEVERITIES])
+{
+	memcpy(alarms, reported->older_alarms, sizeof(reported->older_alarms));
+	add_alarms(reported->items, reported->count, alarms);
+}
+
+void reported__clear(struct reported_variances *reported)
+{
+	free(reported->items);
+	*reported = (struct reported_variances){0};
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Counts of the variances that were reported: a variance counts once however often it changes, and is an alarm if its
+ * last revision is one. Bounded: of older variances only the counts remain.
+ */
+#ifndef VAPRO_REPORT_REPORTED_H
+#define VAPRO_REPORT_REPORTED_H
+
+#include <vapro/analysis.h>
+
+struct reported_variances {
+	struct reported *items; /* the latest */
+	size_t count, capacity;
+	uint64_t older, older_alarms[VAPRO_SEVERITIES];
+};
+
+/* Notes a revision. Returns 0 or -ENOMEM. */
+int reported__note(struct reported_variances *reported, const struct result_variance *variance);
+
+/* Returns how many variances were noted. */
+uint64_t reported__count(const struct reported_variances *reported);
+
+/* Sets the alarms of each severity. */
+void reported__alarms(const struct reported_variances *reported, uint64_t alarms[VAPRO_SEVERITIES]);
+
+void reported__clear(struct reported_variances *reported);
+
+#endif
