@@ -71,12 +71,12 @@ class Mistakes(unittest.TestCase):
         self.mistake("vaprod --config none.conf", USAGE, "none.conf: No such file")
 
     def test_values(self):
-        self.mistake("vaprod --memory-cap lots", USAGE, "--memory-cap: 'lots' is no size", "256M")
+        self.mistake("vaprod --memory-cap lots", USAGE, "--memory-cap: invalid size 'lots'", "256M")
         self.mistake("vaprod --threshold 85", USAGE, "--threshold: '85' is out of range", "1% to 100%")
-        self.mistake("vaprod --window 1d", USAGE, "--window: '1d' is no time", "5m or 1h")
+        self.mistake("vaprod --window 1d", USAGE, "--window: invalid duration '1d'", "5m or 1h")
         self.mistake("vaprod --no-return=maybe", USAGE, "--no-return: 'maybe' is unknown; expected yes or no")
         self.mistake("vaprod --io some", USAGE, "--io: 'some' is unknown; expected off, on or auto")
-        self.mistake("vaprod --pid mpirun", USAGE, "--pid: 'mpirun' is no PID", "pgrep")
+        self.mistake("vaprod --pid mpirun", USAGE, "--pid: invalid PID 'mpirun'", "pgrep")
         self.mistake("vaprod --fail-on bad", USAGE, "expected info, warning or critical")
         self.mistake("vaprod --output", USAGE, "--output needs a value: FILE|-")
         self.mistake("vapro view --rows 0 run.ndjson", USAGE, "--rows: '0' is invalid; expected 1 to 1000000")

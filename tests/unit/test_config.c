@@ -73,7 +73,7 @@ static void test_units(void **state)
 	assert_int_equal(set("window", "1h"), 0);
 	assert_true(config.window_s == 3600);
 	assert_int_equal(set("window", "7d"), -EINVAL);
-	assert_string_equal(err, "--window: '7d' is no time; expected 1s to 1h, such as 30, 500ms, 5m or 1h");
+	assert_string_equal(err, "--window: invalid duration '7d'; expected 1s to 1h, such as 30, 500ms, 5m or 1h");
 	assert_int_equal(set("threshold", "90%"), 0);
 	assert_true(config.threshold == 0.9);
 	assert_int_equal(set("threshold", "85"), -EINVAL);
@@ -85,7 +85,7 @@ static void test_units(void **state)
 	assert_int_equal(set("memory-cap", "1G"), 0);
 	assert_int_equal(config.memory_cap, 1073741824);
 	assert_int_equal(set("ring-bytes", "3M"), -EINVAL);
-	assert_string_equal(err, "--ring-bytes: '3M' is no power of two; expected 64K to 1G, such as 64K, 256M or 1G");
+	assert_string_equal(err, "--ring-bytes: '3M' is not a power of two; expected 64K to 1G, such as 64K, 256M or 1G");
 }
 
 static void test_refusals(void **state)
@@ -109,7 +109,7 @@ static void test_refusals(void **state)
 		assert_memory_equal(&config, &before, sizeof(config));
 	}
 	assert_int_equal(set("threshold", "abc"), -EINVAL);
-	assert_string_equal(err, "--threshold: 'abc' is no share; expected 1% to 100%");
+	assert_string_equal(err, "--threshold: invalid share 'abc'; expected 1% to 100%");
 	assert_int_equal(set("threshhold", "0.5"), -ENOENT);
 	assert_string_equal(err, "unknown setting 'threshhold'");
 	assert_int_equal(set("attach", "kprobe"), -EINVAL);

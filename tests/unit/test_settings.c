@@ -76,7 +76,7 @@ static void places(void **state)
 	assert_true(config.window_s == 50 && config.threshold == 0.8 && config.min_lost_s == 1);
 	put("/etc/vapro/vapro.conf.d/20-late.conf", "[analysis]\nwindow = 1d\n");
 	assert_int_equal(read_places(NULL), -EINVAL);
-	assert_non_null(strstr(err, "20-late.conf:2: window: '1d' is no time"));
+	assert_non_null(strstr(err, "20-late.conf:2: window: invalid duration '1d'"));
 	put("/etc/vapro/vapro.conf.d/20-late.conf", "");
 }
 

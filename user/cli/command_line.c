@@ -67,7 +67,8 @@ static int add_pid(struct command_line *line, const char *text, const struct ori
 	long pid = strtol(text, &end, 10);
 
 	if (end == text || *end || pid <= 0 || pid > INT_MAX)
-		return refuse(origin, "pid: '%s' is no PID; expected a number, as `pgrep -a PROGRAM` lists them", text);
+		return refuse(origin, "pid: invalid PID '%s'; expected a number, as `pgrep -a PROGRAM` lists them",
+			      text);
 	begin_selection(line);
 	if (grow(&line->pids, &line->pid_room, line->pid_count + 1, sizeof(*line->pids)))
 		return refuse(origin, "pid: out of memory");
@@ -110,7 +111,7 @@ static int set_duration(struct command_line *line, const char *text, const struc
 	double seconds;
 
 	if (units__seconds(text, &seconds) || seconds <= 0 || seconds > DURATION_MOST_S)
-		return refuse(origin, "duration: '%s' is no time; expected " UNITS_TIME, text);
+		return refuse(origin, "duration: invalid duration '%s'; expected " UNITS_TIME, text);
 	line->options->duration_s = seconds;
 	return 0;
 }

@@ -49,7 +49,7 @@ static bool parse_bool(const char *text, bool *value)
 	return false;
 }
 
-/* Numbers by type: how they are read, what a text that cannot be read is not, and how they are written. */
+/* Numbers by type: how they are read, what they are called, and how they are written. */
 static const struct {
 	int (*read)(const char *text, double *number);
 	const char *noun, *form;
@@ -58,7 +58,7 @@ static const struct {
     [VAPRO_OPT_UINT] = {units__number, "number", ""},
     [VAPRO_OPT_SHARE] = {units__share, "share", ""},
     [VAPRO_OPT_PERCENT] = {units__percent, "percentage", ""},
-    [VAPRO_OPT_SECONDS] = {units__seconds, "time", UNITS_TIME},
+    [VAPRO_OPT_SECONDS] = {units__seconds, "duration", UNITS_TIME},
     [VAPRO_OPT_SIZE] = {units__bytes, "size", UNITS_SIZE},
 };
 
@@ -84,29 +84,32 @@ static void format_bound(const struct vapro_option *option, double bound, char *
 	}
 }
 
-static int refuse_number(const struct vapro_option *option, const char *what, const char *prefix, const char *value,
+/* Says what is wrong with a value; wrong: NULL if it cannot be read at all. */
+static int refuse_number(const struct vapro_option *option, const char *wrong, const char *prefix, const char *value,
 			 char *err, size_t err_size)
 {
 	const char *form = numbers[option->type].form;
-	char least[32], most[32];
+	char least[32], most[32], what[160];
 
 	format_bound(option, option->min, least, sizeof(least));
 	format_bound(option, option->max, most, sizeof(most));
-	snprintf(err, err_size, "%s%s: '%s' is %s; expected %s to %s%s%s", prefix, option->name, value, what, least,
-		 most, *form ? ", " : "", form);
+	if (wrong)
+		snprintf(what, sizeof(what), "'%.64s' is %s", value, wrong);
+	else
+		snprintf(what, sizeof(what), "invalid %s '%.64s'", numbers[option->type].noun, value);
+	snprintf(err, err_size, "%s%s: %s; expected %s to %s%s%s", prefix, option->name, what, least, most,
+		 *form ? ", " : "", form);
 	return -EINVAL;
 }
 
 static int set_number(struct vapro_config *config, const struct vapro_option *option, const char *prefix,
 		      const char *value, char *err, size_t err_size)
 {
-	char *member = (char *)config + option->offset, what[32];
+	char *member = (char *)config + option->offset;
 	double number;
 
-	if (numbers[option->type].read(value, &number)) {
-		snprintf(what, sizeof(what), "no %s", numbers[option->type].noun);
-		return refuse_number(option, what, prefix, value, err, err_size);
-	}
+	if (numbers[option->type].read(value, &number))
+		return refuse_number(option, NULL, prefix, value, err, err_size);
 	if (number < option->min || number > option->max)
 		return refuse_number(option, "out of range", prefix, value, err, err_size);
 	if (option->type != VAPRO_OPT_UINT && option->type != VAPRO_OPT_SIZE) {
@@ -114,14 +117,14 @@ static int set_number(struct vapro_config *config, const struct vapro_option *op
 		return 0;
 	}
 	if (number != floor(number))
-		return refuse_number(option,
-				     option->type == VAPRO_OPT_SIZE ? "no whole number of bytes" : "no whole number",
-				     prefix, value, err, err_size);
+		return refuse_number(
+		    option, option->type == VAPRO_OPT_SIZE ? "not a whole number of bytes" : "not a whole number",
+		    prefix, value, err, err_size);
 
 	uint64_t whole = (uint64_t)number;
 
 	if (option->offset == offsetof(struct vapro_config, ring_bytes) && (whole & (whole - 1)))
-		return refuse_number(option, "no power of two", prefix, value, err, err_size);
+		return refuse_number(option, "not a power of two", prefix, value, err, err_size);
 	memcpy(member, &whole, sizeof(whole));
 	return 0;
 }
