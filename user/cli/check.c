@@ -137,8 +137,7 @@ static void check_setting(const char *what, int value, const char *meaning)
 static void check_security(const struct machine *machine)
 {
 	static const char *const seccomp[] = {"no filter on this process", "strict: most system calls end this process",
-					      "a filter is on this process, as in a container: it may refuse bpf(2) or "
-					      "perf_event_open(2), which then look like missing capabilities"};
+					      "a filter, as of a container: refused bpf(2) looks like no capability"};
 	static const char *const cgroups[] = {"no hierarchy is mounted: quotas of CPU time are not named",
 					      "version 1: quotas are read from cpu.cfs_quota_us", "version 2"};
 
