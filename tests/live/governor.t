@@ -114,7 +114,7 @@ def test_short_states(tap, jobs):
     tap.equal(jobs.wait(job, 100), 0, "the program ends well")
     tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
     lines = records(out)
-    reported = [text for text in warned(lines, "governed") if "the returns of calls" in text]
+    reported = [text for text in warned(lines, "governed") if "are no longer timed" in text]
     tap.ok(reported and f"process {pid}" in reported[0] and "saves" in reported[0],
            "a warning reports suppressed returns and what this saves",
            warned(lines, "governed"))

@@ -94,11 +94,17 @@ static int add_place(struct name_lookup *lookup, const char *site, size_t length
 	const char *plus = memrchr(site, '+', length), *at = plus ? memrchr(site, '@', (size_t)(plus - site)) : NULL;
 	char *copy, *end;
 	uint32_t id;
+	const struct source_frame *known;
 	int64_t image;
 	uint64_t offset;
-	size_t known;
+	size_t count;
 
-	if (!at || source_names__of(lookup->names, site, length, &known))
+	if (!at)
+		return 0;
+	/* a name without a line may have been all that the daemon could read: it opens no file beside a user's program
+	 */
+	known = source_names__of(lookup->names, site, length, &count);
+	if (known && known->line)
 		return 0;
 	offset = strtoull(plus + 1, &end, 16);
 	if (end == plus + 1)
