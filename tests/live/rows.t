@@ -12,13 +12,12 @@ from live import VAPRO, VAPROD, ROOT, attached, j, main, of_type, rank_pids, rea
 
 def states(capture):
     """{(class, from function, to function): calls} of a capture; a vertex has no from."""
-    table = subprocess.run([VAPRO, "stg", capture], capture_output=True, text=True, check=True).stdout
+    lines = subprocess.run([VAPRO, "stg", "--json", capture], capture_output=True, text=True, check=True).stdout
     found = {}
-    for line in table.splitlines()[1:]:
-        calls, _, _, _, kind, _ = line.split(None, 5)
-        labels = dict(word.split("=", 1) for word in line[line.rindex("[") + 1:-1].split())
-        key = (kind, labels.get("from.function"), labels.get("to.function", labels.get("function")))
-        found[key] = found.get(key, 0) + int(calls)
+    for state in map(json.loads, lines.splitlines()):
+        labels = dict(word.split("=", 1) for word in state["labels"].split())
+        key = (state["class"], labels.get("from.function"), labels.get("to.function", labels.get("function")))
+        found[key] = found.get(key, 0) + state["n"]
     return found
 
 

@@ -11,6 +11,7 @@
 
 #include "diagnose/advice.h"
 #include "diagnose/factors.h"
+#include "diagnose/interferers.h"
 #include "diagnose/verdict.h"
 #include "report/regions.h"
 
@@ -417,9 +418,30 @@ static void test_barrier_of_a_team(void **state)
 	has(verdict, "transfers took longer");
 }
 
+/* A task of another program is to blame, unless the job's own threads took more than all others together. */
+static void test_named_interferer(void **state)
+{
+	struct result_interferer tasks[] = {{.comm = "rank", .pid = 10, .seconds = 0.8, .relation = VAPRO_SAME_JOB},
+					    {.comm = "rank", .pid = 11, .seconds = 0.7, .relation = VAPRO_SAME_JOB},
+					    {.comm = "kdamond", .pid = 77, .seconds = 0.1, .relation = VAPRO_FOREIGN}};
+	struct result_diagnosis diagnosis = {.interferers = tasks, .interferer_count = 3};
+
+	(void)state;
+	assert_int_equal(interferers__named(&diagnosis)->pid, 10);
+	tasks[2].seconds = 1.6;
+	assert_int_equal(interferers__named(&diagnosis)->pid, 77);
+	diagnosis.interferer_count = 2;
+	assert_int_equal(interferers__named(&diagnosis)->pid, 10);
+	tasks[0].relation = tasks[1].relation = VAPRO_MONITOR;
+	assert_int_equal(interferers__named(&diagnosis)->pid, 10);
+	diagnosis.interferer_count = 0;
+	assert_null(interferers__named(&diagnosis));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_named_interferer),
 	    cmocka_unit_test(test_barrier_of_a_team),
 	    cmocka_unit_test(test_each_factor),
 	    cmocka_unit_test(test_each_meaning),

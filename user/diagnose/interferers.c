@@ -6,6 +6,8 @@
 /* A node runs thousands of short tasks: at this number the half that took least is forgotten. */
 #define INTERFERERS_MAX 256
 
+#define OTHERS_LEAST 0.5 /* share of others below which the job's own threads are to blame, as in evidence_calls.c */
+
 const char *const interferers__relation[VAPRO_RELATIONS] = {[VAPRO_FOREIGN] = "foreign",
 							    [VAPRO_OWN_THREAD] = "own_thread",
 							    [VAPRO_SAME_JOB] = "same_job",
@@ -78,10 +80,18 @@ static bool is_own(const struct result_interferer *task)
 
 const struct result_interferer *interferers__named(const struct result_diagnosis *diagnosis)
 {
-	for (uint32_t i = 0; i < diagnosis->interferer_count; i++)
-		if (!is_own(&diagnosis->interferers[i]))
-			return &diagnosis->interferers[i];
-	return diagnosis->interferer_count ? diagnosis->interferers : NULL;
+	const struct result_interferer *first[2] = {NULL, NULL};
+	double seconds[2] = {0, 0};
+
+	for (uint32_t i = 0; i < diagnosis->interferer_count; i++) {
+		const struct result_interferer *task = &diagnosis->interferers[i];
+		bool own = is_own(task);
+
+		seconds[own] += task->seconds;
+		if (!first[own])
+			first[own] = task;
+	}
+	return first[0] && seconds[0] >= OTHERS_LEAST * (seconds[0] + seconds[1]) ? first[0] : first[first[1] != NULL];
 }
 
 const char *interferers__says(enum vapro_relation relation)

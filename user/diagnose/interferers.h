@@ -24,8 +24,8 @@ int interferers__merge(struct interferers *into, const struct interferers *from)
 double interferers__seconds(const struct interferers *interferers);
 
 /*
- * Returns the task that a diagnosis names: the one that took most among tasks that are not the job's own, or among all
- * where all are. NULL where there is none.
+ * Returns the task that a diagnosis names: the one that took most among tasks that are not the job's own or, where the
+ * job's own took more than all these together, among its own. NULL where there is none.
  */
 const struct result_interferer *interferers__named(const struct result_diagnosis *diagnosis);
 
