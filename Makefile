@@ -25,9 +25,9 @@ ifeq ($(ARCH),$(HERE))
 B = build
 CC = gcc
 WARNINGS += -Wshadow=local -Wno-format-truncation
-# The programs are optimised as a whole at their link; what links the library for a test takes the plain objects in it.
-# Options of gcc: `make CC=clang LTO=`.
-LTO = -flto=auto -ffat-lto-objects
+# LTO="-flto=auto -ffat-lto-objects" optimises the programs as a whole: gcc then takes 2.5 times as long to build them,
+# and an analysis takes 2 % less time.
+LTO =
 DEPS = build
 MPICC_MPICH = mpicc.mpich -Wno-stringop-overflow
 else

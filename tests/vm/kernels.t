@@ -27,7 +27,7 @@ from live import ROOT, SCRATCH, Jobs, Tap, capture_run, losses, of_type, records
 # instructions can be counted.
 Guest = namedtuple("Guest", "arch suite kernel rung refusal pmu")
 GUESTS = [
-    Guest("amd64", "bullseye", "5.10.", None, "takes no probes as vapro attaches them", False),
+    Guest("amd64", "bullseye", "5.10.", None, "cannot attach probes on this kernel", False),
     Guest("amd64", "bookworm", "6.1.", "perf", None, False),
     Guest("amd64", "trixie", "6.12.", "multi", None, False),
     Guest("amd64", "trixie-backports", "", "session", None, False),
