@@ -74,7 +74,7 @@ class Settings(unittest.TestCase):
         for config, words in (("windw = 3", "FILE:1: unknown setting 'windw'; did you mean 'window'?"),
                               ("\n[ouput]", "FILE:2: unknown section [ouput]; did you mean [output]?"),
                               ("[output]\nthreshold = 3", "FILE:2: threshold belongs to [analysis]"),
-                              ("pid = x", "FILE:1: pid: 'x' is no PID"), ("quiet = maybe", "FILE:1: quiet: 'maybe' is unknown; expected yes or no"),
+                              ("pid = x", "FILE:1: pid: invalid PID 'x'"), ("quiet = maybe", "FILE:1: quiet: 'maybe' is unknown; expected yes or no"),
                               ("output =", "FILE:1: output: a value is missing: FILE|-"), ("threshold = 85", "expected 1% to 100%"),
                               ("a: b", "FILE:1: expected 'name = value'")):
             code, out, err = vaprod("--check-config", config=config)
