@@ -7,7 +7,7 @@
  * Durations of calls are mostly waiting for others, and a rank that waits longer is not slower. Therefore a kind is
  * compared in one of three ways:
  *
- *  PROFILE_OWN    computation and IO that waits for nobody: by rank
+ *  PROFILE_OWN    computation and IO that waits for no other rank: by rank
  *  PROFILE_LEAST  blocking collectives: the least call of all ranks in each bin, since the last to arrive waits for
  * none; for the job as a whole PROFILE_NONE   everything else (receives, waits for requests, barriers of threads,
  * pipes, sockets): not compared
