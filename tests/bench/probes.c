@@ -173,7 +173,7 @@ static double take_out(void)
 			close(tracepoints[i]);
 		tracepoints[i] = -1;
 	}
-	kernel_side__settle(side);
+	kernel_side__finalize(side);
 	/* calls that were open at this time have no end */
 	(*kernel_side__shared(side)->generation)++;
 	return ms_now() - begin;
