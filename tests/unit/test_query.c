@@ -92,7 +92,7 @@ static void test_sockets(void **state)
 	assert_int_equal(status.st_mode & 0777, 0600);
 	snprintf(other, sizeof(other), "%svaprod.%d", name, (int)getpid());
 	assert_string_equal(path, other);
-	assert_int_equal(query_socket__find(name, found, 4), 1);
+	assert_int_equal(query_socket__find(name, false, found, 4), 1);
 	assert_string_equal(found[0], path);
 	/* no other server takes the socket of a live one, which goes on */
 	assert_int_equal(query_socket__listen(path, other, err, sizeof(err)), -EADDRINUSE);
@@ -103,11 +103,11 @@ static void test_sockets(void **state)
 	/* other servers' sockets stay; sockets left over are removed, other files are not */
 	second = query_socket__listen(in("run/vapro/vaprod.1"), other, err, sizeof(err));
 	assert_true(second >= 0);
-	assert_int_equal(query_socket__find(name, found, 1), 2);
+	assert_int_equal(query_socket__find(name, false, found, 1), 2);
 	close(second);
 	assert_true(exists(other));
 	assert_int_equal(query_socket__connect(other), -ECONNREFUSED);
-	assert_int_equal(query_socket__find(name, found, 4), 1);
+	assert_int_equal(query_socket__find(name, false, found, 4), 1);
 	close(open(in("run/vapro/vaprod.note"), O_CREAT | O_WRONLY, 0600));
 	close(fd);
 	fd = query_socket__listen(name, path, err, sizeof(err));
@@ -119,7 +119,7 @@ static void test_sockets(void **state)
 	second = query_socket__listen(path, other, err, sizeof(err));
 	assert_true(second >= 0);
 	close(second);
-	assert_int_equal(query_socket__find(in("nowhere"), found, 4), -ENOENT);
+	assert_int_equal(query_socket__find(in("nowhere"), false, found, 4), -ENOENT);
 	assert_int_equal(query_socket__connect(in("nowhere")), -ENOENT);
 }
 
