@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "query/protocol.h"
 #include "query/socket.h"
 #include "query/status.h"
@@ -20,7 +20,7 @@
 #define SECOND_NS 1000000000ULL
 #define PATIENCE_NS 2000000000ULL /* time for a request to arrive */
 #define STALLED_NS 5000000000ULL  /* longest pause of a client that reads */
-#define REST 50			  /* a snapshot is followed by a rest of so many times its own time */
+#define REST 50			  /* a snapshot is followed by a rest of so many times its CPU time */
 
 struct client {
 	int fd; /* -1: free */
@@ -248,12 +248,20 @@ static struct client *next_due(struct status_server *server, uint64_t now_ns)
 	return best;
 }
 
+static uint64_t cpu_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	return (uint64_t)time.tv_sec * SECOND_NS + (uint64_t)time.tv_nsec;
+}
+
 static void make_due(struct status_server *server, uint64_t now_ns)
 {
 	struct client *client;
 
 	while (now_ns >= server->rest_until_ns && (client = next_due(server, now_ns))) {
-		uint64_t began_ns = mono_now();
+		uint64_t began_ns = cpu_ns();
 
 		client->since_ns = now_ns;
 		client->due_ns = now_ns + client->interval_ms * 1000000ULL;
@@ -261,7 +269,7 @@ static void make_due(struct status_server *server, uint64_t now_ns)
 			send_more(client, now_ns);
 		else
 			refuse(client, QUERY_FAILED, "vaprod's state is too large, or memory is short");
-		server->rest_until_ns = now_ns + REST * (mono_now() - began_ns);
+		server->rest_until_ns = now_ns + REST * (cpu_ns() - began_ns);
 	}
 }
 

@@ -2,7 +2,7 @@
 /*
  * vaprod's side of `vapro top` (status.h). The daemon's loop itself serves it, in small steps that never wait: what a
  * client does not accept stays in one buffer, and a client that stops to read is dropped. Clients, those of one user,
- * new connections in a second and the share of time that snapshots take are bounded; some places are root's.
+ * new connections in a second and the share of CPU time that snapshots take are bounded; some places are root's.
  */
 #ifndef VAPRO_QUERY_STATUS_SERVER_H
 #define VAPRO_QUERY_STATUS_SERVER_H

@@ -2,11 +2,9 @@
 /* What is said of the node, the daemon and all jobs together, above the lists. */
 #include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/duration.h"
-#include "report/json.h"
 #include "top/layout_private.h"
 
 /* Sums over the jobs that are shown. */
@@ -107,12 +105,17 @@ static void say_costs(const struct top_model *model, const struct sums *sums, ch
 	char lost[40];
 
 	*text = 0;
+	if (!snapshot->window_end_ns)
+		add(text, size, "the first window of %s is not over yet",
+		    duration__text(snapshot->window_s, lost, sizeof(lost)));
+	else if (sums->jobs && snapshot->utc_ns > snapshot->window_end_ns)
+		add(text, size, "speeds %.0f s old", (double)(snapshot->utc_ns - snapshot->window_end_ns) * 1e-9);
 	if (!isnan(sums->overhead_pct))
-		add(text, size, "overhead now %.1f %%, most %.1f %%", sums->overhead_pct, sums->overhead_most_pct);
+		add(text, size, "overhead %.1f %% (most %.1f %%)", sums->overhead_pct, sums->overhead_most_pct);
 	if (sums->closed)
 		add(text, size, "probes reduced in %zu process%s", sums->closed, sums->closed == 1 ? "" : "es");
 	if (!isnan(snapshot->daemon_cpu_pct))
-		add(text, size, "vaprod %.1f %% of a CPU", snapshot->daemon_cpu_pct);
+		add(text, size, "vaprod %.1f %% CPU", snapshot->daemon_cpu_pct);
 	if (sums->lost)
 		add(text, size, "%llu fragments lost, most %s", (unsigned long long)sums->lost,
 		    vapro_loss_name[sums->loss]);
@@ -127,23 +130,13 @@ static void say_costs(const struct top_model *model, const struct sums *sums, ch
 		add(text, size, "%zu records could not be read", snapshot->bad_lines);
 	if (snapshot->stage)
 		add(text, size, "counting parts of %s", snapshot->stage);
-	if (!snapshot->window_end_ns)
-		add(text, size, "the first window of %s is not over yet",
-		    duration__text(snapshot->window_s, lost, sizeof(lost)));
-	else if (snapshot->utc_ns > snapshot->window_end_ns)
-		add(text, size, "speeds of %.0f s ago", (double)(snapshot->utc_ns - snapshot->window_end_ns) * 1e-9);
 }
 
-void top_head__draw(const struct top_model *model, struct grid *grid, unsigned row)
+void top_head__say(const struct top_model *model, struct top_head *head)
 {
-	struct sums sums;
-	char text[1024];
+	struct sums sums = sums_of(model);
 
-	if (!model->snapshot)
-		return;
-	sums = sums_of(model);
-	say_work(model, &sums, text, sizeof(text));
-	grid__left(grid, row, 0, grid->width, sums.alarms ? GRID_BAD : GRID_PLAIN, text);
-	say_costs(model, &sums, text, sizeof(text));
-	grid__left(grid, row + 1, 0, grid->width, GRID_PLAIN, text);
+	say_work(model, &sums, head->work, sizeof(head->work));
+	say_costs(model, &sums, head->costs, sizeof(head->costs));
+	head->alarm = sums.alarms;
 }

@@ -243,13 +243,16 @@ static void draw_page(struct top_model *model, struct grid *grid, unsigned top, 
 void top_layout__draw(struct top_model *model, struct grid *grid)
 {
 	unsigned bottom = grid->height ? grid->height - 1 : 0;
+	struct top_head head;
 
 	draw_title(model, grid);
 	if (model->help) {
 		for (unsigned i = 0; i < sizeof(help_lines) / sizeof(*help_lines) && i + 2 < bottom; i++)
 			grid__left(grid, i + 2, 0, grid->width, GRID_PLAIN, help_lines[i]);
 	} else if (model->snapshot) {
-		top_head__draw(model, grid, 1);
+		top_head__say(model, &head);
+		grid__left(grid, 1, 0, grid->width, head.alarm ? GRID_BAD : GRID_PLAIN, head.work);
+		grid__left(grid, 2, 0, grid->width, GRID_PLAIN, head.costs);
 		draw_place(model, grid, 3);
 		if (bottom > HEAD)
 			draw_page(model, grid, HEAD, bottom - HEAD);
@@ -304,14 +307,17 @@ static int write_list(const struct top_model *model, enum top_list list, FILE *o
 int top_layout__text(struct top_model *model, FILE *out, unsigned width)
 {
 	struct grid grid = {0};
-	int error = grid__resize(&grid, width, 3);
+	int error = grid__resize(&grid, width, 1);
+	struct top_head head;
 
 	if (error)
 		return error;
 	draw_title(model, &grid);
-	top_head__draw(model, &grid, 1);
 	grid__write(&grid, out);
 	grid__free(&grid);
+	top_head__say(model, &head);
+	regions__wrap(out, "", head.work, 0, width);
+	regions__wrap(out, "", head.costs, 0, width);
 	model->page = TOP_PAGE_JOBS;
 	top_model__arrange(model);
 	if (model->rows[TOP_JOBS].count)

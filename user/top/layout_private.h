@@ -14,7 +14,14 @@ void top_rows__region(struct grid *grid, unsigned row, const struct region *regi
 /* Writes a time of day, UTC, "10:03:21", into clock, of 16 bytes. Returns clock. */
 char *top_rows__clock(uint64_t utc_ns, char *clock);
 
-/* Draws what a snapshot says of node and daemon, in two rows. */
-void top_head__draw(const struct top_model *model, struct grid *grid, unsigned row);
+/* What is said of all jobs together, above the lists: what there is and was lost; what it costs, and what is missing.
+ */
+struct top_head {
+	char work[1024], costs[1024];
+	bool alarm;
+};
+
+/* The model has a snapshot. */
+void top_head__say(const struct top_model *model, struct top_head *head);
 
 #endif

@@ -137,8 +137,8 @@ static bool shows_region(const struct top_model *model, const struct region *reg
 	if (page == TOP_PAGE_RANK) {
 		if (!process || !top__includes(region, process->rank))
 			return false;
-	} else if (region->effect_of) {
-		return false; /* it is a part of its cause, on whose page it is */
+	} else if (top_snapshot__has_cause(model->snapshot, region)) {
+		return false; /* it is on the page of its cause */
 	}
 	top__sentence(region, text, sizeof(text));
 	return contains(text, model->rows[TOP_REGIONS].filter) ||

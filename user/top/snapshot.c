@@ -209,6 +209,17 @@ static bool add_record(struct top_snapshot *snapshot, const cJSON *record, top_u
 	return true;
 }
 
+bool top_snapshot__has_cause(const struct top_snapshot *snapshot, const struct region *region)
+{
+	const struct regions *regions = top_snapshot__regions(snapshot);
+
+	for (size_t i = 0; region->effect_of && i < regions->count; i++) {
+		if (regions->items[i].id == region->effect_of)
+			return true;
+	}
+	return false;
+}
+
 /* Adds up each job's regions that last. */
 static void sum_regions(struct top_snapshot *snapshot)
 {
@@ -220,11 +231,11 @@ static void sum_regions(struct top_snapshot *snapshot)
 		for (size_t k = 0; k < regions->count; k++) {
 			const struct region *region = &regions->items[k];
 
-			if (region->ended || !top_job__has(job, region))
+			if (region->ended || !top_job__has(job, region) || top_snapshot__has_cause(snapshot, region))
 				continue;
 			job->region_count++;
 			job->alarm_count += region->alarm;
-			job->lost_s += region->effect_of ? 0 : region->lost_seconds + region->caused_seconds;
+			job->lost_s += region->lost_seconds + region->caused_seconds;
 		}
 	}
 }

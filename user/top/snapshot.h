@@ -33,9 +33,9 @@ struct top_job {
 	double coverage, overhead_pct, overhead_most_pct;
 	uint64_t lost[VAPRO_LOSSES]; /* fragments lost in that window */
 	uint64_t regions_left_out;
-	/* sums over its regions that last */
+	/* sums over its regions that last and are no effects of others */
 	size_t region_count, alarm_count;
-	double lost_s; /* without effects, which their causes caused */
+	double lost_s; /* lost and caused */
 };
 
 struct top_snapshot {
@@ -64,6 +64,9 @@ void top_snapshot__free(struct top_snapshot *snapshot);
 
 /* The slow regions, those that have ended too; they stay the snapshot's. */
 const struct regions *top_snapshot__regions(const struct top_snapshot *snapshot);
+
+/* Returns whether a region is the effect of one that is in the snapshot, too, and is shown with that. */
+bool top_snapshot__has_cause(const struct top_snapshot *snapshot, const struct region *region);
 
 /* Returns whether a region is one of a job. */
 bool top_job__has(const struct top_job *job, const struct region *region);
