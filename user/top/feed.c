@@ -27,7 +27,7 @@ struct feed {
 	char *text; /* what was received and is not used yet */
 	size_t used, room;
 	size_t head, body; /* sizes of the snapshot at the begin of text; head 0: not known yet */
-	bool taken;	   /* that snapshot was taken */
+	bool passed_on;	   /* that snapshot was passed on */
 	char why[512];
 	char found[FEED_NAMED][QUERY_PATH_MAX];
 	int several; /* how many sockets listen where one is expected */
@@ -169,23 +169,23 @@ static enum feed_state read_head(struct feed *feed, uint64_t now_ns)
 	return FEED_CONNECTED;
 }
 
-/* Drops the snapshot that was taken; what follows it stays. */
-static void drop_taken(struct feed *feed)
+/* Drops the snapshot that was passed on; what follows it stays. */
+static void drop_passed(struct feed *feed)
 {
 	size_t whole = feed->head + feed->body;
 
 	feed->used -= whole;
 	memmove(feed->text, feed->text + whole, feed->used);
 	feed->head = feed->body = 0;
-	feed->taken = false;
+	feed->passed_on = false;
 }
 
 enum feed_state feed__step(struct feed *feed, uint64_t now_ns)
 {
 	enum feed_state state = FEED_CONNECTED;
 
-	if (feed->taken)
-		drop_taken(feed);
+	if (feed->passed_on)
+		drop_passed(feed);
 	if (feed->fd < 0 && now_ns < feed->retry_ns)
 		return feed->several ? FEED_SEVERAL : FEED_WAITING;
 	if (feed->fd < 0)
@@ -227,7 +227,7 @@ int feed__fd(const struct feed *feed)
 
 const char *feed__take(struct feed *feed, size_t *size)
 {
-	feed->taken = true;
+	feed->passed_on = true;
 	*size = feed->body;
 	return feed->text + feed->head;
 }
