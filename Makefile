@@ -130,6 +130,9 @@ $(B)/test/libvapro.a: $(TEST_OBJECTS)
 	$(Q)rm -f $@
 	$(Q)ar rcsP $@ $^ # files of one name lie in several folders
 
+# the live view, which the daemon has not
+$(B)/vapro: LDLIBS += -lncursesw
+
 $(B)/vaprod $(B)/vapro: $(B)/%: $(B)/user/cli/%.o $(B)/libvapro.a
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(CFLAGS) $(LTO) $(LDFLAGS) $^ $(LDLIBS) -o $@

@@ -19,6 +19,7 @@
 #include "report/outcome.h"
 #include "report/sink.h"
 
+struct board;
 struct narrator;
 struct summary;
 
@@ -34,6 +35,9 @@ int pipeline__name_events(struct stream_sink *pipeline, const char *const named[
 
 /* From now on the narrator gets each line, too; it outlives the pipeline. */
 void pipeline__narrate(struct stream_sink *pipeline, struct narrator *narrator);
+
+/* From now on the board gets each window and line, too; it outlives the pipeline. */
+void pipeline__show(struct stream_sink *pipeline, struct board *board);
 
 /* Gets totals so far, for the bye line. */
 void pipeline__totals(const struct stream_sink *pipeline, struct line_totals *totals);
