@@ -119,6 +119,20 @@ int table__prune(struct table *table, bool (*keeps)(const void *ctx, uint32_t va
 	return 0;
 }
 
+size_t table__size(const struct table *table)
+{
+	return table->size;
+}
+
+int table__reserve(struct table *table, size_t size)
+{
+	while (table->size < size) {
+		if (enlarge(table))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 size_t table__bytes(const struct table *table)
 {
 	return sizeof(*table) + table->size * sizeof(*table->slots);

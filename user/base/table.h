@@ -23,6 +23,10 @@ int table__put(struct table *table, uint64_t a, uint64_t b, uint32_t value);
 /* Removes the entries whose values keeps() rejects. Returns 0 or, with nothing changed, -ENOMEM. */
 int table__prune(struct table *table, bool (*keeps)(const void *ctx, uint32_t value), const void *ctx);
 
+/* Room of a table, and making room: a size is a power of two. table__reserve returns 0 or -ENOMEM. */
+size_t table__size(const struct table *table);
+int table__reserve(struct table *table, size_t size);
+
 size_t table__bytes(const struct table *table);
 
 /* 64-bit mixing of two keys, also for hashes of texts. */
