@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/printable.h"
 #include "page/page_private.h"
 #include "report/cause_text.h"
 #include "report/json.h"
@@ -373,7 +374,9 @@ bool page_json__add_map(cJSON *page, const struct run_report *report, const stru
 			const struct cells *cells, const char *worst, const char *mean)
 {
 	cJSON *item = page__append(cJSON_GetObjectItem(page, "maps")), *parts;
-	bool ok = item && json__add_text(item, "job", map->job) && json__add_text(item, "class", map->class) &&
+	char *said = printable(strdup(map->said));
+	bool ok = item && said && json__add_text(item, "job", map->job) && json__add_text(item, "said", said) &&
+		  json__add_number(item, "uid", map->uid, 0) && json__add_text(item, "class", map->class) &&
 		  cJSON_AddBoolToObject(item, "waiting", !strcmp(map->class, vapro_class_name[VAPRO_COMMUNICATION])) &&
 		  json__add_number(item, "bin", (double)map->bin_ns / 1e9, 9) &&
 		  json__add_number(item, "begin", page__offset(report, map->first * map->bin_ns), 9) &&
@@ -381,6 +384,7 @@ bool page_json__add_map(cJSON *page, const struct run_report *report, const stru
 		  cJSON_AddBoolToObject(item, "rounded", cells->rounded) && json__add_text(item, "worst", worst) &&
 		  json__add_text(item, "mean", mean) && add_rows(item, cJSON_GetObjectItem(page, "hosts"), map);
 
+	free(said);
 	parts = ok ? cJSON_AddArrayToObject(item, "parts") : NULL;
 	ok = parts;
 	for (size_t i = 0; ok && i < cells->part_count; i++) {

@@ -149,6 +149,7 @@ static bool add_region(cJSON *item, const struct run_report *report, const struc
 	const struct region *region = own->region;
 	char *ranks = json__ranks(region->ranks, region->rank_count);
 	bool ok = ranks && json__add_text(item, "number", own->number) && json__add_text(item, "job", region->job) &&
+		  json__add_number(item, "uid", region->user ? (double)region->user - 1 : NAN, 0) &&
 		  json__add_text(item, "class", region->class) &&
 		  json__add_number(item, "begin", page__offset(report, region->begin_ns), 9) &&
 		  json__add_number(item, "end", page__offset(report, region->end_ns), 9) &&
