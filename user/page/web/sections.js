@@ -98,6 +98,13 @@ function fillCauses() {
 	}
 }
 
+// Why a region is slow, in few words.
+function causeText(region) {
+	if (region.number.includes("."))
+		return "waits for region " + region.number.split(".")[0];
+	return (region.cause || "not known") + (region.culprit ? ": " + region.culprit : "");
+}
+
 let regionsShown = ROWS_FIRST;
 let regionsBy = "loss";
 
@@ -112,7 +119,7 @@ function regionRow(region) {
 	cell(row, clock(region.begin), "short");
 	cell(row, duration(region.end - region.begin) + (region.ended ? "" : " or more"), "number");
 	cell(row, clipped(region.who));
-	cell(row, clipped((region.cause || "not known") + (region.culprit ? " by " + region.culprit : "")));
+	cell(row, clipped(causeText(region)));
 	cell(row, duration(region.lost), "number");
 	cell(row, region.caused ? duration(region.caused) : "", "number");
 	row.addEventListener("click", () => choose(region, true));
