@@ -168,7 +168,7 @@ class Picture {
 				context.fillText(timeLabel(time, step), x, box.top + box.height + 14);
 		}
 		context.textAlign = "right";
-		context.fillText("after " + clock(0) + " UTC", box.left - 8, box.top + box.height + 14);
+		context.fillText("after " + clock(0) + " UTC", box.left - 22, box.top + box.height + 14);
 	}
 
 	drawRows() {
@@ -214,27 +214,27 @@ class Picture {
 		const {heat, part} = this.state, box = this.box, context = this.context, height = box.top - 24, base = box.top - 5;
 		const width = Math.round(box.width), values = new Float64Array(width);
 		const [from, to] = heat.spans(width, part.t0, part.t1, time => time < heat.begins[0] || time >= heat.begins[heat.columns] ? -1 : heat.columnAt(time));
-		let most = 0;
+		let most = 0.5; // less than half a rank is drawn small
 		for (let x = 0; x < width; x++) {
 			for (let c = from[x]; c >= 0 && c < to[x]; c++)
 				values[x] = Math.max(values[x], heat.columnLoss[c]);
 			most = Math.max(most, values[x]);
 		}
 		context.fillStyle = theme().loss;
-		for (let x = 0; x < width && most > 0; x++) {
+		for (let x = 0; x < width; x++) {
 			const size = values[x] / most * height;
 			context.fillRect(box.left + x, base - size, 1, size);
 		}
 		context.fillStyle = theme().soft;
 		context.textAlign = "left";
-		context.fillText((heat.map.waiting ? "ranks' time spent waiting" : "ranks' time lost") + " per second, up to " + most.toFixed(most < 10 ? 2 : 0) + " s", box.left, 10);
+		context.fillText((heat.map.waiting ? "ranks' time spent waiting" : "ranks' time lost") + " per second; the height is " + most.toFixed(most < 10 ? 2 : 0) + " s", box.left, 10);
 	}
 
 	// The loss of each row in the whole run.
 	drawLossOfRows() {
 		const {heat, part} = this.state, box = this.box, context = this.context, left = box.left + box.width + 8, width = box.right - 16;
 		const height = Math.round(box.height), size = (part.r1 - part.r0) / height, values = new Float64Array(height);
-		let most = 0;
+		let most = 0.01 * (heat.map.end - heat.map.begin); // less than 1 % of the time is drawn small
 		for (const row of heat.order)
 			most = Math.max(most, heat.rowLoss[row.index]);
 		for (let y = 0; y < height; y++) {
@@ -244,7 +244,7 @@ class Picture {
 		}
 		context.fillStyle = theme().loss;
 		const gap = size < 1 / 6 ? 1 : 0;
-		for (let y = 0; y < height && most > 0; y++) {
+		for (let y = 0; y < height; y++) {
 			const edge = gap && Math.floor(part.r0 + y * size) !== Math.floor(part.r0 + (y + 1) * size);
 			if (!edge)
 				context.fillRect(left, box.top + y, values[y] / most * width, 1);

@@ -416,6 +416,10 @@ function makeTools() {
 		regionsShown = Infinity;
 		fillRegions();
 	});
+	byId("more-states").addEventListener("click", () => {
+		statesShown = Infinity;
+		fillStates();
+	});
 	byId("by-loss").addEventListener("click", () => sortTable("loss"));
 	byId("by-time").addEventListener("click", () => sortTable("time"));
 	const jobs = [...new Set(page.maps.map(map => map.job))];
@@ -608,6 +612,7 @@ async function begin() {
 	fillCauses();
 	fillRegions();
 	fillStates();
+	fillFindings();
 	fillCoverage();
 	const drawn = page.maps.filter(map => map.rows.length);
 	if (!drawn.length) {
