@@ -52,7 +52,7 @@ function rampOf(waiting) {
 // Where everything is, in CSS pixels.
 function layout(width, rows) {
 	const left = 148, right = 84, top = 58, bottom = 34;
-	const plotHeight = printing ? 300 : Math.round(Math.min(Math.max(rows * 26, 90), Math.max(320, Math.min(innerHeight * 0.6, 760))));
+	const plotHeight = Math.round(printing ? Math.min(Math.max(rows * 40, 90), 480) : Math.min(Math.max(rows * 26, 90), Math.max(320, Math.min(innerHeight * 0.6, 760))));
 	return {left, top, width: Math.max(60, width - left - right), height: plotHeight, right, bottom, full: width, fullHeight: top + plotHeight + bottom};
 }
 
@@ -197,7 +197,8 @@ class Picture {
 				line(context, box.left, bottom, box.left + box.width, bottom);
 				context.strokeStyle = colours.soft;
 				context.lineWidth = height >= 12 ? 1 : 0.5;
-				line(context, 4, bottom, box.left + box.width, bottom);
+				line(context, 4, bottom, 84, bottom);
+				line(context, box.left, bottom, box.left + box.width, bottom);
 			}
 			if ((height >= 14 || hostFirst === first) && top + 8 - lastLabel >= 13) {
 				context.textAlign = "left";
@@ -268,19 +269,19 @@ class Picture {
 		context.setLineDash([]);
 		// the chosen one first, then the worst; none above another
 		labels.sort((a, b) => b.chosen - a.chosen);
-		context.font = "bold 12px system-ui, sans-serif";
+		context.font = "bold 11px system-ui, sans-serif";
 		context.textAlign = "center";
 		const placed = [];
 		for (const label of labels) {
-			const width = context.measureText(label.text).width + 8, x = Math.min(Math.max(label.x, this.box.left), this.box.left + this.box.width - width);
-			const y = Math.min(Math.max(label.y, this.box.top), this.box.top + this.box.height - 16);
-			if (placed.some(other => x < other.x + other.width && other.x < x + width && Math.abs(y - other.y) < 16))
+			const width = context.measureText(label.text).width + 6, x = Math.min(Math.max(label.x, this.box.left), this.box.left + this.box.width - width);
+			const y = Math.min(Math.max(label.y, this.box.top), this.box.top + this.box.height - 13);
+			if (placed.some(other => x < other.x + other.width && other.x < x + width && Math.abs(y - other.y) < 13))
 				continue;
 			placed.push({x, y, width});
 			context.fillStyle = label.chosen ? colours.chosen : colours.outline;
-			context.fillRect(x, y, width, 16);
+			context.fillRect(x, y, width, 13);
 			context.fillStyle = colours.halo;
-			context.fillText(label.text, x + width / 2, y + 8.5);
+			context.fillText(label.text, x + width / 2, y + 7);
 		}
 		context.font = "12px system-ui, sans-serif";
 	}
@@ -302,7 +303,7 @@ class Picture {
 			context.strokeRect(x, y, width, height);
 			this.hits.push({region, x, y, width, height});
 			if (first)
-				labels.push({text: region.number, x, y: y - 16 >= this.box.top ? y - 16 : y, chosen});
+				labels.push({text: region.number, x, y: y - 13 >= this.box.top ? y - 13 : y, chosen});
 			first = false;
 		}
 	}
