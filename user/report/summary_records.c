@@ -47,6 +47,13 @@ static struct vapro_state state_of(const cJSON *item, const char *labels)
 				    .labels = text ? text : ""};
 }
 
+char *summary__describe_item(const cJSON *item, const char *labels)
+{
+	const struct vapro_state state = state_of(item, labels);
+
+	return summary__describe(&state, NULL);
+}
+
 /* Reads the members of an object that has one number for each class. */
 static void read_classes(const cJSON *object, double *values, double missing)
 {
