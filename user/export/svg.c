@@ -131,10 +131,10 @@ static void put_text(const struct picture *picture, double x, double y, const ch
 	fputs("</text>\n", picture->out);
 }
 
-static void put_line(const struct picture *picture, double x1, double y1, double x2, double y2)
+static void put_line(const struct picture *picture, double x1, double y1, double x2, double y2, double width)
 {
-	fprintf(picture->out, "<path d=\"M%.2f %.2fL%.2f %.2f\" stroke=\"#333\" stroke-width=\"0.5\" fill=\"none\"/>\n",
-		x1, y1, x2, y2);
+	fprintf(picture->out, "<path d=\"M%.2f %.2fL%.2f %.2f\" stroke=\"#333\" stroke-width=\"%g\" fill=\"none\"/>\n",
+		x1, y1, x2, y2, width);
 }
 
 /* Returns the greatest number of rows that share one of the picture. */
@@ -203,7 +203,7 @@ static void put_hosts(const struct picture *picture)
 		     end++)
 			;
 		if (row && picture->height / (double)picture->host_count > 2)
-			put_line(picture, picture->left, top, picture->left + picture->width, top);
+			put_line(picture, picture->left, top, picture->left + picture->width, top, 0.25);
 		middle = (top + svg__y(picture, end)) / 2 + 0.35 * SVG_FONT;
 		if (middle < named + SVG_LINE)
 			continue;
@@ -261,7 +261,7 @@ static void put_ranks(const struct picture *picture)
 			snprintf(name, sizeof(name), "%lld", (long long)first->rank);
 		else
 			snprintf(name, sizeof(name), "%lld.%lld", (long long)first->rank, (long long)first->thread);
-		put_line(picture, picture->left - TICK, middle, picture->left, middle);
+		put_line(picture, picture->left - TICK, middle, picture->left, middle, 0.5);
 		put_text(picture, picture->left - TICK - 1, fmax(middle, picture->top + 2) + 0.35 * SVG_FONT, "end",
 			 name, 12);
 		last = middle;
@@ -284,7 +284,7 @@ static double put_time(const struct picture *picture)
 		double x = picture->left + (tick * unit - begin_s) / (end_s - begin_s) * picture->width;
 		bool last = x > picture->left + picture->width - SVG_FONT;
 
-		put_line(picture, x, bottom, x, bottom + TICK);
+		put_line(picture, x, bottom, x, bottom + TICK, 0.5);
 		snprintf(text, sizeof(text), "%g", fabs(round(tick * 10) / 10)); /* no minus zero */
 		put_text(picture, last ? WIDTH - MARGIN / 2 : x, bottom + TICK + SVG_FONT, last ? "end" : "middle",
 			 text, 12);
