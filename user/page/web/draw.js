@@ -50,7 +50,7 @@ function rampOf(waiting) {
 // Where everything is, in CSS pixels.
 function layout(width, rows) {
 	const left = 148, right = 84, top = 58, bottom = 34;
-	const plotHeight = printing ? 300 : Math.round(Math.min(Math.max(rows * 26, 90), Math.max(320, Math.min(innerHeight * 0.6, 760))));
+	const plotHeight = Math.round(printing ? Math.min(Math.max(rows * 40, 90), 480) : Math.min(Math.max(rows * 26, 90), Math.max(320, Math.min(innerHeight * 0.6, 760))));
 	return {left, top, width: Math.max(60, width - left - right), height: plotHeight, right, bottom, full: width, fullHeight: top + plotHeight + bottom};
 }
 
@@ -166,7 +166,7 @@ class Picture {
 				context.fillText(timeLabel(time, step), x, box.top + box.height + 14);
 		}
 		context.textAlign = "right";
-		context.fillText("after " + clock(0) + " UTC", box.left - 8, box.top + box.height + 14);
+		context.fillText("after " + clock(0) + " UTC", box.left - 22, box.top + box.height + 14);
 	}
 
 	drawRows() {
@@ -195,7 +195,8 @@ class Picture {
 				line(context, box.left, bottom, box.left + box.width, bottom);
 				context.strokeStyle = colours.soft;
 				context.lineWidth = height >= 12 ? 1 : 0.5;
-				line(context, 4, bottom, box.left + box.width, bottom);
+				line(context, 4, bottom, 84, bottom);
+				line(context, box.left, bottom, box.left + box.width, bottom);
 			}
 			if ((height >= 14 || hostFirst === first) && top + 8 - lastLabel >= 13) {
 				context.textAlign = "left";
@@ -212,27 +213,27 @@ class Picture {
 		const {heat, part} = this.state, box = this.box, context = this.context, height = box.top - 24, base = box.top - 5;
 		const width = Math.round(box.width), values = new Float64Array(width);
 		const [from, to] = heat.spans(width, part.t0, part.t1, time => time < heat.begins[0] || time >= heat.begins[heat.columns] ? -1 : heat.columnAt(time));
-		let most = 0;
+		let most = 0.5; // less than half a rank is drawn small
 		for (let x = 0; x < width; x++) {
 			for (let c = from[x]; c >= 0 && c < to[x]; c++)
 				values[x] = Math.max(values[x], heat.columnLoss[c]);
 			most = Math.max(most, values[x]);
 		}
 		context.fillStyle = theme().loss;
-		for (let x = 0; x < width && most > 0; x++) {
+		for (let x = 0; x < width; x++) {
 			const size = values[x] / most * height;
 			context.fillRect(box.left + x, base - size, 1, size);
 		}
 		context.fillStyle = theme().soft;
 		context.textAlign = "left";
-		context.fillText((heat.map.waiting ? "ranks' time spent waiting" : "ranks' time lost") + " per second, up to " + most.toFixed(most < 10 ? 2 : 0) + " s", box.left, 10);
+		context.fillText((heat.map.waiting ? "ranks' time spent waiting" : "ranks' time lost") + " per second; the height is " + most.toFixed(most < 10 ? 2 : 0) + " s", box.left, 10);
 	}
 
 	// The loss of each row in the whole run.
 	drawLossOfRows() {
 		const {heat, part} = this.state, box = this.box, context = this.context, left = box.left + box.width + 8, width = box.right - 16;
 		const height = Math.round(box.height), size = (part.r1 - part.r0) / height, values = new Float64Array(height);
-		let most = 0;
+		let most = 0.01 * (heat.map.end - heat.map.begin); // less than 1 % of the time is drawn small
 		for (const row of heat.order)
 			most = Math.max(most, heat.rowLoss[row.index]);
 		for (let y = 0; y < height; y++) {
@@ -242,7 +243,7 @@ class Picture {
 		}
 		context.fillStyle = theme().loss;
 		const gap = size < 1 / 6 ? 1 : 0;
-		for (let y = 0; y < height && most > 0; y++) {
+		for (let y = 0; y < height; y++) {
 			const edge = gap && Math.floor(part.r0 + y * size) !== Math.floor(part.r0 + (y + 1) * size);
 			if (!edge)
 				context.fillRect(left, box.top + y, values[y] / most * width, 1);
@@ -266,19 +267,19 @@ class Picture {
 		context.setLineDash([]);
 		// the chosen one first, then the worst; none above another
 		labels.sort((a, b) => b.chosen - a.chosen);
-		context.font = "bold 12px system-ui, sans-serif";
+		context.font = "bold 11px system-ui, sans-serif";
 		context.textAlign = "center";
 		const placed = [];
 		for (const label of labels) {
-			const width = context.measureText(label.text).width + 8, x = Math.min(Math.max(label.x, this.box.left), this.box.left + this.box.width - width);
-			const y = Math.min(Math.max(label.y, this.box.top), this.box.top + this.box.height - 16);
-			if (placed.some(other => x < other.x + other.width && other.x < x + width && Math.abs(y - other.y) < 16))
+			const width = context.measureText(label.text).width + 6, x = Math.min(Math.max(label.x, this.box.left), this.box.left + this.box.width - width);
+			const y = Math.min(Math.max(label.y, this.box.top), this.box.top + this.box.height - 13);
+			if (placed.some(other => x < other.x + other.width && other.x < x + width && Math.abs(y - other.y) < 13))
 				continue;
 			placed.push({x, y, width});
 			context.fillStyle = label.chosen ? colours.chosen : colours.outline;
-			context.fillRect(x, y, width, 16);
+			context.fillRect(x, y, width, 13);
 			context.fillStyle = colours.halo;
-			context.fillText(label.text, x + width / 2, y + 8.5);
+			context.fillText(label.text, x + width / 2, y + 7);
 		}
 		context.font = "12px system-ui, sans-serif";
 	}
@@ -300,7 +301,7 @@ class Picture {
 			context.strokeRect(x, y, width, height);
 			this.hits.push({region, x, y, width, height});
 			if (first)
-				labels.push({text: region.number, x, y: y - 16 >= this.box.top ? y - 16 : y, chosen});
+				labels.push({text: region.number, x, y: y - 13 >= this.box.top ? y - 13 : y, chosen});
 			first = false;
 		}
 	}

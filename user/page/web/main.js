@@ -3,7 +3,8 @@
 
 const canvas = byId("canvas"), picture = new Picture(canvas), heats = new Map();
 let heat = null;       // of the class that is shown; null: there is none, or it is not unpacked yet
-let chosen = null;     // region
+let chosen = null;     // region whose details are shown
+let picked = false;    // somebody chose it: it is outlined, and commands are about it
 let part = null;       // rows [r0, r1) in their order, times [t0, t1)
 let mean = false, sortBy = "host", withThreads = false, jobName = null;
 let cursor = null, brush = null, corner = null; // corner: of a selection that is being made
@@ -55,7 +56,7 @@ function drawNow() {
 	if (!heat)
 		return;
 	const begin = performance.now();
-	picture.draw({heat, part, mean, regions: regionsOfMap(), chosen, cursor, brush});
+	picture.draw({heat, part, mean, regions: regionsOfMap(), chosen: picked ? chosen : null, cursor, brush});
 	performance.measure("draw", {start: begin, end: performance.now()});
 	showCommand();
 }
@@ -132,6 +133,7 @@ async function choose(region, follow) {
 	if (!region)
 		return;
 	chosen = region;
+	picked = true;
 	fillDetail();
 	markChosen();
 	if (!heat || !isShown(region)) {
@@ -160,8 +162,9 @@ function step(by) {
 		say("there is no region");
 		return;
 	}
-	const at = list.indexOf(chosen);
-	choose(list[at < 0 ? (by > 0 ? 0 : list.length - 1) : (at + by + list.length) % list.length], false);
+	const at = picked || by < 0 ? list.indexOf(chosen) + by : 0;
+	picked = true;
+	choose(list[(at + list.length) % list.length], false);
 }
 
 async function showMap(map) {
@@ -268,7 +271,7 @@ function quote(word) {
 
 function command() {
 	let ranks, t0, t1;
-	if (brush || !chosen || !isShown(chosen)) {
+	if (brush || !picked || !chosen || !isShown(chosen)) {
 		const area = brush || part, rows = heat.order.slice(Math.floor(area.r0), Math.ceil(area.r1));
 		const all = rows.length === heat.order.length;
 		ranks = all ? "all" : rangesText([...new Set(rows.map(row => row.rank).filter(rank => rank >= 0))].sort((a, b) => a - b));
@@ -324,7 +327,7 @@ function keepAddress() {
 		words.push("mean=1");
 	if (withThreads)
 		words.push("threads=1");
-	if (chosen)
+	if (chosen && picked)
 		words.push("region=" + encodeURIComponent(chosen.number));
 	history.replaceState(null, "", "#" + words.join("&"));
 }
@@ -351,6 +354,7 @@ async function readAddress() {
 		await showMap(map || heat.map);
 	if (heat && region) {
 		chosen = region;
+		picked = true;
 		fillDetail();
 		markChosen();
 	}
@@ -411,6 +415,10 @@ function makeTools() {
 	byId("more").addEventListener("click", () => {
 		regionsShown = Infinity;
 		fillRegions();
+	});
+	byId("more-states").addEventListener("click", () => {
+		statesShown = Infinity;
+		fillStates();
 	});
 	byId("by-loss").addEventListener("click", () => sortTable("loss"));
 	byId("by-time").addEventListener("click", () => sortTable("time"));
@@ -498,7 +506,8 @@ document.addEventListener("keydown", event => {
 		say("nothing selected");
 		return;
 	}
-	const action = (event.target === canvas && canvasKeys[event.key]) || keys[event.key];
+	const inMap = event.target === canvas || (event.target === document.body && event.key === "Enter");
+	const action = (inMap && canvasKeys[event.key]) || keys[event.key];
 	if (!action || !heat)
 		return;
 	event.preventDefault();
@@ -603,6 +612,7 @@ async function begin() {
 	fillCauses();
 	fillRegions();
 	fillStates();
+	fillFindings();
 	fillCoverage();
 	const drawn = page.maps.filter(map => map.rows.length);
 	if (!drawn.length) {
@@ -614,6 +624,10 @@ async function begin() {
 		return;
 	}
 	page.maps = drawn;
+	// the details of the worst are shown until another one is chosen
+	chosen = page.regions[0] || null;
+	fillDetail();
+	markChosen();
 	jobName = (drawn.find(map => page.regions.length && ofJob(page.regions[0], map)) || drawn[0]).job;
 	makeTools();
 	byId("job").value = jobName;

@@ -1,7 +1,7 @@
 // What the page says in words and tables.
 "use strict";
 
-const ROWS_FIRST = 200; // of a table, before "show all"
+const ROWS_FIRST = 20; // of a table, before "show all"
 
 function plural(count, word) {
 	return count + " " + word + (count === 1 ? "" : "s");
@@ -34,19 +34,19 @@ function fillHead() {
 			(page.totals.unsure ? "; " + duration(page.totals.unsure_seconds) + " in " + page.totals.unsure + " suspected" : ""));
 }
 
-function addFact(number, text) {
-	byId("facts").append(make("li", "", make("b", "", number), " " + text));
+function addFact(number, text, className = "") {
+	byId("facts").append(make("li", className, make("b", "", number), " " + text));
 }
 
 function addFacts(job) {
 	const prefix = several() ? clean(job.name) + ": " : "";
 	if (several())
 		addFact(plural(job.ranks, "rank"), "in " + clean(job.title));
-	addFact(percent(job.covered), prefix + "of the ranks' time was evaluated");
+	addFact(percent(job.covered), prefix + "of the ranks' time was evaluated", job.covered < 0.5 ? "low" : "");
 	if (job.overhead_pct !== null)
 		addFact(percent(job.overhead_pct / 100), prefix + "overhead of the measurement");
 	if (job.partial)
-		addFact("only " + job.ranks + " of " + job.world, prefix + "ranks were seen: others may be slower or be waited for");
+		addFact("only " + job.ranks + " of " + job.world, prefix + "ranks were seen: others may be slower or be waited for", "low");
 }
 
 function cell(row, content, className = "") {
@@ -98,6 +98,13 @@ function fillCauses() {
 	}
 }
 
+// Why a region is slow, in few words.
+function causeText(region) {
+	if (region.number.includes("."))
+		return "waits for region " + region.number.split(".")[0];
+	return (region.cause || "not known") + (region.culprit ? ": " + region.culprit : "");
+}
+
 let regionsShown = ROWS_FIRST;
 let regionsBy = "loss";
 
@@ -112,7 +119,7 @@ function regionRow(region) {
 	cell(row, clock(region.begin), "short");
 	cell(row, duration(region.end - region.begin) + (region.ended ? "" : " or more"), "number");
 	cell(row, clipped(region.who));
-	cell(row, clipped((region.cause || "not known") + (region.culprit ? " by " + region.culprit : "")));
+	cell(row, clipped(causeText(region)));
 	cell(row, duration(region.lost), "number");
 	cell(row, region.caused ? duration(region.caused) : "", "number");
 	row.addEventListener("click", () => choose(region, true));
@@ -207,7 +214,7 @@ function fillDetail() {
 	if (region.interferers.length)
 		addDetail(list, "interference", listOf(region.interferers, task => task.comm + (task.pid ? " (pid " + task.pid + (task.relation ? ", " + task.relation : "") + ")" : "") +
 			" took " + duration(task.seconds) + " of CPU time"));
-	if ((region.culprits || []).length)
+	if (region.class === "communication" && (region.culprits || []).length)
 		addDetail(list, "late ranks", listOf(region.culprits, one => "rank " + one.rank + ": " + duration(one.lost_seconds) + " lost, " + duration(one.wait_seconds) + " waited"));
 	const effects = page.regions.filter(one => one.number.startsWith(region.number + "."));
 	if (effects.length)
@@ -221,8 +228,11 @@ function fillDetail() {
 			(one.state ? ": " + one.state : "")));
 }
 
+let statesShown = ROWS_FIRST;
+
 function fillStates() {
-	const body = byId("states-table").tBodies[0], list = page.states.slice(0, ROWS_FIRST);
+	const body = byId("states-table").tBodies[0], list = page.states.slice(0, statesShown);
+	body.replaceChildren();
 	for (const state of list) {
 		const row = make("tr", "");
 		cell(row, clipped(state.text));
@@ -235,10 +245,13 @@ function fillStates() {
 		cell(row, state.finding, "short");
 		body.append(row);
 	}
-	if (page.states.length > list.length)
-		body.append(make("tr", "", make("td", "", "and " + (page.states.length - list.length) + " more")));
-	if (!page.states.length)
-		byId("states-table").parentElement.replaceChildren(make("p", "", "Nothing was said of any state."));
+	byId("more-states").hidden = page.states.length <= list.length;
+	byId("more-states").textContent = "show all " + page.states.length;
+	byId("states-table").parentElement.hidden = !page.states.length;
+	byId("states-none").hidden = page.states.length > 0;
+}
+
+function fillFindings() {
 	for (const finding of page.findings)
 		byId("findings").append(make("li", "", make("b", "", finding.kind + ": "), user(finding.text)));
 	for (const text of page.chosen)
