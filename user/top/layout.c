@@ -203,7 +203,7 @@ static void draw_place(const struct top_model *model, struct grid *grid, unsigne
 
 static void draw_keys(const struct top_model *model, struct grid *grid, unsigned row)
 {
-	const char *keys = "Enter open  Esc back  Tab list  s r order  / filter  Space freeze  h help  q quit";
+	const char *keys = "Enter open  Esc back  Tab list  s order  / filter  Space freeze  h help  q quit";
 
 	if (model->typing)
 		keys = "Enter accept   Esc no filter";
