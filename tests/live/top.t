@@ -466,6 +466,7 @@ def test_cost(tap, jobs):
         screen.read(seconds)
         passed = time.monotonic() - began
         return [100 * (cpu(p) - b) / passed for p, b in zip((screen.process.pid, daemon.pid), before)]
+    screen.read(15)  # it attaches, and reads names
     with_it = shares(15)
     screen.process.send_signal(signal.SIGSTOP)
     screen.read(8)  # vaprod drops it
