@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """vapro top: what a person sees of jobs while they run, on a pseudo-terminal; and that other users see nothing."""
+import atexit
 import fcntl
 import json
 import os
@@ -38,6 +39,7 @@ class Screen:
         env.update(TERM=term, LC_ALL="C.UTF-8", **environment)
         self.process = subprocess.Popen([str(word) for word in command], stdin=slave, stdout=slave, stderr=slave, env=env, cwd="/",
                                         start_new_session=True)
+        atexit.register(lambda process=self.process: process.poll() is None and process.kill())  # after a failure
 
     def clear(self):
         self.lines = [[" "] * self.columns for _ in range(self.rows)]
@@ -255,6 +257,10 @@ def test_usage(tap, jobs):
                                (["--socket", nowhere], 1, "use --once or --batch")):
         found, job = jobs.run([VAPRO, "top", *words], "usage", 20)
         tap.ok(found == code and named in job.err(), "top " + " ".join(words)[-50:] + " is refused", f"{found} {job.err()}")
+    screen = Screen([VAPRO, "top", "--socket", nowhere])
+    tap.ok(screen.shows("waiting for vaprod"), "it waits for vaprod", screen.text())
+    screen.close()
+    tap.ok(until(lambda: screen.process.poll() is not None, 10), "it ends with its terminal")
     screen = Screen([VAPRO, "top", "--socket", nowhere], term="no-such-terminal")
     tap.ok(screen.end() == 1 and "no-such-terminal" in screen.raw, "an unknown terminal is named", screen.raw)
     screen.close()

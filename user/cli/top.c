@@ -139,13 +139,17 @@ static int report(const struct feed *feed, enum feed_state state)
 	return EXIT_USAGE;
 }
 
-/* Waits until the feed, or with `keys` the terminal, has something, at most so long. A signal ends the wait. */
-static void wait_for(const struct feed *feed, bool keys, int most_ms)
+/*
+ * Waits until the feed, or with `keys` the terminal, has something, at most so long. A signal ends the wait. Returns
+ * false where the terminal is gone.
+ */
+static bool wait_for(const struct feed *feed, bool keys, int most_ms)
 {
 	struct pollfd fds[] = {{.fd = feed__fd(feed), .events = POLLIN},
 			       {.fd = keys ? STDIN_FILENO : -1, .events = POLLIN}};
 
 	poll(fds, 2, most_ms);
+	return !(fds[1].revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
 /* Takes a snapshot over. Returns whether it could be read. */
@@ -218,7 +222,8 @@ static int show(struct top_model *model, struct feed *feed)
 		if (state == FEED_SNAPSHOT)
 			continue;
 	keys:
-		wait_for(feed, true, feed__fd(feed) < 0 ? STEP_MS : 1000);
+		if (!wait_for(feed, true, feed__fd(feed) < 0 ? STEP_MS : 1000))
+			break;
 		while ((key = screen__key())) {
 			fresh = true;
 			if (key != SCREEN_RESIZED)
