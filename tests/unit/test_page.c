@@ -58,16 +58,20 @@ static void read_text(struct run_report *report, const char *text)
 static void test_bytes(void **state)
 {
 	(void)state;
-	assert_int_equal(cells__byte(NAN, false), 0);
-	assert_int_equal(cells__byte(0, false), 1);
-	assert_int_equal(cells__byte(-0.5, false), 1);
-	assert_int_equal(cells__byte(0.504, false), 51);
-	assert_int_equal(cells__byte(1, false), 101);
-	assert_int_equal(cells__byte(1.5, false), 101);
-	assert_int_equal(cells__byte(0.94, true), 95);
-	assert_int_equal(cells__byte(0.95, true), 98);
-	assert_int_equal(cells__byte(1, true), 98);
-	assert_int_equal(cells__byte(NAN, true), 0);
+	assert_int_equal(cells__byte(NAN, CELLS_EXACT), 0);
+	assert_int_equal(cells__byte(0, CELLS_EXACT), 1);
+	assert_int_equal(cells__byte(-0.5, CELLS_EXACT), 1);
+	assert_int_equal(cells__byte(0.504, CELLS_EXACT), 51);
+	assert_int_equal(cells__byte(1, CELLS_EXACT), 101);
+	assert_int_equal(cells__byte(1.5, CELLS_EXACT), 101);
+	assert_int_equal(cells__byte(0.94, CELLS_SPEED), 95);
+	assert_int_equal(cells__byte(0.95, CELLS_SPEED), 98);
+	assert_int_equal(cells__byte(1, CELLS_SPEED), 98);
+	assert_int_equal(cells__byte(NAN, CELLS_SPEED), 0);
+	assert_int_equal(cells__byte(0.52, CELLS_WAITING), 51);
+	assert_int_equal(cells__byte(0.53, CELLS_WAITING), 56);
+	assert_int_equal(cells__byte(1, CELLS_WAITING), 101);
+	assert_int_equal(cells__byte(0, CELLS_WAITING), 1);
 }
 
 /* Adds a map of two rows, "bins" bins each; rank 1 has no value in the first half. */
@@ -105,7 +109,7 @@ static void test_full_resolution(void **state)
 
 	(void)state;
 	make_map(&report, 10, 3);
-	assert_int_equal(cells__make(&cells, &report.view.maps[0], NULL, 0, 20, false), 0);
+	assert_int_equal(cells__make(&cells, &report.view.maps[0], NULL, 0, 20, CELLS_EXACT), 0);
 	assert_int_equal(cells.rows, 2);
 	assert_int_equal(cells.columns, 10);
 	assert_int_equal(cells.part_count, 1);
@@ -130,9 +134,9 @@ static void test_two_resolutions(void **state)
 	(void)state;
 	make_map(&report, 1000, 203);
 	map = &report.view.maps[0];
-	assert_int_equal(
-	    cells__make(&cells, map, &(struct cells_interval){map->first + 500, map->first + 520}, 1, 2 * 200, false),
-	    0);
+	assert_int_equal(cells__make(&cells, map, &(struct cells_interval){map->first + 500, map->first + 520}, 1,
+				     2 * 200, CELLS_EXACT),
+			 0);
 	assert_true(cells.columns < 210);
 	assert_non_null(cells.mean);
 	at = map->first;
@@ -177,7 +181,7 @@ static void test_bounded(void **state)
 	make_map(&report, 5000, 0);
 	for (uint64_t i = 0; i < 100; i++)
 		intervals[i].end = (intervals[i].first = report.view.maps[0].first + 50 * i) + 25;
-	assert_int_equal(cells__make(&cells, &report.view.maps[0], intervals, 100, 2 * 500, true), 0);
+	assert_int_equal(cells__make(&cells, &report.view.maps[0], intervals, 100, 2 * 500, CELLS_SPEED), 0);
 	assert_true(cells.columns <= 500 + cells.part_count + 2);
 	assert_int_equal(cells.parts[0].bins, 1); /* the first is the most important */
 	cells__free(&cells);

@@ -351,7 +351,7 @@ static int host_index(cJSON *hosts, const char *host, int *count, int guess)
 }
 
 /* Adds the rows as lists of rank, thread, pid and the place of the host in `hosts`. */
-static bool add_rows(cJSON *item, cJSON *hosts, const struct view_map *map)
+static bool list_rows(cJSON *item, cJSON *hosts, const struct view_map *map)
 {
 	cJSON *rows = cJSON_AddArrayToObject(item, "rows");
 	int count = cJSON_GetArraySize(hosts), host = 0;
@@ -370,6 +370,33 @@ static bool add_rows(cJSON *item, cJSON *hosts, const struct view_map *map)
 	return ok;
 }
 
+static bool same_rows(const struct view_map *a, const struct view_map *b)
+{
+	bool same = a->row_count == b->row_count;
+
+	for (size_t i = 0; same && i < a->row_count; i++) {
+		const struct view_row *x = &a->rows[i], *y = &b->rows[i];
+
+		same = x->rank == y->rank && x->thread == y->thread && x->pid == y->pid && !strcmp(x->host, y->host);
+	}
+	return same;
+}
+
+/* Adds the rows, or the place of a map before this one that has the same, as the classes of a job mostly have. */
+static bool add_rows(cJSON *page, cJSON *item, const struct run_report *report, const struct view_map *map)
+{
+	int at = 0;
+
+	for (const struct view_map *other = report->view.maps; other < map; other++) {
+		if (!other->end)
+			continue;
+		if (same_rows(other, map))
+			return json__add_number(item, "rows_of", at, 0);
+		at++;
+	}
+	return list_rows(item, cJSON_GetObjectItem(page, "hosts"), map);
+}
+
 bool page_json__add_map(cJSON *page, const struct run_report *report, const struct view_map *map,
 			const struct cells *cells, const char *worst, const char *mean)
 {
@@ -381,8 +408,9 @@ bool page_json__add_map(cJSON *page, const struct run_report *report, const stru
 		  json__add_number(item, "bin", (double)map->bin_ns / 1e9, 9) &&
 		  json__add_number(item, "begin", page__offset(report, map->first * map->bin_ns), 9) &&
 		  json__add_number(item, "end", page__offset(report, map->end * map->bin_ns), 9) &&
-		  cJSON_AddBoolToObject(item, "rounded", cells->rounded) && json__add_text(item, "worst", worst) &&
-		  json__add_text(item, "mean", mean) && add_rows(item, cJSON_GetObjectItem(page, "hosts"), map);
+		  cJSON_AddBoolToObject(item, "rounded", cells->rounding != CELLS_EXACT) &&
+		  json__add_text(item, "worst", worst) && json__add_text(item, "mean", mean) &&
+		  add_rows(page, item, report, map);
 
 	free(said);
 	parts = ok ? cJSON_AddArrayToObject(item, "parts") : NULL;
