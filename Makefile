@@ -137,6 +137,9 @@ $(B)/test/libvapro.a: $(TEST_OBJECTS)
 	$(Q)rm -f $@
 	$(Q)ar rcsP $@ $^ # files of one name lie in several folders
 
+# the live view, which the daemon has not
+$(B)/vapro: LDLIBS += -lncursesw
+
 $(B)/vaprod $(B)/vapro: $(B)/%: $(B)/user/cli/%.o $(B)/libvapro.a
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(CFLAGS) $(LTO) $(LDFLAGS) $^ $(LDLIBS) -o $@
@@ -176,6 +179,8 @@ $(B)/test/source_cases_split $(B)/test/source_cases_linked: $(B)/test/source_cas
 
 # Its own allocator counts, and fails where a test requests it.
 $(B)/test/test_memory: TEST_LINK = -Wl,$(subst $() ,$(comma),$(addprefix --wrap=,malloc calloc realloc strdup free))
+# Ends each window with a checkpoint where a test requests it.
+$(B)/test/test_checkpoint: TEST_LINK = -Wl,--wrap=analysis__end_window
 comma := ,
 
 $(B)/test/test_%: tests/unit/test_%.c $(UNIT_SHARED) $(B)/test/libvapro.a | $(B)/.deps-test
