@@ -275,6 +275,7 @@ check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(
 	$(Q)tests/tools/test_settings.py $(B)
 	$(Q)tests/tools/test_mistakes.py $(B)
 	$(Q)tests/tools/test_examples.py $(B)
+	$(Q)tests/tools/test_exports.py $(B)
 	$(Q)tests/tools/test_page.py $(B)
 
 # Live tests share the machine with whatever else it does: what fails gets a second chance, and is reported.

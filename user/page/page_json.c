@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/printable.h"
 #include "page/page_private.h"
+#include "page/scale.h"
 #include "report/cause_text.h"
 #include "report/json.h"
 #include "report/record.h"
@@ -309,6 +310,33 @@ static bool add_totals(cJSON *page, const struct run_report *report)
 	       json__add_number(object, "unsure_seconds", seconds[0], 6);
 }
 
+/* Adds the colours of the heat maps, on light and on dark ground, as lists of percent and colour. */
+static bool add_scales(cJSON *page)
+{
+	static const char *const grounds[] = {"light", "dark"}, *const kinds[] = {"speed", "waiting"};
+	cJSON *list = cJSON_AddObjectToObject(page, "scales");
+	bool ok = list != NULL;
+
+	for (int i = 0; ok && i < SCALE_GROUNDS * SCALE_KINDS; i++) {
+		const struct scale *scale = &scales[i % SCALE_KINDS][i / SCALE_KINDS];
+		cJSON *ground = i % SCALE_KINDS ? cJSON_GetObjectItem(list, grounds[i / SCALE_KINDS])
+						: cJSON_AddObjectToObject(list, grounds[i / SCALE_KINDS]);
+		cJSON *stops = cJSON_AddArrayToObject(ground, kinds[i % SCALE_KINDS]);
+
+		ok = stops != NULL;
+		for (size_t k = 0; ok && k < scale->count; k++) {
+			char color[16];
+			cJSON *stop = cJSON_CreateArray();
+
+			snprintf(color, sizeof(color), "#%06x", scale->stops[k].rgb);
+			ok = cJSON_AddItemToArray(stops, stop) &&
+			     cJSON_AddItemToArray(stop, cJSON_CreateNumber(scale->stops[k].pct)) &&
+			     cJSON_AddItemToArray(stop, cJSON_CreateString(color));
+		}
+	}
+	return ok;
+}
+
 cJSON *page_json__report(const struct run_report *report, const struct report_input *input, const char *version)
 {
 	char verdict[RUN_REPORT_VERDICT_SIZE], start[32];
@@ -325,7 +353,7 @@ cJSON *page_json__report(const struct run_report *report, const struct report_in
 	     add_causes(page, report) && add_totals(page, report) &&
 	     json__add(page, "regions", page_json__regions(report)) &&
 	     json__add(page, "states", page_json__states(report)) && add_findings(page, report) &&
-	     add_warnings(page, report) && cJSON_AddArrayToObject(page, "hosts") &&
+	     add_warnings(page, report) && add_scales(page) && cJSON_AddArrayToObject(page, "hosts") &&
 	     cJSON_AddArrayToObject(page, "maps");
 	if (ok)
 		return page;

@@ -176,9 +176,14 @@ int report_input__read(struct report_input *input, struct run_report *report, ch
 		snprintf(err, err_size, "out of memory");
 	else
 		ret = find_kind(input, err, err_size);
+	report->view.job = input->job;
 	if (!ret)
 		ret = input->kind == FILE_KIND_RECORDS ? read_records(input, report, err, err_size)
 						       : read_replayed(input, report, err, err_size);
+	if (!ret && input->job && !report->view.job_records) {
+		snprintf(err, err_size, "the run has no job '%.200s'; `vapro view` names its jobs", input->job);
+		ret = -ENOENT;
+	}
 	if (!ret) {
 		input->bad_lines += report->view.bad_lines;
 		ret = run_report__finish(report);

@@ -15,7 +15,8 @@
 struct report_input {
 	const char *const *files; /* "-": standard input */
 	size_t count;
-	int run; /* as --run */
+	int run;	 /* as --run */
+	const char *job; /* only this one; NULL: all */
 	/* filled: */
 	enum file_kind kind;   /* records, captures or fragments */
 	size_t run_read, runs; /* the number of the run, from 1, and how many there are */

@@ -103,9 +103,6 @@ static int add_window(struct summary *summary, const cJSON *line, const char **w
 		result.uncovered_count++;
 	}
 	ret = record__ranks(record__text(line, "ranks"), &ranks, &result.rank_count);
-	/* processes without a rank are one entry, "?" */
-	if (!ret && !result.rank_count)
-		result.rank_count = record__text(line, "ranks") && *record__text(line, "ranks");
 	if (!ret)
 		ret = summary__add(summary, &result, record__number(line, "daemon_cpu_pct", NAN));
 	free(ranks);

@@ -12,6 +12,21 @@
 
 #define SHOWN_MAX 20 /* bad lines reported one by one */
 
+/* Returns whether a record is one of the job that is wanted, or of none as a warning is; counts those of the job. */
+static bool is_wanted(struct view_model *model, const cJSON *line, const char *type)
+{
+	const cJSON *item = record__item(line, "job");
+	const char *job = cJSON_IsObject(item) ? record__text(item, "identity") : record__text(line, "job");
+
+	/* the counters of a stage without a job are those of the node */
+	if (!model->job || !item || (!job && !strcmp(type, "stage")))
+		return true;
+	if (!job || strcmp(job, model->job))
+		return false;
+	model->job_records++;
+	return true;
+}
+
 static int add_line(struct view_model *model, struct line_runs *runs, const char *text, const char **why)
 {
 	cJSON *line = cJSON_ParseWithOpts(text, NULL, true);
@@ -29,6 +44,9 @@ static int add_line(struct view_model *model, struct line_runs *runs, const char
 	if (!type || !schema || strcmp(schema, JSON_SCHEMA)) {
 		*why = "no line of vapro/1";
 		ret = -EINVAL;
+	} else if (!is_wanted(model, line, type)) {
+		cJSON_Delete(line);
+		return 0;
 	} else if (!strcmp(type, "heatmap")) {
 		ret = view_model__add_map(model, line, why);
 	} else {

@@ -1,15 +1,13 @@
 // Draws the map, its margins and its regions on the canvas.
 "use strict";
 
-// Colours from 100 % to 0 %. Lightness falls (or rises on dark ground) all the way, so that they differ for everybody.
+// The colours of the cells are those of the data: lists of [percent, colour].
 const scales = {
 	light: {
-		speed: [[100, "#dbe8f2"], [95, "#d3e2ee"], [88, "#f3e3a6"], [80, "#f5b955"], [60, "#e27430"], [35, "#a62a44"], [0, "#3a0f52"]],
-		waiting: [[100, "#e6f1ef"], [75, "#a9d3d6"], [50, "#63a7c2"], [25, "#2f6ea8"], [0, "#15306e"]],
+		...page.scales.light,
 		ground: "#ffffff", ink: "#1b1f24", soft: "#57606a", line: "#b6bec8", hatch: ["#c4cad1", "#f4f5f7"], loss: "#b35900", outline: "#111111", halo: "#ffffff", chosen: "#0550ae"},
 	dark: {
-		speed: [[100, "#16303f"], [95, "#193749"], [88, "#4b5540"], [80, "#94702a"], [60, "#df9036"], [35, "#ffc56e"], [0, "#fff7dd"]],
-		waiting: [[100, "#14262b"], [75, "#1d4f5e"], [50, "#287f96"], [25, "#4fb6c9"], [0, "#b4f2f4"]],
+		...page.scales.dark,
 		ground: "#0f1318", ink: "#e6edf3", soft: "#9ba7b4", line: "#4a545f", hatch: ["#39414b", "#1a2027"], loss: "#e3953a", outline: "#ffffff", halo: "#000000", chosen: "#7cb8ff"},
 };
 
