@@ -40,6 +40,9 @@
 	"\",\"pid\":7,\"seconds\":1,\"relation\":\"foreign\"}],\"where\":{\"hosts\":[\"n1\"]},\"cause\":"              \
 	"\"preempted\","                                                                                               \
 	"\"culprit\":\"" comm "\",\"advice\":\"move it\"}\n"
+#define OTHER_HOST(type, members)                                                                                      \
+	"{\"schema\":\"vapro/1\",\"type\":\"" type                                                                     \
+	"\",\"time\":\"2026-01-01T00:00:10.000000000Z\",\"host\":\"n2\",\"job\":\"j\"," members "}\n"
 #define HOSTILE "</script><script>alert(1)</script>"
 
 static void read_text(struct run_report *report, const char *text)
@@ -215,6 +218,32 @@ static void test_regions(void **state)
 	run_report__free(&report);
 }
 
+/* Each vaprod numbers its own regions. */
+static void test_hosts(void **state)
+{
+	struct run_report report;
+
+	(void)state;
+	read_text(&report,
+		  VARIANCE("1", "0", "computation", "1", "null") DIAGNOSIS("1", "hog") OTHER_HOST(
+		      "variance", "\"id\":1,\"revision\":0,\"state\":\"closed\",\"class\":\"computation\"," BEGIN
+				  ",\"end\":\"2026-01-01T00:00:02.000000000Z\",\"ranks\":\"5\",\"lost_seconds\":3")
+		      OTHER_HOST("variance",
+				 "\"id\":2,\"revision\":0,\"state\":\"closed\",\"class\":\"communication\"," BEGIN
+				 ",\"end\":\"2026-01-01T00:00:02.000000000Z\",\"ranks\":\"6\","
+				 "\"lost_seconds\":3,\"effect_of\":1"));
+	assert_int_equal(report.region_count, 3);
+	assert_int_equal(report.regions[0].region->ranks[0], 0); /* it alone is sure */
+	assert_non_null(report.regions[0].diagnosis);
+	assert_string_equal(report.regions[1].number, "2");
+	assert_int_equal(report.regions[1].region->ranks[0], 5);
+	assert_null(report.regions[1].diagnosis);
+	assert_string_equal(report.regions[2].number, "2.1");
+	is_text(report.regions[2].variance, "host", "n2");
+	assert_int_equal(report.cause_list.count, 2);
+	run_report__free(&report);
+}
+
 static void test_verdicts(void **state)
 {
 	struct run_report report;
@@ -365,10 +394,15 @@ static void test_full_disk(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_bytes),	    cmocka_unit_test(test_full_resolution),
-	    cmocka_unit_test(test_two_resolutions), cmocka_unit_test(test_bounded),
-	    cmocka_unit_test(test_regions),	    cmocka_unit_test(test_verdicts),
-	    cmocka_unit_test(test_page_has_cells),  cmocka_unit_test(test_texts_are_no_markup),
+	    cmocka_unit_test(test_bytes),
+	    cmocka_unit_test(test_full_resolution),
+	    cmocka_unit_test(test_two_resolutions),
+	    cmocka_unit_test(test_bounded),
+	    cmocka_unit_test(test_regions),
+	    cmocka_unit_test(test_verdicts),
+	    cmocka_unit_test(test_hosts),
+	    cmocka_unit_test(test_page_has_cells),
+	    cmocka_unit_test(test_texts_are_no_markup),
 	    cmocka_unit_test(test_full_disk),
 	};
 

@@ -128,6 +128,22 @@ static bool add_classes(cJSON *object, const struct job_summary *job)
 	return ok;
 }
 
+/* Returns how many ranks of a job were seen: each host's windows have its own, and the maps have all. */
+static size_t count_ranks(const struct run_report *report, const struct job_summary *job)
+{
+	size_t most = job->ranks;
+
+	for (size_t i = 0; i < report->view.map_count; i++) {
+		const struct view_map *map = &report->view.maps[i];
+		size_t ranks = 0;
+
+		for (size_t k = 0; k < map->row_count && !strcmp(map->said, job->said); k++)
+			ranks += map->rows[k].thread < 0;
+		most = ranks > most ? ranks : most;
+	}
+	return most;
+}
+
 /* Adds the jobs of which there was a window. */
 static bool add_jobs(cJSON *page, const struct run_report *report)
 {
@@ -137,6 +153,7 @@ static bool add_jobs(cJSON *page, const struct run_report *report)
 
 	for (size_t i = 0; ok && i < summary->job_count; i++) {
 		const struct job_summary *job = &summary->jobs[i];
+		size_t ranks = count_ranks(report, job);
 		char title[JOB_NAME_SIZE];
 		cJSON *item;
 
@@ -145,9 +162,9 @@ static bool add_jobs(cJSON *page, const struct run_report *report)
 		item = page__append(list);
 		ok = item && json__add_text(item, "name", job->name) &&
 		     json__add_text(item, "title", job_summary__name(job, title)) &&
-		     json__add_number(item, "ranks", job->ranks, 0) &&
+		     json__add_number(item, "ranks", (double)ranks, 0) &&
 		     json__add_number(item, "world", job->world_size, 0) &&
-		     cJSON_AddBoolToObject(item, "partial", job->partial) &&
+		     cJSON_AddBoolToObject(item, "partial", job->partial && ranks < job->world_size) &&
 		     json__add_number(item, "hosts", (double)job->host_count, 0) &&
 		     json__add_text(item, "host", job->host_count == 1 ? job->hosts[0] : NULL) &&
 		     json__add_number(item, "begin", page__offset(report, job->begin_ns), 9) &&

@@ -141,7 +141,7 @@ async function choose(region, follow) {
 		if (map)
 			await showMap(map);
 	}
-	say("region " + region.number + " of " + page.regions.length + ": " + (region.waiting ? "waiting" : region.class) + " of " + region.who + ", " + duration(region.lost) + " lost" +
+	say("region " + region.number + " of " + page.regions.length + ": " + (waited(region) ? "waiting" : region.class) + " of " + region.who + ", " + duration(region.lost) + (waited(region) ? "" : " lost") +
 		(region.cause ? ", " + region.cause : ""));
 	redraw();
 	keepAddress();
