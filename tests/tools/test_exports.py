@@ -126,6 +126,7 @@ class Exports(unittest.TestCase):
         counters = {event["name"] for event in events if event["ph"] == "C"}
         for word in ("mean performance, %", "worst performance, %", "ranks evaluated"):
             self.assertIn("computation: " + word, counters)
+        self.assertIn("communication: mean waiting, %", counters)
 
     def test_regions_are_on_their_ranks(self):
         events = self.trace("run.ndjson")["traceEvents"]
