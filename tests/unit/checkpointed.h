@@ -31,7 +31,7 @@ static struct {
 	struct analysis *former; /* has the results of the last window */
 	size_t bytes;		 /* of the last checkpoint after a window */
 	uint8_t *last;		 /* the same; the test frees it */
-	unsigned taken_over;
+	unsigned resumed;
 	uint64_t memory_cap;	  /* of the analyses made from here on */
 	bool remembers;		  /* they retain what windows drop */
 	uint64_t shed, variances; /* seen in recorded windows */
@@ -121,7 +121,7 @@ static inline void take_over(struct analysis *analysis)
 	exchange(analysis, fresh);
 	analysis__free(run.former);
 	run.former = fresh;
-	run.taken_over++;
+	run.resumed++;
 }
 
 struct analysis *__real_analysis__new(const struct vapro_config *config, enum vapro_workload_source source);
@@ -177,18 +177,18 @@ static inline void clear_lines(struct lines *lines)
 }
 
 /* Fails with the first line that differs. */
-static inline void assert_same(const struct lines *plain, const struct lines *taken_over)
+static inline void assert_same(const struct lines *plain, const struct lines *resumed)
 {
 	size_t at = 0, begin = 0;
 
 	assert_true(plain->windows > 0);
-	assert_int_equal(plain->windows, taken_over->windows);
-	if (plain->length == taken_over->length && !memcmp(plain->text, taken_over->text, plain->length))
+	assert_int_equal(plain->windows, resumed->windows);
+	if (plain->length == resumed->length && !memcmp(plain->text, resumed->text, plain->length))
 		return;
-	for (; plain->text[at] && plain->text[at] == taken_over->text[at]; at++)
+	for (; plain->text[at] && plain->text[at] == resumed->text[at]; at++)
 		begin = plain->text[at] == '\n' ? at + 1 : begin;
 	fail_msg("at %zu: %.*s\n became %.*s", at - begin, (int)strcspn(plain->text + begin, "\n"), plain->text + begin,
-		 (int)strcspn(taken_over->text + begin, "\n"), taken_over->text + begin);
+		 (int)strcspn(resumed->text + begin, "\n"), resumed->text + begin);
 }
 
 #endif

@@ -28,7 +28,7 @@ static void run_scenario(const struct sim_scenario *scenario, enum vapro_workloa
 	report = (struct sim_report){0};
 	run.into = into;
 	run.checkpoints = checkpoints;
-	run.taken_over = 0;
+	run.resumed = 0;
 	run.shed = run.variances = 0;
 	sim_run(scenario, source, &report);
 }
@@ -37,7 +37,7 @@ static void run_scenario(const struct sim_scenario *scenario, enum vapro_workloa
 static void check(const struct sim_scenario *scenario, enum vapro_workload_source source, uint64_t memory_cap,
 		  bool remembers)
 {
-	struct lines plain = {0}, taken_over = {0};
+	struct lines plain = {0}, resumed = {0};
 	uint64_t shed, variances;
 
 	run.memory_cap = memory_cap;
@@ -48,14 +48,14 @@ static void check(const struct sim_scenario *scenario, enum vapro_workload_sourc
 	end_run();
 	run.memory_cap = memory_cap;
 	run.remembers = remembers;
-	run_scenario(scenario, source, &taken_over, true);
-	assert_int_equal(run.taken_over, 2 * plain.windows);
+	run_scenario(scenario, source, &resumed, true);
+	assert_int_equal(run.resumed, 2 * plain.windows);
 	end_run();
-	assert_same(&plain, &taken_over);
+	assert_same(&plain, &resumed);
 	assert_true(variances > 0); /* there was something to be forgotten */
 	assert_true(!memory_cap || shed > 0);
 	clear_lines(&plain);
-	clear_lines(&taken_over);
+	clear_lines(&resumed);
 }
 
 static void test_hog(void **state)

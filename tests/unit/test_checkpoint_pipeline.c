@@ -33,7 +33,7 @@ struct relay {
 	struct stream_sink *to;
 	struct line_sink *lines;
 	enum vapro_workload_source source;
-	unsigned every, events, taken_over; /* every 0: never */
+	unsigned every, events, resumed; /* every 0: never */
 	struct line_totals totals;
 	struct outcome outcome;
 };
@@ -65,7 +65,7 @@ static void take_over(struct relay *relay)
 	free(again);
 	stream__close(relay->to);
 	relay->to = fresh;
-	relay->taken_over++;
+	relay->resumed++;
 }
 
 static void put(struct relay *relay, struct stream_event event)
@@ -255,16 +255,16 @@ static char *read_all(const char *path, size_t *size)
 static void compare(enum vapro_workload_source source, unsigned every)
 {
 	struct relay one = {.source = source}, several = {.source = source, .every = every};
-	char *plain, *taken_over;
+	char *plain, *resumed;
 	size_t size, other;
 
 	run(&one, path_a);
 	run(&several, path_b);
-	assert_true(several.taken_over >= 7);
+	assert_true(several.resumed >= 7);
 	plain = read_all(path_a, &size);
-	taken_over = read_all(path_b, &other);
+	resumed = read_all(path_b, &other);
 	assert_int_equal(size, other);
-	assert_string_equal(plain, taken_over);
+	assert_string_equal(plain, resumed);
 	assert_memory_equal(&one.totals, &several.totals, sizeof(one.totals));
 	assert_memory_equal(&one.outcome, &several.outcome, sizeof(one.outcome));
 	/* the stream has something of all that could be forgotten */
@@ -274,7 +274,7 @@ static void compare(enum vapro_workload_source source, unsigned every)
 	assert_non_null(strstr(plain, "solve (cg.c:12)"));
 	assert_non_null(strstr(plain, "\"comm\":\"hog\""));
 	free(plain);
-	free(taken_over);
+	free(resumed);
 }
 
 static void test_windows(void **state)
