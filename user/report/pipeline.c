@@ -8,6 +8,7 @@
 #include "analysis/causes.h"
 #include "model/bands.h"
 #include "base/grow.h"
+#include "report/board.h"
 #include "report/cause_json.h"
 #include "report/json.h"
 #include "report/lines.h"
@@ -37,6 +38,8 @@ static int put_line(void *arg, const char *line)
 		line_sink__put(pipeline->lines, line);
 	if (pipeline->narrator)
 		narrator__record(pipeline->narrator, line);
+	if (pipeline->board)
+		board__line(pipeline->board, line);
 	return 0;
 }
 
@@ -190,6 +193,8 @@ static int end_window(struct pipeline *pipeline, const struct stream_window *win
 	pipeline->totals.windows++;
 	for (uint32_t i = 0; !ret && i < count; i++) {
 		ret = add_totals(pipeline, &results[i]);
+		if (pipeline->board)
+			board__begin(pipeline->board, &results[i]);
 		if (!ret)
 			ret = json__window(&results[i], &context, put_line, pipeline);
 		if (!ret)
@@ -197,6 +202,8 @@ static int end_window(struct pipeline *pipeline, const struct stream_window *win
 		if (!ret && pipeline->summary)
 			ret = summary__add(pipeline->summary, &results[i], window->daemon_cpu_pct);
 	}
+	if (pipeline->board)
+		board__end(pipeline->board, window->end_ns);
 	if (!ret && window->last && pipeline->selected)
 		ret = check_selection(pipeline, results, count);
 	if (!ret)
@@ -372,6 +379,11 @@ int pipeline__name_events(struct stream_sink *sink, const char *const named[RULE
 void pipeline__narrate(struct stream_sink *sink, struct narrator *narrator)
 {
 	pipeline_of(sink)->narrator = narrator;
+}
+
+void pipeline__show(struct stream_sink *sink, struct board *board)
+{
+	pipeline_of(sink)->board = board;
 }
 
 void pipeline__outcome(const struct stream_sink *sink, struct outcome *outcome, uint64_t *selections)

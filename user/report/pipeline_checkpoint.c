@@ -88,7 +88,7 @@ static void archive_pipeline(struct archive *archive, struct pipeline *pipeline)
 {
 	uint64_t bands = pipeline->bands != NULL;
 
-	if (pipeline->summary || pipeline->narrator)
+	if (pipeline->summary || pipeline->narrator || pipeline->board)
 		archive__fail(archive, -ENOTSUP, "a summary and a narration cannot be part of a checkpoint");
 	if (pipeline->selected)
 		archive__fail(archive, -ENOTSUP, "a region chosen by hand cannot be part of a checkpoint");

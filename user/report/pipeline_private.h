@@ -16,6 +16,7 @@ struct pipeline {
 	struct summary *summary;
 	struct source_names *names;
 	struct narrator *narrator;
+	struct board *board; /* or NULL */
 	struct causes *causes;
 	struct stream_clock clock;
 	char *host;
