@@ -10,6 +10,7 @@
 #include "base/table.h"
 
 #define ENTRIES_MAX 65536
+#define INDEX_BYTES 48	 /* of an entry in the index, about */
 #define SITES_MOST 16384 /* places ever listed in the run */
 
 struct entry {
@@ -34,7 +35,7 @@ struct inside *inside__new(void)
 		return NULL;
 	inside->index = table__new();
 	inside->sites = intern__new();
-	if (inside->index && inside->sites && intern__id(inside->sites, NULL) != INTERN_NONE)
+	if (inside->index && inside->sites)
 		return inside;
 	inside__free(inside);
 	return NULL;
@@ -50,6 +51,14 @@ void inside__free(struct inside *inside)
 	free(inside);
 }
 
+/* The index may be old, where there was no memory for a new one. */
+static bool is_entry(const struct inside *inside, uint32_t at, uint32_t thread, uint32_t state, uint32_t site)
+{
+	const struct entry *entry = &inside->entries[at];
+
+	return at < inside->count && entry->thread == thread && entry->state == state && entry->site == site;
+}
+
 int inside__add(struct inside *inside, uint32_t thread, uint32_t state, const char *site, uint64_t samples)
 {
 	bool full = inside->count >= ENTRIES_MAX || inside->site_count >= SITES_MOST;
@@ -59,7 +68,7 @@ int inside__add(struct inside *inside, uint32_t thread, uint32_t state, const ch
 	if (id == INTERN_NONE)
 		return -ENOMEM;
 	inside->site_count = id > inside->site_count ? id : inside->site_count;
-	if (table__get(inside->index, whose, id, &at)) {
+	if (table__get(inside->index, whose, id, &at) && is_entry(inside, at, thread, state, id)) {
 		inside->entries[at].samples += samples;
 		return 0;
 	}
@@ -167,6 +176,16 @@ static bool keeps_none(const void *ctx, uint32_t value)
 	return false;
 }
 
+/* Makes the index. Without memory samples are added to entries of their own, which are summed up all the same. */
+static void index_again(struct inside *inside)
+{
+	if (table__prune(inside->index, keeps_none, NULL))
+		return;
+	for (size_t i = 0; i < inside->count; i++)
+		table__put(inside->index, (uint64_t)inside->entries[i].thread << 32 | inside->entries[i].state,
+			   inside->entries[i].site, (uint32_t)i);
+}
+
 void inside__retain(struct inside *inside, const struct stg *stg, uint32_t job, const struct variance_book *book)
 {
 	bool *marks = inside->count ? mark_rows(stg__job(stg, job)) : NULL;
@@ -188,17 +207,37 @@ void inside__retain(struct inside *inside, const struct stg *stg, uint32_t job, 
 	if (live == inside->count)
 		return;
 	inside->count = live;
-	/* without an index samples are added to entries of their own, which are summed up all the same */
-	if (table__prune(inside->index, keeps_none, NULL))
+	index_again(inside);
+}
+
+static const struct archive_column entry_columns[] = {
+    ARCHIVE_ONE(struct entry, thread),
+    ARCHIVE_ONE(struct entry, state),
+    ARCHIVE_ONE(struct entry, site),
+    ARCHIVE_ONE(struct entry, samples),
+};
+static const struct archive_table entry_table = ARCHIVE_TABLE("inside", struct entry, entry_columns);
+
+void inside__archive(struct archive *archive, struct inside *inside, const struct stg *stg)
+{
+	archive__texts(archive, inside->sites);
+	archive__rows(archive, &entry_table, &inside->entries, &inside->count, &inside->room);
+	if (!archive__reads(archive))
 		return;
-	for (size_t i = 0; i < live; i++)
-		table__put(inside->index, (uint64_t)inside->entries[i].thread << 32 | inside->entries[i].state,
-			   inside->entries[i].site, (uint32_t)i);
+	inside->site_count = (uint32_t)intern__count(inside->sites) - 1;
+	for (size_t i = 0; i < inside->count; i++) {
+		const struct entry *entry = &inside->entries[i];
+
+		archive__check(archive,
+			       entry->thread < stg__threads(stg) && entry->state < stg__states(stg) &&
+				   entry->site <= inside->site_count,
+			       "samples have an unknown thread, state or place");
+	}
+	if (!archive__error(archive))
+		index_again(inside);
 }
 
 size_t inside__bytes(const struct inside *inside)
 {
-	return inside ? sizeof(*inside) + inside->room * sizeof(*inside->entries) + table__bytes(inside->index) +
-			    intern__bytes(inside->sites)
-		      : 0;
+	return sizeof(*inside) + inside->room * (sizeof(*inside->entries) + INDEX_BYTES) + intern__bytes(inside->sites);
 }

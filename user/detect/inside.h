@@ -6,6 +6,7 @@
 #ifndef VAPRO_DETECT_INSIDE_H
 #define VAPRO_DETECT_INSIDE_H
 
+#include "base/archive.h"
 #include "detect/variance.h"
 #include "model/stg.h"
 
@@ -35,6 +36,9 @@ uint32_t inside__find(const struct inside *inside, const struct stg *stg, uint32
 
 /* Forgets the samples of a job's threads that have no open variance. */
 void inside__retain(struct inside *inside, const struct stg *stg, uint32_t job, const struct variance_book *book);
+
+/* Writes or reads the samples; those that are read have threads and states of stg. */
+void inside__archive(struct archive *archive, struct inside *inside, const struct stg *stg);
 
 /* Bytes held. */
 size_t inside__bytes(const struct inside *inside);
