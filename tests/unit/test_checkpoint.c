@@ -18,6 +18,7 @@ static const struct sim_scenario hog = {
     .hogs = {{.rank = 2, .begin = 25, .end = 44, .pid = 4711}},
     .hog_count = 1,
     .cpus = "0-3",
+    .inside = true,
 };
 
 static void run_scenario(const struct sim_scenario *scenario, enum vapro_workload_source source, struct lines *into,

@@ -243,6 +243,7 @@ void analysis__archive(struct archive *archive, struct analysis *analysis)
 	driver__archive(archive, &context->driver, stg__jobs(context->stg));
 	places__archive(archive, &context->places);
 	archive_jobs(archive, analysis);
+	inside__archive(archive, context->inside, context->stg);
 }
 
 /* ---- as a file */
