@@ -57,7 +57,7 @@ CFLAGS ?= -O3 -g
 CFLAGS += -std=gnu11 $(WARNINGS)
 # the decoder of instructions, by CPU
 DECODER = $(if $(filter amd64,$(ARCH)),-lZydis,-lcapstone)
-LDLIBS = -lbpf -ldw -lelf -liberty $(DECODER) -lcjson -lgsl -lgslcblas -lz -lm
+LDLIBS = -lbpf -ldw -lelf -liberty $(DECODER) -lcjson -lgsl -lgslcblas -lnats -lzstd -lz -lm
 SANITIZE = -fsanitize=address,undefined -fno-omit-frame-pointer -O1
 
 LIB_SOURCES := $(filter-out user/cli/vaprod.c user/cli/vapro.c,$(wildcard user/*/*.c user/*/*/*.c))
