@@ -91,7 +91,7 @@ int capture__replay_run(const char *const *paths, size_t count, int run, struct 
 		err[0] = 0;
 	if (count == 1)
 		return replay_one(paths[0], run, sink, err, err_size);
-	return capture_merge(paths, count, run, sink, err, err_size);
+	return capture_merge(paths, count, run, sink, NULL, err, err_size);
 }
 
 /* Available events have their places in the order in which they were wanted. */
