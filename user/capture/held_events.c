@@ -27,6 +27,7 @@ struct held_events {
 	size_t undated_count, undated_capacity;
 	size_t bytes;
 	struct capture_buffer payload;
+	size_t taken; /* bytes of the first chunk whose events were taken */
 	struct capture_layout layouts[CAPTURE_TYPES];
 };
 
@@ -139,17 +140,41 @@ static void decode(struct held_events *held, struct record *record, struct strea
 	capture__decode(&held->layouts[record->type], (uint8_t *)(record + 1), record->length, event);
 }
 
+bool held_events__take(struct held_events *held, struct stream_event *event)
+{
+	struct chunk *chunk = held->first;
+	struct record *record;
+
+	if (chunk && held->taken == chunk->used) {
+		held->first = chunk->next;
+		if (!held->first)
+			held->last = NULL;
+		held->bytes -= sizeof(*chunk) + chunk->size + CAPTURE_SLACK;
+		held->taken = 0;
+		free(chunk);
+		chunk = held->first;
+	}
+	if (!chunk)
+		return false;
+	record = (struct record *)(chunk->bytes + held->taken);
+	held->taken += padded(record->length);
+	decode(held, record, event);
+	return true;
+}
+
 int held_events__put(struct held_events *held, uint64_t end_ns, struct stream_sink *sink)
 {
 	struct chunk *chunk = held->first, *next;
 	struct stream_event event;
+	size_t at = held->taken;
 	int ret = 0;
 
 	held->first = held->last = NULL;
+	held->taken = 0;
 	held->bytes = 0;
 	held->undated_count = 0;
-	for (; chunk; chunk = next) {
-		for (size_t at = 0; !ret && at < chunk->used;) {
+	for (; chunk; chunk = next, at = 0) {
+		while (!ret && at < chunk->used) {
 			struct record *record = (struct record *)(chunk->bytes + at), *moved;
 			size_t size = padded(record->length);
 
@@ -174,9 +199,10 @@ int held_events__each(struct held_events *held,
 		      int (*seen)(void *arg, const struct stream_event *event, uint64_t time_ns), void *arg)
 {
 	struct stream_event event;
+	size_t at = held->taken;
 
-	for (struct chunk *chunk = held->first; chunk; chunk = chunk->next) {
-		for (size_t at = 0; at < chunk->used;) {
+	for (struct chunk *chunk = held->first; chunk; chunk = chunk->next, at = 0) {
+		while (at < chunk->used) {
 			struct record *record = (struct record *)(chunk->bytes + at);
 			int ret;
 

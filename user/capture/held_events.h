@@ -25,6 +25,9 @@ void held_events__date(struct held_events *held, uint64_t time_ns);
 /* Puts the events due before end_ns, and holds the others on. Returns the first error of the sink, or -ENOMEM. */
 int held_events__put(struct held_events *held, uint64_t end_ns, struct stream_sink *sink);
 
+/* Takes the first event, whose texts live until the next call. Returns false where none is held. */
+bool held_events__take(struct held_events *held, struct stream_event *event);
+
 /* Calls seen() for each event held. Returns its first value that is not 0. */
 int held_events__each(struct held_events *held,
 		      int (*seen)(void *arg, const struct stream_event *event, uint64_t time_ns), void *arg);

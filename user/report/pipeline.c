@@ -24,6 +24,8 @@ struct pipeline {
 	struct summary *summary;
 	struct source_names *names;
 	struct narrator *narrator;
+	void (*tap)(void *arg, const char *line); /* NULL: none */
+	void *tap_arg;
 	struct causes *causes;
 	struct stream_clock clock;
 	char *host;
@@ -67,6 +69,8 @@ static int put_line(void *arg, const char *line)
 		line_sink__put(pipeline->lines, line);
 	if (pipeline->narrator)
 		narrator__record(pipeline->narrator, line);
+	if (pipeline->tap)
+		pipeline->tap(pipeline->tap_arg, line);
 	return 0;
 }
 
@@ -402,6 +406,12 @@ int pipeline__name_events(struct stream_sink *sink, const char *const named[RULE
 void pipeline__narrate(struct stream_sink *sink, struct narrator *narrator)
 {
 	pipeline_of(sink)->narrator = narrator;
+}
+
+void pipeline__tap(struct stream_sink *sink, void (*put)(void *arg, const char *line), void *arg)
+{
+	pipeline_of(sink)->tap = put;
+	pipeline_of(sink)->tap_arg = arg;
 }
 
 void pipeline__outcome(const struct stream_sink *sink, struct outcome *outcome, uint64_t *selections)

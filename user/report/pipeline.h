@@ -35,6 +35,9 @@ int pipeline__name_events(struct stream_sink *pipeline, const char *const named[
 /* From now on the narrator gets each line, too; it outlives the pipeline. */
 void pipeline__narrate(struct stream_sink *pipeline, struct narrator *narrator);
 
+/* From now on put() gets each line, too. */
+void pipeline__tap(struct stream_sink *pipeline, void (*put)(void *arg, const char *line), void *arg);
+
 /* Gets totals so far, for the bye line. */
 void pipeline__totals(const struct stream_sink *pipeline, struct line_totals *totals);
 
