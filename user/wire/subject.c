@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wire/hash.h"
 #include "wire/subject.h"
 
 #define HASH_DIGITS 16
@@ -30,16 +31,6 @@ static bool has_host(enum wire_role role)
 bool wire_job__equal(const struct wire_job *a, const struct wire_job *b)
 {
 	return a->user == b->user && !strcmp(a->job, b->job) && !strcmp(a->cluster, b->cluster);
-}
-
-/* FNV-1a: tokens that were cut differ; nobody gains by two that are equal, since blocks hold the whole texts. */
-static uint64_t hash_of(const char *text)
-{
-	uint64_t hash = 0xcbf29ce484222325ULL;
-
-	for (; *text; text++)
-		hash = (hash ^ (uint8_t)*text) * 0x100000001b3ULL;
-	return hash;
 }
 
 static bool is_plain(char c)
@@ -80,7 +71,7 @@ static int escape_within(char *token, size_t size, size_t most, const char *text
 		escape(whole, most - (sizeof(CUT_MARK) - 1) - HASH_DIGITS, text);
 		length = strlen(whole);
 		length += (size_t)snprintf(whole + length, sizeof(whole) - length, CUT_MARK "%0*" PRIx64, HASH_DIGITS,
-					   hash_of(text));
+					   wire__hash(text, strlen(text)));
 	} else {
 		length = strlen(whole);
 	}
