@@ -22,6 +22,8 @@ const char *announcements__tunables(const struct announcements *announced);
 const char *announcements__hello(const struct announcements *announced); /* "" before it came */
 struct stream_clock announcements__clock(const struct announcements *announced);
 
+size_t announcements__threads(const struct announcements *announced); /* how many */
+
 /* NULL where there is none. The texts live as long as the object. */
 const struct vapro_thread *announcements__thread(const struct announcements *announced, uint32_t id);
 const struct vapro_place *announcements__place(const struct announcements *announced, uint32_t thread);

@@ -99,8 +99,9 @@ struct block_writer *block_writer__new(const struct block_identity *identity, st
 void block_writer__free(struct block_writer *writer);
 
 /*
- * Adds an event of the run; its thread and state must be among the announcements. Returns 0; -E2BIG for an event
- * that no block can hold; -ENOBUFS where this block is full: finish it and put the event again; or -ENOMEM.
+ * Adds an event of the run; its thread and state must be among the announcements. Returns 0; -EINVAL for a time or
+ * a value that is impossible; -E2BIG for an event that no block can hold; -ENOBUFS where this block is full: finish it
+ * and put the event again; or -ENOMEM.
  */
 int block_writer__put(struct block_writer *writer, const struct stream_event *event, uint64_t now_ns);
 

@@ -32,4 +32,7 @@ void wire_split__tick(struct wire_split *split, uint64_t now_ns);
 /* Counts blocks of a run that were discarded after they were packed; they stand in the heads of its next blocks. */
 void wire_split__dropped(struct wire_split *split, uint64_t run, uint64_t blocks, uint64_t fragments);
 
+/* Fragments of a job in discarded blocks since the last call: lost.published of its next facts. */
+uint64_t wire_split__take_lost(struct wire_split *split, const char *job, uint32_t user);
+
 #endif

@@ -10,7 +10,7 @@
  * A token has letters, digits, `-`, `_` and `=` only, so that it also serves as a key of a bucket and as part of a
  * consumer's name. Any other byte is `=` and two upper-case hexadecimal digits, and an empty text is `=-`. A token
  * longer than WIRE_TOKEN_MAX is cut, and ends in `=g` and 16 digits of a hash of all of it. The token of a job
- * joins job, uid and launcher's host by `==`.
+ * is its text, `==`, and its uid + 1 (0: unknown).
  */
 #ifndef VAPRO_WIRE_SUBJECT_H
 #define VAPRO_WIRE_SUBJECT_H
@@ -20,16 +20,15 @@
 #include <stdint.h>
 
 #define WIRE_PREFIX "vapro.v1"
-#define WIRE_TEXT_MAX 256    /* a text of an identity, with its NUL */
+#define WIRE_TEXT_MAX 320    /* a text of an identity, with its NUL */
 #define WIRE_TOKEN_MAX 200   /* letters of an escaped token */
 #define WIRE_SUBJECT_MAX 768 /* a subject with its NUL: three tokens and the words */
 
 /* What a job is: equal on all of its nodes, and different for any two jobs. */
 struct wire_job {
 	char cluster[WIRE_TEXT_MAX];
-	char job[WIRE_TEXT_MAX];      /* text of the identity, as in struct vapro_thread */
-	char launcher[WIRE_TEXT_MAX]; /* host of the launcher where the text is unique on that host only; "" else */
-	uint32_t user;		      /* uid + 1, 0 unknown */
+	char job[WIRE_TEXT_MAX]; /* text of the identity, as in struct vapro_thread */
+	uint32_t user;		 /* uid + 1, 0 unknown */
 };
 
 bool wire_job__equal(const struct wire_job *a, const struct wire_job *b);
