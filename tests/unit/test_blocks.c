@@ -213,11 +213,13 @@ static void forge(struct shelf *into, size_t index, const void *raw, size_t raw_
 	memcpy(&length, bytes + 16, sizeof(length));
 	packed = ZSTD_compress(frame, packed, raw, raw_size, 1);
 	capture_buffer__add(&out, bytes, length);
-	/* before cluster, job and the checksum: raw_bytes, packed_bytes, user */
+	/* before cluster, job and the checksum: raw_bytes, packed_bytes, frame_crc, user */
 	word = (uint32_t)raw_size;
-	memcpy(out.data + length - 4 - 2 - 7 - 2 - 4 - 4 - 4 - 4, &word, 4);
+	memcpy(out.data + length - 35, &word, 4);
 	word = (uint32_t)packed;
-	memcpy(out.data + length - 4 - 2 - 7 - 2 - 4 - 4 - 4, &word, 4);
+	memcpy(out.data + length - 31, &word, 4);
+	word = crc__of(frame, packed);
+	memcpy(out.data + length - 27, &word, 4);
 	if (change)
 		change(out.data);
 	word = crc__of(out.data, length - 4);
@@ -234,7 +236,7 @@ static void claims_less(uint8_t *head)
 	uint32_t length, raw = 100;
 
 	memcpy(&length, head + 16, sizeof(length));
-	memcpy(head + length - 31, &raw, sizeof(raw));
+	memcpy(head + length - 35, &raw, sizeof(raw));
 }
 
 /* The words of a record that follow its type and length. */

@@ -84,6 +84,7 @@ void block_head__write(struct capture_buffer *buffer, const struct block_head *h
 	capture_buffer__add_u32(buffer, head->events);
 	capture_buffer__add_u32(buffer, head->raw_bytes);
 	capture_buffer__add_u32(buffer, head->packed_bytes);
+	capture_buffer__add_u32(buffer, head->frame_crc);
 	capture_buffer__add_u32(buffer, head->job.user);
 	add_text(buffer, head->job.cluster);
 	add_text(buffer, head->job.job);
@@ -150,6 +151,7 @@ static void take_fields(struct taker *taker, struct block_head *head)
 	head->events = (uint32_t)take(taker, 4);
 	head->raw_bytes = (uint32_t)take(taker, 4);
 	head->packed_bytes = (uint32_t)take(taker, 4);
+	head->frame_crc = (uint32_t)take(taker, 4);
 	head->job.user = (uint32_t)take(taker, 4);
 	take_text(taker, head->job.cluster);
 	take_text(taker, head->job.job);

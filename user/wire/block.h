@@ -6,7 +6,8 @@
  * Layout, little endian: a head (magic, sizes, identity, times, a CRC-32 of all of it), then one zstd frame. The
  * frame holds, where the head says so, an introduction {u32 length, text} x 3: columns of all records as JSON, as the
  * head of a capture has them; tunables in force as JSON; the line `hello`. Records follow as in a capture
- * (capture_format.h), without their checksums: the frame has one. Their threads and states are numbers within the
+ * (capture_format.h), without their checksums: the head has one of
+ * the frame. Their threads and states are numbers within the
  * block, from 0 in order of announcement; the announcement has the run's own id.
  *
  * The first block of a run has an introduction, so has each BLOCK_INTRODUCTION_EVERY-th, and the first one after a
@@ -41,6 +42,7 @@ struct block_head {
 	uint64_t dropped_blocks, dropped_fragments;
 	uint32_t flags, events;
 	uint32_t raw_bytes, packed_bytes;
+	uint32_t frame_crc; /* of the packed bytes */
 	struct wire_job job;
 	char host[WIRE_TEXT_MAX];
 };

@@ -8,6 +8,7 @@
 #include "base/grow.h"
 #include "capture/capture_check.h"
 #include "capture/capture_head.h"
+#include "capture/crc.h"
 #include "wire/block_private.h"
 #include "wire/hash.h"
 
@@ -261,7 +262,8 @@ static uint8_t *unpack(struct block_reader *reader, const struct block_head *hea
 
 	*ret = -EBADMSG;
 	*wrong = "its frame is damaged, or larger than its head says";
-	if (ZSTD_getFrameContentSize(frame, head->packed_bytes) != head->raw_bytes ||
+	if (crc__of(frame, head->packed_bytes) != head->frame_crc ||
+	    ZSTD_getFrameContentSize(frame, head->packed_bytes) != head->raw_bytes ||
 	    ZSTD_findFrameCompressedSize(frame, head->packed_bytes) != head->packed_bytes)
 		return NULL;
 	free(reader->raw);

@@ -8,6 +8,7 @@
 
 #include "base/grow.h"
 #include "base/table.h"
+#include "capture/crc.h"
 #include "wire/announcements.h"
 #include "wire/block_private.h"
 #include "wire/hash.h"
@@ -324,13 +325,13 @@ static int pack(struct block_head *head, const struct capture_buffer *raw, struc
 
 	if (ok) {
 		ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, LEVEL);
-		ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
 		packed = ZSTD_compress2(context, frame, bound, raw->data, raw->length);
 		ok = !ZSTD_isError(packed);
 	}
 	if (ok) {
 		head->raw_bytes = (uint32_t)raw->length;
 		head->packed_bytes = (uint32_t)packed;
+		head->frame_crc = crc__of(frame, packed);
 		block_head__write(&out, head);
 		capture_buffer__add(&out, frame, packed);
 		ok = !out.failed;
