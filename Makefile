@@ -60,7 +60,7 @@ DECODER = $(if $(filter amd64,$(ARCH)),-lZydis,-lcapstone)
 LDLIBS = -lbpf -ldw -lelf -liberty $(DECODER) -lcjson -lgsl -lgslcblas -lnats -lzstd -lz -lm
 SANITIZE = -fsanitize=address,undefined -fno-omit-frame-pointer -O1
 
-LIB_SOURCES := $(filter-out user/cli/vaprod.c user/cli/vapro.c,$(wildcard user/*/*.c user/*/*/*.c))
+LIB_SOURCES := $(filter-out user/cli/vaprod.c user/cli/vapro.c user/cli/vapro-worker.c,$(wildcard user/*/*.c user/*/*/*.c))
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(B)/%.o)
 TEST_OBJECTS := $(LIB_SOURCES:%.c=$(B)/test/%.o)
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(B)/test/%,$(wildcard tests/unit/test_*.c))
@@ -70,7 +70,7 @@ UNIT_SHARED := $(patsubst tests/unit/%.c,$(B)/test/shared/%.o,$(filter-out $(wil
 .SECONDARY:
 .PHONY: all deps help demo check check-unit check-live check-vm guest-programs accept accuracy bench install clean format
 
-all: $(B)/vaprod $(B)/vapro
+all: $(B)/vaprod $(B)/vapro $(B)/vapro-worker
 
 # The script alone knows package names. What only builds installs nothing: it names what is missing, and `make deps`
 # installs it; so do the targets that set up a fresh Debian 12 machine by themselves.
@@ -130,7 +130,7 @@ $(B)/test/libvapro.a: $(TEST_OBJECTS)
 	$(Q)rm -f $@
 	$(Q)ar rcsP $@ $^ # files of one name lie in several folders
 
-$(B)/vaprod $(B)/vapro: $(B)/%: $(B)/user/cli/%.o $(B)/libvapro.a
+$(B)/vaprod $(B)/vapro $(B)/vapro-worker: $(B)/%: $(B)/user/cli/%.o $(B)/libvapro.a
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(CFLAGS) $(LTO) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
@@ -185,6 +185,10 @@ $(B)/tests/%: tests/sites/%.c $(B)/libvapro.a
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
 
 $(B)/tests/%: tests/moves/%.c $(B)/libvapro.a
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
+
+$(B)/tests/%: tests/nodes/%.c $(B)/libvapro.a
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
 

@@ -36,7 +36,6 @@ struct judged {
 
 struct worker_job {
 	struct stream_sink sink; /* first: between the merge and the pipeline */
-	struct wire_job identity;
 	struct worker_job_options options;
 	struct worker_receiver *receiver;
 	uint64_t epoch, pass, from_ns;
@@ -187,15 +186,14 @@ static int reset(struct worker_job *job, uint64_t now_ns)
 	return job->merge ? 0 : -ENOMEM;
 }
 
-struct worker_job *worker_job__new(const struct wire_job *identity, uint64_t epoch, uint64_t from_ns,
-				   const struct worker_job_options *options, struct worker_receiver *receiver)
+struct worker_job *worker_job__new(uint64_t epoch, uint64_t from_ns, const struct worker_job_options *options,
+				   struct worker_receiver *receiver)
 {
 	struct worker_job *job = calloc(1, sizeof(*job));
 
 	if (!job)
 		return NULL;
 	job->sink.put = put_event;
-	job->identity = *identity;
 	job->options = *options;
 	job->receiver = receiver;
 	job->epoch = epoch;
@@ -299,20 +297,23 @@ static int refuse(struct worker_job *job, const char *host, const char *why)
 }
 
 /* Reads the head of a block and finds its run. Returns 0 or a negative errno; *member is NULL where it is refused. */
-static int find_run(struct worker_job *job, const char *host, const void *bytes, size_t size, struct block_head *head,
-		    struct member **member)
+static int find_run(struct worker_job *job, const char *subject, const void *bytes, size_t size,
+		    struct block_head *head, struct member **member)
 {
-	char why[512], text[1200];
+	struct wire_subject parsed = {.host = "?"};
+	char why[512], text[1200], own[WIRE_SUBJECT_MAX];
 
 	*member = NULL;
+	wire_subject__parse(&parsed, subject);
 	if (block__head(head, bytes, size, why, sizeof(why))) {
-		snprintf(text, sizeof(text), "a block under the subject of %s was refused: %s", host, why);
-		return refuse(job, host, text);
+		snprintf(text, sizeof(text), "a block under the subject of %s was refused: %s", parsed.host, why);
+		return refuse(job, parsed.host, text);
 	}
-	if (strcmp(head->host, host) || !wire_job__equal(&head->job, &job->identity)) {
-		snprintf(text, sizeof(text), "a block under the subject of %s names the job %s of %s: it was refused",
-			 host, head->job.job, head->host);
-		return refuse(job, host, text);
+	/* who may publish under a subject is the broker's to decide; a block cannot speak for another host or job */
+	if (wire__subject(own, sizeof(own), WIRE_IN, &head->job, head->host) || strcmp(own, subject)) {
+		snprintf(text, sizeof(text), "a block under the subject of %s names job %s of %s: it was refused",
+			 parsed.host, head->job.job, head->host);
+		return refuse(job, parsed.host, text);
 	}
 	*member = find_member(job, head->run);
 	if (*member)
@@ -321,12 +322,12 @@ static int find_run(struct worker_job *job, const char *host, const void *bytes,
 	return *member ? 0 : -ENOMEM;
 }
 
-int worker_job__put(struct worker_job *job, const char *host, void *bytes, size_t size, uint64_t now_ns)
+int worker_job__put(struct worker_job *job, const char *subject, void *bytes, size_t size, uint64_t now_ns)
 {
 	uint64_t end_ns = stream_merge__end_ns(job->merge);
 	struct block_head head;
 	struct member *member;
-	int ret = find_run(job, host, bytes, size, &head, &member);
+	int ret = find_run(job, subject, bytes, size, &head, &member);
 
 	if (ret || !member) {
 		free(bytes);
@@ -528,8 +529,10 @@ int worker_job__advance(struct worker_job *job, uint64_t now_ns, bool caught_up)
 	bool full = bytes_of(job) > job->options.memory_bytes / 2;
 	int ret = begin(job, now_ns, caught_up || full);
 
-	if (ret <= 0 || job->finished)
+	if (ret <= 0)
 		return ret;
+	if (job->finished)
+		return 0;
 	if (caught_up && !job->caught_up_ns)
 		job->caught_up_ns = now_ns;
 	ret = add_sources(job);

@@ -30,18 +30,18 @@ struct worker_receiver {
  * epoch: of the lease; from_ns: UTC, windows that end until then were judged in an earlier epoch and are not given to
  * the receiver again (0: none). Options are copied, the receiver outlives the job. Returns NULL when out of memory.
  */
-struct worker_job *worker_job__new(const struct wire_job *identity, uint64_t epoch, uint64_t from_ns,
-				   const struct worker_job_options *options, struct worker_receiver *receiver);
+struct worker_job *worker_job__new(uint64_t epoch, uint64_t from_ns, const struct worker_job_options *options,
+				   struct worker_receiver *receiver);
 void worker_job__free(struct worker_job *job);
 
 /* The job has blocks of this node in the stream: its analysis begins when they have come, or are late. */
 int worker_job__expect(struct worker_job *job, const char *host);
 
 /*
- * Adds a block, whose bytes the job takes. host: the node by its subject; a block that names another is refused.
+ * Adds a block, whose bytes the job takes. A block that names another job or host than its subject is refused.
  * Returns 0 or -ENOMEM; what is wrong with a block is counted, and stands in a `warning` record.
  */
-int worker_job__put(struct worker_job *job, const char *host, void *bytes, size_t size, uint64_t now_ns);
+int worker_job__put(struct worker_job *job, const char *subject, void *bytes, size_t size, uint64_t now_ns);
 
 /*
  * Judges the windows that are complete. caught_up: all that the stream held has been put; before, no node is late.
