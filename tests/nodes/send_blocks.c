@@ -26,6 +26,7 @@ struct packer {
 	struct wire_receiver receiver; /* first */
 	struct packed *blocks;
 	size_t count, capacity;
+	uint64_t first_ns; /* of all blocks with a time */
 	bool failed;
 };
 
@@ -52,8 +53,11 @@ static void take(struct wire_receiver *receiver, const struct wire_job *job, con
 	packed = &packer->blocks[packer->count++];
 	packed->block = *block;
 	packed->last_ns = head.last_ns;
-	if (!packed->last_ns && packer->count > 1)
+	/* one without times comes with the block before it */
+	if (!packed->last_ns && block->sequence)
 		packed->last_ns = packed[-1].last_ns;
+	if (packed->last_ns && (!packer->first_ns || packed->last_ns < packer->first_ns))
+		packer->first_ns = packed->last_ns;
 	snprintf(packed->host, sizeof(packed->host), "%s", host);
 	if (wire__subject(packed->subject, sizeof(packed->subject), WIRE_IN, job, host) ||
 	    wire__message_id(packed->id, sizeof(packed->id), block->run, job, block->sequence))
@@ -110,7 +114,9 @@ static void arrange(struct packer *packer, const struct options *options)
 	for (size_t i = 0; i < packer->count; i++) {
 		struct packed *packed = &packer->blocks[i];
 
-		packed->order = options->by_file ? i : packed->last_ns;
+		packed->order = packed->last_ns ? packed->last_ns : packer->first_ns;
+		if (options->by_file)
+			packed->order = i;
 		if (options->shuffle)
 			packed->order = (uint64_t)random();
 		if (options->late_host && !strcmp(packed->host, options->late_host))

@@ -27,6 +27,7 @@ struct member {
 	int source;		   /* number in the merge, -1: not yet */
 	uint64_t missed_ns;	   /* UTC begin of the first window that was judged without it; 0 none */
 	uint64_t missing, dropped; /* blocks that a warning has named */
+	bool timed;		   /* a block with times has come */
 	uint64_t came_ns;	   /* of its latest block */
 };
 
@@ -278,7 +279,7 @@ static struct member *add_member(struct worker_job *job, const struct block_head
 	/* an older run of the host has ended, with a word or without */
 	for (size_t i = 0; i < job->member_count; i++) {
 		if (same_host(&job->members[i], head->host) && !head->sequence)
-			worker_run__end(job->members[i].run);
+			worker_run__end(job->members[i].run, stream_merge__end_ns(job->merge));
 	}
 	if (grow(&job->members, &job->member_capacity, job->member_count + 1, sizeof(*member)))
 		return NULL;
@@ -325,6 +326,7 @@ static int find_run(struct worker_job *job, const char *subject, const void *byt
 int worker_job__put(struct worker_job *job, const char *subject, void *bytes, size_t size, uint64_t now_ns)
 {
 	uint64_t end_ns = stream_merge__end_ns(job->merge);
+	uint64_t skipped_ns;
 	struct block_head head;
 	struct member *member;
 	int ret = find_run(job, subject, bytes, size, &head, &member);
@@ -337,8 +339,9 @@ int worker_job__put(struct worker_job *job, const char *subject, void *bytes, si
 		job->first_ns = now_ns;
 	job->latest_ns = member->came_ns = now_ns;
 	/* a run that is new when windows were judged already has missed them */
-	if (job->begun && member->source < 0 && !member->missed_ns && head.first_ns && head.first_ns < end_ns)
+	if (!member->timed && !member->missed_ns && head.first_ns && head.first_ns < end_ns)
 		member->missed_ns = head.first_ns;
+	member->timed |= head.first_ns != 0;
 	if (job->finished) {
 		member->missed_ns = member->missed_ns ? member->missed_ns : end_ns - 1;
 		head.first_ns = end_ns - 1;
@@ -355,8 +358,8 @@ int worker_job__put(struct worker_job *job, const char *subject, void *bytes, si
 	if (ret == RUN_QUEUED)
 		return 0;
 	free(bytes);
-	if (ret == RUN_SKIPPED && head.first_ns)
-		note_late(job, head.first_ns < end_ns ? head.first_ns : end_ns - 1, now_ns);
+	if (ret == RUN_SKIPPED && worker_run__was_skipped(member->run, head.sequence, &skipped_ns) && end_ns)
+		note_late(job, skipped_ns < end_ns ? skipped_ns : end_ns - 1, now_ns);
 	return ret < 0 ? ret : 0;
 }
 
@@ -449,7 +452,8 @@ static void excuse(struct worker_job *job, uint64_t now_ns, bool full)
 	for (size_t i = 0; i < job->member_count; i++) {
 		struct member *member = &job->members[i];
 
-		if (stream_merge__read_ns(job->merge, member->source) >= job->due_ns || worker_run__skip(member->run))
+		if (stream_merge__read_ns(job->merge, member->source) >= job->due_ns ||
+		    worker_run__skip(member->run, begin_ns))
 			continue;
 		if (!full && now_ns - member->came_ns < job->options.late_after_ns && waited_ns < job->options.again_ns)
 			continue;
@@ -599,7 +603,7 @@ int worker_job__finish(struct worker_job *job, uint64_t now_ns)
 	if (job->finished || !job->begun)
 		return 0;
 	for (size_t i = 0; i < job->member_count; i++)
-		worker_run__end(job->members[i].run);
+		worker_run__end(job->members[i].run, stream_merge__end_ns(job->merge));
 	ret = worker_job__advance(job, now_ns, true);
 	if (!ret)
 		ret = stream_merge__finish(job->merge, complete);

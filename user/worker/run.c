@@ -31,8 +31,9 @@ struct worker_run {
 	uint64_t id, next;	     /* next: sequence of the block to be read */
 	struct queued *queue, *tail; /* by sequence */
 	struct gap {
-		uint64_t from, to;
-	} gaps[GAPS]; /* the latest gaps that were skipped, in a ring */
+		uint64_t from, to; /* sequence */
+		uint64_t at_ns;	   /* what the caller gave */
+	} gaps[GAPS];		   /* the latest gaps that were skipped, in a ring */
 	uint32_t gap_count;
 	size_t queued_bytes;
 	uint32_t windows; /* in events */
@@ -170,14 +171,16 @@ static void skip_dropped(struct worker_run *run)
 
 	if (queued && queued->sequence > run->next &&
 	    queued->sequence - run->next + run->counts.missing <= queued->dropped_blocks)
-		worker_run__skip(run);
+		worker_run__skip(run, 0);
 }
 
-static bool was_skipped(const struct worker_run *run, uint64_t sequence)
+bool worker_run__was_skipped(const struct worker_run *run, uint64_t sequence, uint64_t *at_ns)
 {
 	for (uint32_t i = 0; i < GAPS && i < run->gap_count; i++) {
-		if (sequence >= run->gaps[i].from && sequence < run->gaps[i].to)
-			return true;
+		if (sequence < run->gaps[i].from || sequence >= run->gaps[i].to)
+			continue;
+		*at_ns = run->gaps[i].at_ns;
+		return true;
 	}
 	return false;
 }
@@ -185,12 +188,13 @@ static bool was_skipped(const struct worker_run *run, uint64_t sequence)
 int worker_run__put(struct worker_run *run, const struct block_head *head, void *bytes, size_t size)
 {
 	struct queued **at = &run->queue, *queued;
+	uint64_t at_ns;
 
 	if (head->dropped_blocks > run->counts.dropped_blocks)
 		run->counts.dropped_blocks = head->dropped_blocks;
 	if (head->dropped_fragments > run->counts.dropped_fragments)
 		run->counts.dropped_fragments = head->dropped_fragments;
-	if (was_skipped(run, head->sequence))
+	if (worker_run__was_skipped(run, head->sequence, &at_ns))
 		return RUN_SKIPPED;
 	if (run->tail && run->tail->sequence < head->sequence)
 		at = &run->tail->next;
@@ -235,20 +239,20 @@ int worker_run__look(struct worker_run *run)
 	return ret < 0 ? ret : 0;
 }
 
-bool worker_run__skip(struct worker_run *run)
+bool worker_run__skip(struct worker_run *run, uint64_t at_ns)
 {
 	if (!run->queue || run->queue->sequence == run->next)
 		return false;
 	run->counts.missing += run->queue->sequence - run->next;
-	run->gaps[run->gap_count++ % GAPS] = (struct gap){run->next, run->queue->sequence};
+	run->gaps[run->gap_count++ % GAPS] = (struct gap){run->next, run->queue->sequence, at_ns};
 	run->next = run->queue->sequence;
 	return true;
 }
 
-void worker_run__end(struct worker_run *run)
+void worker_run__end(struct worker_run *run, uint64_t at_ns)
 {
 	run->ended = true;
-	worker_run__skip(run);
+	worker_run__skip(run, at_ns);
 }
 
 struct merge_reader *worker_run__reader(struct worker_run *run)

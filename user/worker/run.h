@@ -39,11 +39,14 @@ int worker_run__put(struct worker_run *run, const struct block_head *head, void 
 /* Reads the first few blocks, to learn who takes part. Returns 0 or -ENOMEM. */
 int worker_run__look(struct worker_run *run);
 
-/* Whether blocks wait behind a gap; skips that gap. */
-bool worker_run__skip(struct worker_run *run);
+/* Whether blocks wait behind a gap; skips that gap, and notes at_ns with it. */
+bool worker_run__skip(struct worker_run *run, uint64_t at_ns);
 
-/* No block follows: the source ends once its blocks are read. */
-void worker_run__end(struct worker_run *run);
+/* Whether the block belongs to a gap that was skipped; gets what was noted. */
+bool worker_run__was_skipped(const struct worker_run *run, uint64_t sequence, uint64_t *at_ns);
+
+/* No block follows: the source ends once its blocks are read; gaps are skipped. */
+void worker_run__end(struct worker_run *run, uint64_t at_ns);
 
 struct merge_reader *worker_run__reader(struct worker_run *run);
 

@@ -54,11 +54,11 @@ struct store_reader *store_reader__new(struct store *store, const char *filter, 
 void store_reader__free(struct store_reader *reader);
 
 /*
- * Calls take() for each block that has come, at most `most`, and waits up to wait_ms for the first. bytes are the
- * receiver's to free. Returns their number, or a negative errno: -EPIPE where the reader has to be made anew.
+ * Calls take() for each block that has come, at most `most`, and does not wait. bytes are the receiver's to free.
+ * Returns their number (0 also while the broker is away), or a negative errno.
  */
 typedef int (*store_take)(void *arg, const char *subject, uint64_t sequence, void *bytes, size_t size);
-int store_reader__next(struct store_reader *reader, int most, int64_t wait_ms, store_take take, void *arg);
+int store_reader__next(struct store_reader *reader, int most, store_take take, void *arg);
 
 /* Whether all blocks that the stream held so far have been given. */
 bool store_reader__caught_up(const struct store_reader *reader);

@@ -14,7 +14,6 @@
 
 #define MESSAGE_BYTES (512U << 10) /* lines of a message; a broker accepts 1 MiB by default */
 #define BATCH 512		   /* blocks of a request */
-#define WAIT_MS 20		   /* for the first of them */
 #define TRIES 30		   /* to publish, a second apart: an absence of the broker that is survived */
 
 static void nap(void)
@@ -275,13 +274,8 @@ int work__step(struct work *work)
 	struct worker_job_state before, after;
 	uint64_t read = work->last_sequence;
 	bool caught_up;
-	int ret = store_reader__next(work->reader, BATCH, WAIT_MS, put_block, work);
+	int ret = store_reader__next(work->reader, BATCH, put_block, work);
 
-	if (ret == -EPIPE) {
-		/* the broker forgot the reader, or is away */
-		nap();
-		return judge_again(work);
-	}
 	if (ret < 0)
 		return ret;
 	caught_up = store_reader__caught_up(work->reader);

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "worker/worker_private.h"
 
-#define IDLE_MS 100 /* between looks for leases, without a job */
+#define IDLE_MS 20 /* between looks for blocks and leases */
 
 /* An id that no other worker has: host, and a random number. */
 static int make_id(struct worker *worker)
@@ -135,8 +135,7 @@ int worker__run(const struct worker_options *options)
 		if (ret)
 			log__error("out of memory");
 		step_all(&worker);
-		if (!worker.count)
-			nanosleep(&idle, NULL);
+		nanosleep(&idle, NULL);
 	}
 	while (worker.count)
 		drop(&worker, worker.count - 1);
