@@ -199,7 +199,7 @@ struct worker_job *worker_job__new(uint64_t epoch, uint64_t from_ns, const struc
 	job->receiver = receiver;
 	job->epoch = epoch;
 	job->from_ns = from_ns;
-	if (!reset(job, 0))
+	if (!reset(job, mono_now()))
 		return job;
 	worker_job__free(job);
 	return NULL;
@@ -343,12 +343,16 @@ int worker_job__put(struct worker_job *job, const char *subject, void *bytes, si
 		member->missed_ns = head.first_ns;
 	member->timed |= head.first_ns != 0;
 	if (job->finished) {
-		member->missed_ns = member->missed_ns ? member->missed_ns : end_ns - 1;
-		head.first_ns = end_ns - 1;
+		if (!head.first_ns || head.first_ns >= end_ns)
+			head.first_ns = end_ns - 1;
+		if (!member->missed_ns)
+			member->missed_ns = head.first_ns;
 	}
 	if (member->missed_ns && head.first_ns >= end_ns)
 		member->missed_ns = 0; /* it has come back to the others */
 	if (member->missed_ns && head.first_ns) {
+		if (head.first_ns < member->missed_ns)
+			member->missed_ns = head.first_ns;
 		/* its place is held; if it counts, it comes once more when the stream is read again */
 		note_late(job, member->missed_ns, now_ns);
 		free(bytes);
@@ -531,14 +535,19 @@ static size_t bytes_of(const struct worker_job *job)
 int worker_job__advance(struct worker_job *job, uint64_t now_ns, bool caught_up)
 {
 	bool full = bytes_of(job) > job->options.memory_bytes / 2;
-	int ret = begin(job, now_ns, caught_up || full);
+	int ret;
 
+	if (caught_up && !job->caught_up_ns) {
+		job->caught_up_ns = now_ns;
+		/* in what was read again nothing is on its way any more */
+		for (size_t i = 0; (job->epoch > 1 || job->pass) && i < job->member_count; i++)
+			worker_run__settle(job->members[i].run);
+	}
+	ret = begin(job, now_ns, caught_up || full);
 	if (ret <= 0)
 		return ret;
 	if (job->finished)
 		return 0;
-	if (caught_up && !job->caught_up_ns)
-		job->caught_up_ns = now_ns;
 	ret = add_sources(job);
 	excuse_missing(job);
 	while (!ret) {

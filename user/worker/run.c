@@ -28,6 +28,7 @@ struct worker_run {
 	struct stream_sink sink;    /* of the events of a block */
 	struct block_reader *blocks;
 	struct held_events *events;  /* of blocks read */
+	uint64_t settled;	     /* gaps before this sequence are not waited for */
 	uint64_t id, next;	     /* next: sequence of the block to be read */
 	struct queued *queue, *tail; /* by sequence */
 	struct gap {
@@ -121,8 +122,9 @@ static int next_event(struct merge_reader *reader, struct stream_event *event)
 		ret = read_block(run);
 		if (ret < 0)
 			return ret;
-		if (!ret)
-			return run->ended && !run->queue ? 0 : -EAGAIN;
+		if (ret || (run->queue && run->queue->sequence <= run->settled && worker_run__skip(run, 0)))
+			continue;
+		return run->ended && !run->queue ? 0 : -EAGAIN;
 	}
 	if (event->type == STREAM_WINDOW && !--run->windows && run->last_read)
 		event->window.last = true;
@@ -249,10 +251,16 @@ bool worker_run__skip(struct worker_run *run, uint64_t at_ns)
 	return true;
 }
 
+void worker_run__settle(struct worker_run *run)
+{
+	run->settled = run->tail ? run->tail->sequence : run->settled;
+}
+
 void worker_run__end(struct worker_run *run, uint64_t at_ns)
 {
 	run->ended = true;
 	worker_run__skip(run, at_ns);
+	worker_run__settle(run);
 }
 
 struct merge_reader *worker_run__reader(struct worker_run *run)

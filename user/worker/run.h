@@ -45,6 +45,9 @@ bool worker_run__skip(struct worker_run *run, uint64_t at_ns);
 /* Whether the block belongs to a gap that was skipped; gets what was noted. */
 bool worker_run__was_skipped(const struct worker_run *run, uint64_t sequence, uint64_t *at_ns);
 
+/* What is missing among the blocks that came is not waited for. */
+void worker_run__settle(struct worker_run *run);
+
 /* No block follows: the source ends once its blocks are read; gaps are skipped. */
 void worker_run__end(struct worker_run *run, uint64_t at_ns);
 
