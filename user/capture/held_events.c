@@ -27,7 +27,7 @@ struct held_events {
 	size_t undated_count, undated_capacity;
 	size_t bytes;
 	struct capture_buffer payload;
-	size_t taken; /* bytes of the first chunk whose events were taken */
+	size_t given; /* bytes of the first chunk whose events are out */
 	struct capture_layout layouts[CAPTURE_TYPES];
 };
 
@@ -145,19 +145,19 @@ bool held_events__take(struct held_events *held, struct stream_event *event)
 	struct chunk *chunk = held->first;
 	struct record *record;
 
-	if (chunk && held->taken == chunk->used) {
+	if (chunk && held->given == chunk->used) {
 		held->first = chunk->next;
 		if (!held->first)
 			held->last = NULL;
 		held->bytes -= sizeof(*chunk) + chunk->size + CAPTURE_SLACK;
-		held->taken = 0;
+		held->given = 0;
 		free(chunk);
 		chunk = held->first;
 	}
 	if (!chunk)
 		return false;
-	record = (struct record *)(chunk->bytes + held->taken);
-	held->taken += padded(record->length);
+	record = (struct record *)(chunk->bytes + held->given);
+	held->given += padded(record->length);
 	decode(held, record, event);
 	return true;
 }
@@ -166,11 +166,11 @@ int held_events__put(struct held_events *held, uint64_t end_ns, struct stream_si
 {
 	struct chunk *chunk = held->first, *next;
 	struct stream_event event;
-	size_t at = held->taken;
+	size_t at = held->given;
 	int ret = 0;
 
 	held->first = held->last = NULL;
-	held->taken = 0;
+	held->given = 0;
 	held->bytes = 0;
 	held->undated_count = 0;
 	for (; chunk; chunk = next, at = 0) {
@@ -199,7 +199,7 @@ int held_events__each(struct held_events *held,
 		      int (*seen)(void *arg, const struct stream_event *event, uint64_t time_ns), void *arg)
 {
 	struct stream_event event;
-	size_t at = held->taken;
+	size_t at = held->given;
 
 	for (struct chunk *chunk = held->first; chunk; chunk = chunk->next, at = 0) {
 		while (at < chunk->used) {

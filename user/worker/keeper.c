@@ -380,7 +380,7 @@ void keeper__stop(struct keeper *keeper)
 	free(keeper);
 }
 
-int keeper__held(struct keeper *keeper, struct kept_lease **list, size_t *count)
+int keeper__held(struct keeper *keeper, struct held_lease **list, size_t *count)
 {
 	int ret = 0;
 

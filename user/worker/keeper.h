@@ -24,7 +24,7 @@ struct keeper *keeper__start(struct store *store, const struct keeper_options *o
 void keeper__stop(struct keeper *keeper);
 
 /* A lease as the worker sees it. */
-struct kept_lease {
+struct held_lease {
 	char job[WIRE_SUBJECT_MAX]; /* "<cluster>.<job>", tokens */
 	uint64_t epoch;
 	uint64_t blocks; /* in the stream */
@@ -34,7 +34,7 @@ struct kept_lease {
  * Lists the leases that are held, in a list that the caller frees; what is not in it (any more) must not be analysed.
  * The call also says that the worker is alive.
  */
-int keeper__held(struct keeper *keeper, struct kept_lease **list, size_t *count);
+int keeper__held(struct keeper *keeper, struct held_lease **list, size_t *count);
 
 /* Whether a lease is held at this moment. */
 bool keeper__holds(struct keeper *keeper, const char *job);

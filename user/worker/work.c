@@ -172,7 +172,7 @@ static void expect_hosts(struct work *work)
 	free(list);
 }
 
-int work__open(struct worker *worker, const struct kept_lease *lease, struct work **opened)
+int work__open(struct worker *worker, const struct held_lease *lease, struct work **opened)
 {
 	struct work *work = calloc(1, sizeof(*work));
 	uint64_t from_ns;

@@ -48,7 +48,7 @@ static void drop(struct worker *worker, size_t at)
 /* Takes up the jobs whose leases came, and drops those whose leases went. */
 static int follow_leases(struct worker *worker)
 {
-	struct kept_lease *leases;
+	struct held_lease *leases;
 	size_t count;
 	int ret = keeper__held(worker->keeper, &leases, &count);
 

@@ -34,7 +34,7 @@ struct worker {
 };
 
 /* Takes up a job of which the lease is held. Returns 0 or a negative errno; then it is tried again later. */
-int work__open(struct worker *worker, const struct kept_lease *lease, struct work **opened);
+int work__open(struct worker *worker, const struct held_lease *lease, struct work **opened);
 void work__free(struct work *work);
 
 /* Reads and judges for a while. Returns 0; a negative errno where the job must be dropped. */
