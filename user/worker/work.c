@@ -65,27 +65,34 @@ static void put_lines(struct work *work, const char *lines, size_t size)
 	}
 }
 
+/* Bytes of the lines that fit into a message; of the first one where that alone is longer. */
+static size_t whole_lines(const char *lines, size_t size)
+{
+	size_t length = MESSAGE_BYTES;
+
+	while (length && lines[length - 1] != '\n')
+		length--;
+	while (!length || (lines[length - 1] != '\n' && length < size))
+		length++;
+	return length;
+}
+
 /* Publishes the lines of a window, in as many messages as they need; only the last one says that the window is whole.
  */
 static int take(struct worker_receiver *receiver, uint64_t end_ns, const char *lines, size_t size)
 {
 	struct work *work = (struct work *)receiver;
-	const char *at = lines, *end = lines + size;
+	size_t at = 0;
 
-	while (at < end) {
-		size_t length = (size_t)(end - at);
+	while (at < size) {
+		size_t length = size - at;
 		int ret;
 
-		if (length > MESSAGE_BYTES) {
-			const char *cut = memrchr(at, '\n', MESSAGE_BYTES);
-
-			if (!cut) /* a line that is longer than a message */
-				cut = memchr(at, '\n', length);
-			length = (size_t)(cut - at) + 1;
-		}
-		if (at + length == end)
+		if (length > MESSAGE_BYTES)
+			length = whole_lines(&lines[at], length);
+		if (at + length == size)
 			work->result.judged_ns = end_ns;
-		ret = publish(work, at, length);
+		ret = publish(work, &lines[at], length);
 		if (ret)
 			return ret;
 		at += length;
