@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "broker/blocks.h"
 #include "wire/split.h"
 
 struct publishing {
@@ -18,17 +19,7 @@ static void take(struct wire_receiver *receiver, const struct wire_job *job, con
 		 const struct block *block)
 {
 	struct publishing *publishing = (struct publishing *)receiver;
-	char subject[WIRE_SUBJECT_MAX], id[WIRE_ID_MAX];
-	struct publish_message message = {.subject = subject,
-					  .id = id,
-					  .bytes = block->bytes,
-					  .size = block->size,
-					  .run = block->run,
-					  .fragments = block->fragments};
-
-	wire__subject(subject, sizeof(subject), WIRE_IN, job, host);
-	wire__message_id(id, sizeof(id), block->run, job, block->sequence);
-	publisher__put(publishing->publisher, &message); /* counts what it discards */
+	publisher__put_block(publishing->publisher, job, host, block);
 }
 
 struct publishing *publishing__new(const struct publishing_options *options, const char *host, const char *tunables,
