@@ -151,6 +151,18 @@ class Exports(unittest.TestCase):
         self.assertEqual(found["stage"]["args"]["counters"], ["cycles"])
         self.assertEqual(found["stage"]["ts"], found["warning"]["ts"])
 
+    def test_inside(self):
+        """Where a slow computation ran, as the records have it."""
+        def sample(record):
+            if record["type"] == "variance":
+                record["inside"] = [{"source": "solve (cg.c:12)", "function": "solve", "share_pct": 80, "samples": 8}]
+                record["inside_samples"] = 10
+
+        name = self.write("inside.ndjson", self.changed(sample))
+        events = [event for event in self.trace(name)["traceEvents"] if "id" in event.get("args", {})]
+        for words in [event["args"]["inside"] for event in events] + [row["inside"] for row in self.tables(name)["variances"]]:
+            self.assertIn("solve (cg.c:12)", words)
+
     def test_rules_can_fail(self):
         good = {"ph": "X", "name": "a", "pid": 1, "tid": 2, "ts": 0, "dur": 10}
         named = [{"ph": "M", "name": "process_name", "pid": 1, "tid": 1, "args": {"name": "p"}},

@@ -215,7 +215,7 @@ const struct csv_table csv_tables[CSV_TABLES] = {
     {"variances.csv",
      "job,number,id,class,severity,confidence,alarm,begin_s,end_s,ranks,rank_count,hosts,performance,lost_seconds,"
      "caused_"
-     "seconds,cause,culprit,culprit_pid,place,effect_of,where,verdict,advice",
+     "seconds,cause,culprit,culprit_pid,place,effect_of,where,inside,verdict,advice",
      csv__variances},
     {"states.csv", "job,kind,state,class,variance,seconds,ratio,reason,labels", csv__states},
     {"cells.csv", "job,class,host,rank,pid,thread,begin_s,seconds,performance", write_cells},
