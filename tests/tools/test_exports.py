@@ -316,6 +316,21 @@ class Exports(unittest.TestCase):
         done = self.report("--trace", "-", "--job", "none", name, code=1)
         self.assertIn("no job 'none'", done.stderr)
 
+    def test_jobs_of_one_name(self):
+        """Two users may have jobs of one name; --job takes the name that is shown, in which they differ."""
+        def of_user(uid):
+            def change(record):
+                if isinstance(record.get("job"), str):
+                    record["uid"] = uid
+            return self.changed(change)
+
+        maps = [record for record in of_user(7) if record["type"] == "heatmap"]
+        name = self.write("users.ndjson", of_user(5)[:-1] + maps)
+        self.assertIn("several jobs, as sim:1 and sim:1 of uid 7", self.report("--svg", "no.svg", name, code=1).stderr)
+        self.assertEqual({row["variance"] for row in self.tables(name, "--job", "sim:1 of uid 7")["states"]}, set())
+        self.picture(name, "--job", "sim:1 of uid 5")
+        self.report("--svg", "no.svg", "--job", "sim:1 of uid 6", name, code=1)
+
     def test_capture(self):
         """A capture is replayed into the tables of its records."""
         self.assertEqual(self.tables("run.capture")["variances"], self.tables("run.ndjson")["variances"])
