@@ -261,6 +261,8 @@ class Page(unittest.TestCase):
         view = re.sub(r"\s+", " ", run(VAPRO, "view", "--width", "2000", "--color", "never", "--no-pager", records).stdout)
         browser = self.open()
         self.assertIn(browser.js("page.verdict"), view)
+        self.assertTrue(browser.js("page.causes.length > 0 && page.causes.every(cause => cause.text.includes(duration(cause.lost) + ' lost'))"))
+        self.assertEqual(browser.js("[0.00001234, 0.0999, 9.999, 120, 185, 7320].map(duration)"), ["12.3 us", "0.10 s", "10.0 s", "2 min", "3 min 5 s", "2 h 2 min"])
         self.assertIn(" 1. " + browser.js("(one => (one.alarm ? one.severity + ': ' : '') + one.class + ' of ' + one.who)(page.regions[0])"), view)
 
     def test_hostile_names(self):
