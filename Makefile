@@ -180,7 +180,7 @@ $(B)/test/source_cases_split $(B)/test/source_cases_linked: $(B)/test/source_cas
 # Its own allocator counts, and fails where a test requests it.
 $(B)/test/test_memory: TEST_LINK = -Wl,$(subst $() ,$(comma),$(addprefix --wrap=,malloc calloc realloc strdup free))
 # Ends each window with a checkpoint where a test requests it.
-$(B)/test/test_checkpoint: TEST_LINK = -Wl,--wrap=analysis__end_window
+$(B)/test/test_checkpoint $(B)/test/test_checkpoint_damage: TEST_LINK = -Wl,--wrap=analysis__end_window,--wrap=analysis__new
 comma := ,
 
 $(B)/test/test_%: tests/unit/test_%.c $(UNIT_SHARED) $(B)/test/libvapro.a | $(B)/.deps-test

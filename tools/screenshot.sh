@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # screenshot.sh PAGE PICTURE [WIDTH HEIGHT]: draws the upper part of a page of `vapro report` (WIDTH x HEIGHT pixels, by
-# default 1280 x 900, on light ground) into a PNG, in headless Chromium. docs/report.png is made of the demo's page:
+# default 1280 x 1010, on light ground) into a PNG, in headless Chromium. docs/report.png is made of the demo's page:
 #     make demo && tools/screenshot.sh build/demo/vapro.html docs/report.png
 set -eu
 
 page=${1:?a page of vapro report is needed} picture=${2:?the name of the picture is needed}
-width=${3:-1280} height=${4:-900}
+width=${3:-1280} height=${4:-1010}
 
 if ! head -n 2 "$page" | grep -q 'vapro report'; then
 	echo "screenshot: $page is no page of vapro report" >&2

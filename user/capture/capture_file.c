@@ -301,6 +301,10 @@ static const char *check(struct capture_file *file, struct stream_event *event)
 		return event->hop.begin_ns <= event->hop.end_ns ? NULL : "an impossible hop";
 	case STREAM_NAME:
 		return event->name.site ? NULL : "a name of no call-site";
+	case STREAM_INSIDE:
+		if (event->inside.thread >= file->threads || event->inside.state >= file->states)
+			return "samples of an unknown thread or state";
+		return NULL;
 	case STREAM_CLOCK:
 	case STREAM_END:
 		break;

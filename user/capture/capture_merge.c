@@ -14,7 +14,7 @@
 struct held {
 	uint64_t time_ns;
 	struct stream_event event;
-	char *job; /* job of facts */
+	char *text; /* job of facts, place of samples */
 };
 
 struct source {
@@ -89,12 +89,16 @@ static int hold(struct source *source, const struct stream_event *event, uint64_
 	held = &source->held[source->held_count];
 	held->time_ns = time_ns;
 	held->event = *event;
-	held->job = NULL;
+	held->text = NULL;
 	if (event->type == STREAM_FACTS) {
-		held->job = strdup(event->facts.job);
-		if (!held->job)
+		held->event.facts.job = held->text = strdup(event->facts.job);
+		if (!held->text)
 			return -ENOMEM;
-		held->event.facts.job = held->job;
+	}
+	if (event->type == STREAM_INSIDE && event->inside.site) {
+		held->event.inside.site = held->text = strdup(event->inside.site);
+		if (!held->text)
+			return -ENOMEM;
 	}
 	source->held_count++;
 	return 0;
@@ -107,7 +111,7 @@ static int add_window(struct source *source, const struct stream_window *window)
 	source->windows[source->window_count++] = *window;
 	source->read_ns = window->end_ns;
 	source->finished = window->last;
-	/* facts and open fragments belong to this window */
+	/* facts, open fragments and samples belong to this window */
 	for (size_t i = 0; i < source->held_count; i++) {
 		if (source->held[i].time_ns == UINT64_MAX)
 			source->held[i].time_ns = window->end_ns - 1;
@@ -162,6 +166,10 @@ static int take(struct merge *merge, struct source *source, struct stream_event 
 		return hold(source, event, event->account.bin * VAPRO_BIN_NS);
 	case STREAM_FACTS:
 		return hold(source, event, UINT64_MAX);
+	case STREAM_INSIDE:
+		event->inside.thread = source->threads[event->inside.thread];
+		event->inside.state = source->states[event->inside.state];
+		return hold(source, event, UINT64_MAX);
 	case STREAM_WINDOW:
 		return add_window(source, &event->window);
 	case STREAM_END:
@@ -211,7 +219,7 @@ static int put_due(struct merge *merge, struct source *source, uint64_t end_ns)
 		}
 		if (!ret)
 			ret = stream__put(merge->sink, &held->event);
-		free(held->job);
+		free(held->text);
 	}
 	source->held_count = live;
 	return ret;
@@ -342,7 +350,7 @@ static void source__close(struct source *source)
 {
 	capture_file__close(source->file);
 	for (size_t i = 0; i < source->held_count; i++)
-		free(source->held[i].job);
+		free(source->held[i].text);
 	free(source->held);
 	free(source->windows);
 	free(source->threads);

@@ -89,6 +89,7 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 	uint64_t stride = (uint64_t)(daemon->options->config.window_s * 1e9 * 2 / 3);
 	double cpu = cpu_seconds();
 
+	daemon__drain_inside(daemon);
 	tracker__end_window(daemon->tracker, begin, end);
 	event.window = (struct stream_window){.begin_ns = daemon->window_begin,
 					      .end_ns = end_utc,
@@ -105,6 +106,7 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 	daemon->window_end = end_utc + stride / VAPRO_BIN_NS * VAPRO_BIN_NS;
 	if (!last) {
 		daemon__switch_stage(daemon);
+		daemon__select_inside(daemon);
 		collector__set_clock(daemon->collector, &daemon->clock);
 		if (daemon->options->config.interrupts == VAPRO_AUTO)
 			time_interrupts(daemon);

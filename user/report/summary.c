@@ -7,6 +7,7 @@
 #include "diagnose/advice.h"
 #include "diagnose/verdict.h"
 #include "base/grow.h"
+#include "report/inside_words.h"
 #include "report/json.h"
 #include "report/record.h"
 #include "report/summary.h"
@@ -273,7 +274,7 @@ int region__fill_diagnosis(struct region *region, const struct result_diagnosis 
 
 int region__fill(struct region *region, const struct result_variance *variance, const struct source_names *names)
 {
-	char *site = NULL;
+	char *site = NULL, *inside = inside_words__of(variance, names);
 	bool ok = true;
 
 	if (variance->site_count) {
@@ -297,12 +298,14 @@ int region__fill(struct region *region, const struct result_variance *variance, 
 	region->ended = variance->state == VAPRO_REGION_CLOSED;
 	ok = region__set_text(&region->class, vapro_class_name[variance->class]) &&
 	     region__set_text(&region->who, variance->who) && region__set_text(&region->site, site) &&
+	     (!inside || region__set_text(&region->inside, inside)) &&
 	     region__set_text(&region->evidence, variance->evidence) &&
 	     region__set_ranks(region, variance->ranks, variance->rank_count) &&
 	     (!variance->diagnosis.verdict || region__set_text(&region->verdict, variance->diagnosis.verdict)) &&
 	     (!variance->diagnosis.stage || !region__fill_diagnosis(region, &variance->diagnosis));
 cleanup:
 	free(site);
+	free(inside);
 	return ok ? 0 : -ENOMEM;
 }
 

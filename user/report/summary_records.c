@@ -9,6 +9,7 @@
 #include "diagnose/interferers.h"
 #include "diagnose/verdict.h"
 #include "diagnose/where.h"
+#include "report/inside_words.h"
 #include "report/json.h"
 #include "report/record.h"
 #include "report/summary.h"
@@ -140,7 +141,7 @@ static int add_variance(struct summary *summary, const cJSON *line, const char *
 	int class = record__word(record__text(line, "class"), vapro_class_name, VAPRO_CLASSES), word, ret;
 	const char *shown = record__text(line, "state");
 	struct region *region;
-	char who[160];
+	char who[160], *inside;
 	int32_t *ranks;
 
 	*why = "a variance without id, class, begin or end";
@@ -166,6 +167,10 @@ static int add_variance(struct summary *summary, const cJSON *line, const char *
 	variance.ranks = ranks;
 	region = regions__get(&summary->regions, job_of(line), variance.id);
 	ret = region ? region__fill(region, &variance, NULL) : -ENOMEM;
+	inside = inside_words__of_record(line);
+	if (!ret && inside && !region__set_text(&region->inside, inside))
+		ret = -ENOMEM;
+	free(inside);
 	if (!ret) {
 		region->user = user_of(line);
 		if (!severity)
