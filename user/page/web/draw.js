@@ -112,8 +112,9 @@ class Picture {
 		context.rect(box.left, box.top, box.width, box.height);
 		context.clip();
 		this.drawRegions();
-		this.drawCursor();
+		this.drawBrush();
 		context.restore();
+		this.drawCursor();
 		context.strokeStyle = colours.line;
 		context.lineWidth = 1;
 		context.strokeRect(box.left - 0.5, box.top - 0.5, box.width + 1, box.height + 1);
@@ -312,8 +313,8 @@ class Picture {
 		}
 	}
 
-	drawCursor() {
-		const {cursor, brush} = this.state, context = this.context, colours = theme(), box = this.box;
+	drawBrush() {
+		const {brush} = this.state, context = this.context, colours = theme();
 		if (brush) {
 			const x = this.x(brush.t0), y = this.y(brush.r0), width = this.x(brush.t1) - x, height = this.y(brush.r1) - y;
 			context.fillStyle = colours.chosen + "33";
@@ -324,12 +325,19 @@ class Picture {
 			context.strokeRect(x, y, width, height);
 			context.setLineDash([]);
 		}
+	}
+
+	// Through the margins as well, whose bars belong to the cell.
+	drawCursor() {
+		const {cursor} = this.state, context = this.context, colours = theme(), box = this.box;
 		if (cursor) {
 			const x = this.x(cursor.time), y = this.y(cursor.row + 0.5);
+			if (x < box.left || x > box.left + box.width || y < box.top || y > box.top + box.height)
+				return;
 			context.lineWidth = 1;
 			context.strokeStyle = colours.chosen;
-			line(context, x, box.top, x, box.top + box.height);
-			line(context, box.left, y, box.left + box.width, y);
+			line(context, x, 20, x, box.top + box.height);
+			line(context, box.left, y, box.full - 4, y);
 		}
 	}
 
