@@ -11,6 +11,9 @@ const scales = {
 		ground: "#0f1318", ink: "#e6edf3", soft: "#9ba7b4", line: "#4a545f", hatch: ["#39414b", "#1a2027"], loss: "#e3953a", outline: "#ffffff", halo: "#000000", chosen: "#7cb8ff"},
 };
 
+const LABELS_MOST = 40;    // regions with their number in one picture: the worst
+const OUTLINES_MOST = 300; // regions with broad outlines in one picture
+
 const dark = matchMedia("(prefers-color-scheme: dark)");
 let printing = false;
 
@@ -109,8 +112,9 @@ class Picture {
 		context.rect(box.left, box.top, box.width, box.height);
 		context.clip();
 		this.drawRegions();
-		this.drawCursor();
+		this.drawBrush();
 		context.restore();
+		this.drawCursor();
 		context.strokeStyle = colours.line;
 		context.lineWidth = 1;
 		context.strokeRect(box.left - 0.5, box.top - 0.5, box.width + 1, box.height + 1);
@@ -195,10 +199,11 @@ class Picture {
 				line(context, box.left, bottom, box.left + box.width, bottom);
 				context.strokeStyle = colours.soft;
 				context.lineWidth = height >= 12 ? 1 : 0.5;
-				line(context, 4, bottom, 84, bottom);
+				if (height >= 12)
+					line(context, 4, bottom, 84, bottom);
 				line(context, box.left, bottom, box.left + box.width, bottom);
 			}
-			if ((height >= 14 || hostFirst === first) && top + 8 - lastLabel >= 13) {
+			if (top + 8 - lastLabel >= 13 && top + 8 < box.top + box.height) {
 				context.textAlign = "left";
 				context.fillStyle = colours.ink;
 				context.fillText(fit(context, clean(order[hostFirst].host), 80), 4, Math.min(top + 8, box.top + box.height - 7));
@@ -257,9 +262,9 @@ class Picture {
 	drawRegions() {
 		const {regions, chosen, part} = this.state, context = this.context, colours = theme(), labels = [];
 		this.hits = [];
-		for (const region of regions) {
-			if (region === chosen || region.end < part.t0 || region.begin > part.t1)
-				continue;
+		const visible = regions.filter(region => region !== chosen && region.end >= part.t0 && region.begin <= part.t1);
+		this.thin = visible.length > OUTLINES_MOST;
+		for (const region of visible) {
 			this.outline(region, colours.halo, colours.outline, region.effect ? [4, 3] : [], labels);
 		}
 		if (chosen && regions.includes(chosen))
@@ -270,7 +275,7 @@ class Picture {
 		context.font = "bold 11px system-ui, sans-serif";
 		context.textAlign = "center";
 		const placed = [];
-		for (const label of labels) {
+		for (const label of labels.slice(0, LABELS_MOST)) {
 			const width = context.measureText(label.text).width + 6, x = Math.min(Math.max(label.x, this.box.left), this.box.left + this.box.width - width);
 			const y = Math.min(Math.max(label.y, this.box.top), this.box.top + this.box.height - 13);
 			if (placed.some(other => x < other.x + other.width && other.x < x + width && Math.abs(y - other.y) < 13))
@@ -295,10 +300,11 @@ class Picture {
 			context.setLineDash([]);
 			context.strokeStyle = halo;
 			context.lineWidth = chosen ? 5 : 3.5;
-			context.strokeRect(x, y, width, height);
+			if (chosen || !this.thin)
+				context.strokeRect(x, y, width, height);
 			context.setLineDash(dash);
 			context.strokeStyle = colour;
-			context.lineWidth = chosen ? 3 : 1.5;
+			context.lineWidth = chosen ? 3 : this.thin ? 0.75 : 1.5;
 			context.strokeRect(x, y, width, height);
 			this.hits.push({region, x, y, width, height});
 			if (first)
@@ -307,8 +313,8 @@ class Picture {
 		}
 	}
 
-	drawCursor() {
-		const {cursor, brush} = this.state, context = this.context, colours = theme(), box = this.box;
+	drawBrush() {
+		const {brush} = this.state, context = this.context, colours = theme();
 		if (brush) {
 			const x = this.x(brush.t0), y = this.y(brush.r0), width = this.x(brush.t1) - x, height = this.y(brush.r1) - y;
 			context.fillStyle = colours.chosen + "33";
@@ -319,12 +325,19 @@ class Picture {
 			context.strokeRect(x, y, width, height);
 			context.setLineDash([]);
 		}
+	}
+
+	// Through the margins as well, whose bars belong to the cell.
+	drawCursor() {
+		const {cursor} = this.state, context = this.context, colours = theme(), box = this.box;
 		if (cursor) {
 			const x = this.x(cursor.time), y = this.y(cursor.row + 0.5);
+			if (x < box.left || x > box.left + box.width || y < box.top || y > box.top + box.height)
+				return;
 			context.lineWidth = 1;
 			context.strokeStyle = colours.chosen;
-			line(context, x, box.top, x, box.top + box.height);
-			line(context, box.left, y, box.left + box.width, y);
+			line(context, x, 20, x, box.top + box.height);
+			line(context, box.left, y, box.full - 4, y);
 		}
 	}
 

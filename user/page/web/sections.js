@@ -313,5 +313,5 @@ function fillCoverage() {
 	if (page.warnings_more)
 		byId("warnings").append(make("li", "", "and " + plural(page.warnings_more, "more warning or record", "")));
 	byId("foot").replaceChildren("vapro " + clean(page.version) + ", page of " + clean(page.created).slice(0, 19).replace("T", " ") + " UTC, from " + clean(page.source.kind) + ": ",
-		user(page.source.files.join(", ")), observer.kernel ? "; kernel " + clean(observer.kernel) : "", observer.exit_reason ? "; the run ended: " + clean(observer.exit_reason) : "");
+		user(page.source.files.join(", ")), observer.kernel ? "; kernel " + clean(observer.kernel) : "", observer.exit_reason ? "; the run ended: " + clean(observer.exit_reason) : "; the end of the run is not in it");
 }
