@@ -335,6 +335,22 @@ class Exports(unittest.TestCase):
         """A capture is replayed into the tables of its records."""
         self.assertEqual(self.tables("run.capture")["variances"], self.tables("run.ndjson")["variances"])
 
+    def test_damaged(self):
+        """Values and times that cannot be, as of a damaged file, never make an output that its readers refuse."""
+        def damage(record):
+            if record["type"] == "heatmap":
+                record["rows"][0]["values"][5] = 1e308
+            if record["type"] == "variance" and record["exemplars"]:
+                record["exemplars"][0]["duration_ns"] = 2 ** 64 - 1
+                record["lost_seconds"] = -1e308
+                record["begin"] = "1970-01-01T00:00:00.000000000Z"
+
+        name = self.write("damaged.ndjson", self.changed(damage))
+        self.trace(name)
+        self.picture(name)
+        for row in self.tables(name)["cells"]:
+            self.assertLessEqual(float(row["performance"]), 1)
+
     def test_nothing_evaluated(self):
         def blank(record):
             for row in record.get("rows", ()):

@@ -149,7 +149,7 @@ static int write_map(const struct run_report *report, const struct view_map *map
 		head = cells_head(map, &map->rows[row]);
 		ret = head ? view_map__cells(map, row, row + 1, 1, bins, values) : -ENOMEM;
 		for (size_t bin = 0; !ret && bin < bins; bin++) {
-			if (isnan(values[bin]))
+			if (!isfinite(values[bin]))
 				continue;
 			fputs(head, out);
 			fputs(texts[bin], out);

@@ -62,7 +62,8 @@ static int add_fragments(struct trace *trace, const struct trace_job *job, const
 		slice.row = row_of(job, (int64_t)rank, (int64_t)record__number(item, "thread", -1));
 		if (slice.row == job->order.count || !record__time(item, "start", &slice.begin_ns))
 			continue;
-		slice.end_ns = slice.begin_ns + record__uint(item, "duration_ns");
+		if (__builtin_add_overflow(slice.begin_ns, record__uint(item, "duration_ns"), &slice.end_ns))
+			continue;
 		if (!ret)
 			ret = add(trace, slices, &slice);
 	}
