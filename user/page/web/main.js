@@ -181,7 +181,7 @@ async function showMap(map) {
 		button.setAttribute("aria-pressed", String(button.map === map));
 	byId("threads-label").hidden = !heat.hasThreads;
 	byId("coarse").hidden = !heat.coarse && !map.rounded;
-	byId("coarse").textContent = (heat.coarse ? "The run is long: a column is a bin around regions, and up to " + Math.max(...map.parts.map(one => one[2])) +
+	byId("coarse").textContent = (heat.coarse ? "The run is large: a column is a bin around regions, and up to " + Math.max(...map.parts.map(one => one[2])) +
 		" bins elsewhere, of which it has the worst and the mean. " : "") + (!map.rounded ? "" : map.waiting ? "Waiting is rounded to 5 %." : "All values from 95 % on are shown as one, and are no loss in the margins.");
 	fillLegend();
 	redraw();
@@ -342,11 +342,12 @@ async function readAddress() {
 		}
 	};
 	const pair = key => (text(key) || "").split("-").map(Number);
+	if (!words.size) // none, or that of a section
+		return false;
 	applying = true;
-	sortBy = ["host", "rank", "loss"].includes(text("sort")) ? text("sort") : sortBy;
-	withThreads = text("threads") === "1" || withThreads;
-	if (text("mean") === "1")
-		setMean(true);
+	sortBy = ["host", "rank", "loss"].includes(text("sort")) ? text("sort") : "host";
+	withThreads = text("threads") === "1";
+	setMean(text("mean") === "1");
 	const region = page.regions.find(one => one.number === text("region"));
 	const job = page.maps.some(map => map.job === text("job")) ? text("job") : jobName;
 	const map = page.maps.find(one => one.job === job && one.class === text("class"));

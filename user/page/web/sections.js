@@ -39,14 +39,16 @@ function addFact(number, text, className = "") {
 }
 
 function addFacts(job) {
-	const prefix = several() ? clean(job.name) + ": " : "";
-	if (several())
-		addFact(plural(job.ranks, "rank"), "in " + clean(job.title));
-	addFact(percent(job.covered), prefix + "of the ranks' time was evaluated", job.covered < 0.5 ? "low" : "");
+	if (several()) {
+		addFact(plural(job.ranks, "rank"), "in " + clean(job.title) + ": " + percent(job.covered) + " of their time was evaluated" +
+			(job.overhead_pct === null ? "" : ", overhead " + percent(job.overhead_pct / 100)), job.covered < 0.5 ? "low" : "");
+		return;
+	}
+	addFact(percent(job.covered), "of the ranks' time was evaluated", job.covered < 0.5 ? "low" : "");
 	if (job.overhead_pct !== null)
-		addFact(percent(job.overhead_pct / 100), prefix + "overhead of the measurement");
+		addFact(percent(job.overhead_pct / 100), "overhead of the measurement");
 	if (job.partial)
-		addFact("only " + job.ranks + " of " + job.world, prefix + "ranks were seen: others may be slower or be waited for", "low");
+		addFact("only " + job.ranks + " of " + job.world, "ranks were seen: others may be slower or be waited for", "low");
 }
 
 function cell(row, content, className = "") {
@@ -124,6 +126,7 @@ function regionRow(region) {
 	cell(row, clock(region.begin), "short");
 	cell(row, duration(region.end - region.begin) + (region.ended ? "" : " or more"), "number");
 	cell(row, clipped(region.who));
+	cell(row, clipped(region.sites.length ? region.sites[0].text : ""));
 	cell(row, clipped(causeText(region)));
 	cell(row, duration(region.lost), "number");
 	cell(row, region.caused ? duration(region.caused) : "", "number");
