@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 // Draws the map, its margins and its regions on the canvas.
 "use strict";
 
