@@ -261,6 +261,12 @@ class Page(unittest.TestCase):
         browser = self.open(fragment="#class=communication&time=5-15&rows=2-6&sort=rank&mean=1&region=1")
         self.assertEqual(browser.js("[heat.map.class, part, sortBy, mean, chosen.number]"),
                          ["communication", {"r0": 2, "r1": 6, "t0": 5, "t1": 15}, "rank", True, "1"])
+        browser.js("location.hash = 'regions'")  # a section is none of it
+        browser.key("m")
+        self.assertEqual(browser.js("[heat.map.class, part.r0, mean]"), ["communication", 2, False])
+        browser.js("location.hash = 'class=computation'")
+        browser.wait("heat.map.class === 'computation'")
+        self.assertEqual(browser.js("[part.r0, sortBy]"), [0, "host"])
 
     def test_find_rank(self):
         browser = self.open()

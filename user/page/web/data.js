@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 // The data of the page, and how numbers and users' texts are shown. No text of a user becomes markup.
 "use strict";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 // Draws the map, its margins and its regions on the canvas.
 "use strict";
 
@@ -206,7 +207,7 @@ class Picture {
 			if (top + 8 - lastLabel >= 13 && top + 8 < box.top + box.height) {
 				context.textAlign = "left";
 				context.fillStyle = colours.ink;
-				context.fillText(fit(context, clean(order[hostFirst].host), 80), 4, Math.min(top + 8, box.top + box.height - 7));
+				context.fillText(fit(context, shortHost(order[hostFirst].host), 80), 4, Math.min(top + 8, box.top + box.height - 7));
 				lastLabel = top + 8;
 			}
 			hostFirst = i;
@@ -296,11 +297,11 @@ class Picture {
 			if (to < part.r0 || from > part.r1)
 				continue;
 			// around the cells, and not on them
-			const x = this.x(region.begin) - 1.5, width = Math.max(3, this.x(region.end) - x + 1.5), y = this.y(from) - 1.5, height = Math.max(4, this.y(to) - y + 1.5);
+			const x = this.x(region.begin) - 2, width = Math.max(4, this.x(region.end) - x + 2), y = this.y(from) - 2, height = Math.max(5, this.y(to) - y + 2);
 			context.setLineDash([]);
 			context.strokeStyle = halo;
 			context.lineWidth = chosen ? 5 : 3.5;
-			if (chosen || !this.thin)
+			if (!this.thin && height >= 12) // a halo would hide cells this small
 				context.strokeRect(x, y, width, height);
 			context.setLineDash(dash);
 			context.strokeStyle = colour;
@@ -355,13 +356,19 @@ function line(context, x0, y0, x1, y1) {
 	context.stroke();
 }
 
-// Cuts a text to a width.
+// Cuts a text to a width, and leaves its end: there the hosts of a cluster differ.
 function fit(context, text, width) {
 	if (context.measureText(text).width <= width)
 		return text;
-	while (text && context.measureText(text + "\u2026").width > width)
-		text = text.slice(0, -1);
-	return text + "\u2026";
+	while (text && context.measureText("\u2026" + text).width > width)
+		text = text.slice(1);
+	return "\u2026" + text;
+}
+
+// The name of a host, without a domain that all hosts have in common.
+function shortHost(host) {
+	const domain = host.includes(".") ? host.slice(host.indexOf(".")) : "";
+	return clean(domain && page.hosts.every(other => other.endsWith(domain)) ? host.slice(0, -domain.length) : host);
 }
 
 function rowName(row, long) {
