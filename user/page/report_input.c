@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -21,9 +22,18 @@ static int find_kind(struct report_input *input, char *err, size_t err_size)
 
 	for (size_t i = 0; i < input->count; i++) {
 		const char *path = input->files[i];
+		struct stat status;
 		/* what cannot be looked at before it is read is taken for records */
 		enum file_kind kind = strcmp(path, "-") ? file_kind__of(path) : FILE_KIND_RECORDS;
 
+		if (!stat(path, &status) && S_ISSOCK(status.st_mode)) {
+			snprintf(err, err_size,
+				 "%s is a socket: a report is made of what vaprod writes (--output or --capture), also "
+				 "while it "
+				 "runs; `vapro top` shows a running vaprod",
+				 path);
+			return -EINVAL;
+		}
 		if (access(path, R_OK) && strcmp(path, "-")) {
 			int error = errno;
 

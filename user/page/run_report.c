@@ -229,6 +229,14 @@ const char *run_report__verdict(const struct run_report *report, char *text)
 		snprintf(text, RUN_REPORT_VERDICT_SIZE, "no slow region found in what could be compared");
 		return "quiet";
 	}
+	for (size_t i = 0; !windows && i < report->view.map_count; i++) {
+		if (!report->view.maps[i].end)
+			continue;
+		snprintf(
+		    text, RUN_REPORT_VERDICT_SIZE,
+		    "no slow region was reported; the records have no window, so that what was compared is not known");
+		return "no result";
+	}
 	if (summary->job_count && !windows)
 		snprintf(text, RUN_REPORT_VERDICT_SIZE,
 			 "no result: what was found ended before anything could be compared; a longer run would help");

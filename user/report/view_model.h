@@ -40,7 +40,7 @@ struct view_model {
 	uint64_t start_ns; /* start of the first window or map */
 	uint64_t lines, bad_lines;
 	size_t run, runs;     /* number of the run that was read, from 1, and count of runs */
-	const char *job;      /* only records of this job, as processes report it, and of none; NULL: all */
+	const char *job;      /* only records of this job, as it is shown or reported, and of none; NULL: all */
 	uint64_t job_records; /* records of that job */
 	/* Gets each line of the run after it was added, or NULL; it may own the line by setting *line to NULL. */
 	void (*seen)(void *arg, cJSON **line);
