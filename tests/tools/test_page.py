@@ -143,6 +143,14 @@ class Page(unittest.TestCase):
     def status(self):
         return self.browser.text("status")
 
+    def tab_to(self, identifier):
+        """Presses Tab until an element has the focus."""
+        for _ in range(40):
+            if self.browser.js("document.activeElement.id") == identifier:
+                return
+            self.browser.key("Tab")
+        self.fail("Tab does not reach " + identifier)
+
     def test_next_region(self):
         browser = self.open()
         browser.key("n")
@@ -202,7 +210,7 @@ class Page(unittest.TestCase):
     def test_copy_selection(self):
         browser = self.open()
         browser.key("+")
-        browser.js("canvas.focus()")
+        self.tab_to("canvas")
         browser.key("b", "l", "l", "l", "j", "b")
         brush = browser.js("({r0: brush.r0, r1: brush.r1, t0: utc(brush.t0), t1: utc(brush.t1)})")
         self.assertEqual(brush["r1"] - brush["r0"], 2)
@@ -215,7 +223,7 @@ class Page(unittest.TestCase):
     def test_move(self):
         browser = self.open()
         browser.key("+", "+")
-        browser.js("canvas.focus()")
+        self.tab_to("canvas")
         part = browser.js("part")
         browser.key("ArrowRight", "ArrowDown")
         moved = browser.js("part")
@@ -338,6 +346,21 @@ class Page(unittest.TestCase):
         self.assertIsNone(re.search("[\u0001\u202e\u2066]", browser.js("document.body.innerText + document.title")))
         self.assertEqual(len(re.findall(rb"/Type\s*/Page\b", browser.pdf())), 2)
         self.assertTrue(browser.js("page.regions.length > 0 && page.regions.every(region => page.maps.some(map => ofJob(region, map)))"))
+
+    def test_inside(self):
+        """Functions in which a slow computation was sampled."""
+        records, page = os.path.join(self.folder, "inside.ndjson"), os.path.join(self.folder, "inside.html")
+        self.assertEqual(run(VAPRO, "analyze", "-o", records, self.capture).returncode, 0)
+        with open(records, encoding="utf-8") as file:
+            lines = [json.loads(line) for line in file]
+        for line in lines:
+            if line["type"] == "variance":
+                line["inside"] = [{"source": "dgemm (blas.c:120)", "function": "dgemm", "share_pct": 82, "samples": 41}]
+        with open(records, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(line) + "\n" for line in lines)
+        self.assertEqual(run(VAPRO, "report", "--html", page, records).returncode, 0)
+        self.open(page)
+        self.assertIn("82.0 % in dgemm (blas.c:120), 41 samples", self.browser.text("detail"))
 
     def test_empty(self):
         """A run without a window."""

@@ -80,6 +80,9 @@ static void see(void *arg, cJSON **line)
 	struct run_report *report = arg;
 	const char *type = record__text(*line, "type");
 
+	report->lines++;
+	if (report->progress)
+		report->progress(report->lines, "lines");
 	if (!strcmp(type, "variance"))
 		keep_latest(report, &report->variances, line, "id");
 	else if (!strcmp(type, "diagnosis") && !record__item(*line, "region"))
