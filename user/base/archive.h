@@ -135,7 +135,8 @@ struct archive *archive__unseal(const uint8_t *data, size_t size, const char *ki
 /* Refuses what was read unless all bytes were read. */
 void archive__end(struct archive *archive);
 
-/* One row. Members without a column stay as they are. */
+/* Rows whose number both sides know, and one row. Members without a column stay as they are. */
+void archive__array(struct archive *archive, const struct archive_table *table, void *rows, size_t count);
 void archive__record(struct archive *archive, const struct archive_table *table, void *row);
 
 /*
