@@ -370,11 +370,6 @@ void archive__number(struct archive *archive, uint64_t *number)
 
 /* ---- texts */
 
-void archive__use_texts(struct archive *archive, struct intern *texts)
-{
-	archive->texts = texts;
-}
-
 void archive__texts(struct archive *archive, struct intern *texts)
 {
 	uint64_t count = archive->reads ? 0 : intern__count(texts);
@@ -407,4 +402,5 @@ void archive__texts(struct archive *archive, struct intern *texts)
 		free(copy);
 	}
 	archive->texts = texts;
+	archive->text_count = (uint32_t)intern__count(texts);
 }

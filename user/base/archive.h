@@ -156,9 +156,6 @@ void archive__number(struct archive *archive, uint64_t *number);
 /* All texts of an object, by number; columns of texts refer to them from here on. Reading adds to an empty object. */
 void archive__texts(struct archive *archive, struct intern *texts);
 
-/* Columns of texts refer to texts that were written before. */
-void archive__use_texts(struct archive *archive, struct intern *texts);
-
 /* Memory of count times size bytes, zeroed, within the bound; NULL with the error set. */
 void *archive__take(struct archive *archive, size_t count, size_t size);
 
