@@ -54,7 +54,7 @@ enum {
 	 'v'},                                                                                                         \
 	{"fail-on", OUTCOME_SEVERITIES, OUTCOME_HELP, ROW_FAIL_ON, 0},                                                 \
 	OPTIONS_SECTION(VAPRO_GROUP_OVERHEAD),                                                                         \
-	{"cpus", "LIST", "run on these CPUs, as in 0-3,7 (default: not on isolated ones)", ROW_CPUS, 0},               \
+	{"cpus", "LIST", "run on these CPUs, as in 0-3,7 (default: not on isolated ones)", ROW_CPUS, 'C'},              \
 	OPTIONS_SECTION(VAPRO_GROUP_ANALYSIS),                                                                         \
 	OPTIONS_GROUP("Run"),                                                                                          \
 	{"config", "FILE", "read this configuration file, not those of the site (" SETTINGS_FILE " and "               \
