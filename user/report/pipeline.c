@@ -38,6 +38,8 @@ static int put_line(void *arg, const char *line)
 		line_sink__put(pipeline->lines, line);
 	if (pipeline->narrator)
 		narrator__record(pipeline->narrator, line);
+	if (pipeline->tap)
+		pipeline->tap(pipeline->tap_arg, line);
 	if (pipeline->board)
 		board__line(pipeline->board, line);
 	return 0;
@@ -383,6 +385,12 @@ int pipeline__name_events(struct stream_sink *sink, const char *const named[RULE
 void pipeline__narrate(struct stream_sink *sink, struct narrator *narrator)
 {
 	pipeline_of(sink)->narrator = narrator;
+}
+
+void pipeline__tap(struct stream_sink *sink, void (*put)(void *arg, const char *line), void *arg)
+{
+	pipeline_of(sink)->tap = put;
+	pipeline_of(sink)->tap_arg = arg;
 }
 
 void pipeline__show(struct stream_sink *sink, struct board *board)

@@ -36,6 +36,9 @@ int pipeline__name_events(struct stream_sink *pipeline, const char *const named[
 /* From now on the narrator gets each line, too; it outlives the pipeline. */
 void pipeline__narrate(struct stream_sink *pipeline, struct narrator *narrator);
 
+/* From now on put() gets each line, too. */
+void pipeline__tap(struct stream_sink *pipeline, void (*put)(void *arg, const char *line), void *arg);
+
 /* From now on the board gets each window and line, too; it outlives the pipeline. */
 void pipeline__show(struct stream_sink *pipeline, struct board *board);
 

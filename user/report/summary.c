@@ -13,6 +13,8 @@
 #include "report/summary.h"
 #include "report/summary_parts.h"
 
+#define HOST_SHIFT 40 /* of a region's number: more than a vaprod counts */
+
 struct summary *summary__new(void)
 {
 	struct summary *summary = calloc(1, sizeof(*summary));
@@ -59,6 +61,9 @@ void summary__free(struct summary *summary)
 	for (size_t i = 0; i < summary->chosen_count; i++)
 		free(summary->chosen[i]);
 	free(summary->chosen);
+	for (size_t i = 0; i < summary->host_count; i++)
+		free(summary->hosts[i]);
+	free(summary->hosts);
 	free(summary->jobs);
 	regions__free(&summary->regions);
 	findings__free(&summary->findings);
@@ -123,6 +128,28 @@ int summary__add_host(struct summary *summary, const char *name, uint32_t user, 
 	struct job_summary *job = find_job(summary, name, user);
 
 	return job && (!*host || !add_host(job, host)) ? 0 : -ENOMEM;
+}
+
+uint64_t summary__region_id(struct summary *summary, const char *host, uint64_t id)
+{
+	size_t at = summary->host_count;
+	char *copy;
+
+	/* records of one host follow each other closely */
+	while (at > 0 && strcmp(summary->hosts[at - 1], host))
+		at--;
+	if (!id)
+		return 0;
+	if (!at) {
+		copy = strdup(host);
+		if (!copy || grow(&summary->hosts, &summary->host_capacity, summary->host_count + 1, sizeof(copy))) {
+			free(copy);
+			return 0;
+		}
+		summary->hosts[summary->host_count++] = copy;
+		at = summary->host_count;
+	}
+	return id + ((uint64_t)(at - 1) << HOST_SHIFT);
 }
 
 const struct regions *summary__regions(const struct summary *summary)

@@ -55,6 +55,14 @@ char *summary__describe_item(const cJSON *item, const char *labels)
 	return summary__describe(&state, NULL);
 }
 
+/* Returns the region that a member of a record names; 0: none. */
+static uint64_t region_of(struct summary *summary, const cJSON *line, const char *key)
+{
+	const char *host = record__text(line, "host");
+
+	return summary__region_id(summary, host ? host : "", record__uint(line, key));
+}
+
 /* Reads the members of an object that has one number for each class. */
 static void read_classes(const cJSON *object, double *values, double missing)
 {
@@ -117,8 +125,8 @@ static int add_variance(struct summary *summary, const cJSON *line, const char *
 	struct vapro_state state = state_of(site, "labels");
 	const struct result_site sites[] = {{.state = &state}};
 	struct result_variance variance = {
-	    .id = record__uint(line, "id"),
-	    .effect_of = record__uint(line, "effect_of"),
+	    .id = region_of(summary, line, "id"),
+	    .effect_of = region_of(summary, line, "effect_of"),
 	    .performance = record__number(line, "performance", NAN),
 	    .lost_seconds = record__number(line, "lost_seconds", 0),
 	    .caused_seconds = record__number(line, "caused_seconds", 0),
@@ -262,7 +270,7 @@ static int add_diagnosis(struct summary *summary, const cJSON *line, const char 
 		if (!strcmp(interferers[i].comm, culprit))
 			diagnosis.culprit = &interferers[i];
 	}
-	region = regions__get(&summary->regions, job_of(line), record__uint(line, "variance"));
+	region = regions__get(&summary->regions, job_of(line), region_of(summary, line, "variance"));
 	return region ? region__fill_diagnosis(region, &diagnosis) : -ENOMEM;
 }
 
