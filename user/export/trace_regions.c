@@ -175,8 +175,8 @@ static cJSON *region_args(const struct trace_slice *slice)
 		     json__add_number(args, "performance_pct", 100 * region->performance, 2) &&
 		     add_optional(args, "severity", *region->severity ? region->severity : NULL) &&
 		     json__add(args, "alarm", cJSON_CreateBool(region->alarm)) &&
-		     add_optional(args, "where", region->site) && add_optional(args, "verdict", region->verdict) &&
-		     add_optional(args, "advice", region->advice);
+		     add_optional(args, "where", region->site) && add_optional(args, "inside", region->inside) &&
+		     add_optional(args, "verdict", region->verdict) && add_optional(args, "advice", region->advice);
 	}
 	if (ok)
 		return args;
