@@ -113,6 +113,7 @@ static const struct capture_column facts_columns[] = {
     LOST("unmatched", VAPRO_LOST_UNMATCHED),
     LOST("counter", VAPRO_LOST_COUNTER),
     LOST("states", VAPRO_LOST_STATES),
+    LOST("published", VAPRO_LOST_PUBLISHED),
     COLUMN("user", COLUMN_U32, facts.user, "uid + 1, 0 unknown: part of the job's identity"),
 };
 

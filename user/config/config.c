@@ -19,6 +19,7 @@
 const struct vapro_group_info vapro_groups[VAPRO_GROUPS] = {
     [VAPRO_GROUP_SELECTION] = {"selection", "Selection", false},
     [VAPRO_GROUP_OUTPUT] = {"output", "Output", false},
+    [VAPRO_GROUP_PUBLISHING] = {"publishing", "Publishing", false},
     [VAPRO_GROUP_OVERHEAD] = {"overhead", "Overhead", false},
     [VAPRO_GROUP_ANALYSIS] = {"analysis", "Analysis", false},
     [VAPRO_GROUP_ANALYSIS_EXPERT] = {"analysis", "Analysis (expert)", true},

@@ -19,11 +19,14 @@
 
 #define SETTLE_NS 300000000ULL /* delay after a window's last bin, in which all its records are drained */
 
-/* Events go to the analysis and, until its first error, to the capture. */
+/* Events go to the analysis and, until its first error each, to the capture and the publisher. */
 struct tee {
 	struct stream_sink sink; /* first */
 	struct stream_sink *pipeline, *capture;
 	int capture_status;
+	struct publishing *publishing; /* or NULL */
+	int publishing_status;
+	bool no_analysis; /* events are only published and captured */
 };
 
 #define HOP_REFUSALS 16
@@ -70,8 +73,8 @@ struct daemon {
 	struct outcome outcome; /* at the end */
 	uint64_t hits;
 	uint64_t scanned_at;
-	bool capture_failed, output_failed, output_warned, ring_warned, accounts_warned, mappings_lost, alert,
-	    interrupts_failed, inside_warned;
+	bool capture_failed, publishing_failed, output_failed, output_warned, ring_warned, accounts_warned,
+	    mappings_lost, alert, interrupts_failed, inside_warned;
 };
 
 /* Finds the counters of this machine; refuses where requested ones are missing. Returns an exit code. */
