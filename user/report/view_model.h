@@ -62,6 +62,9 @@ int view_model__read(struct view_model *model, FILE *file, int run, const char *
 /* Adds a heatmap record. Returns 0, -EINVAL with the reason in *why, or -ENOMEM. */
 int view_model__add_map(struct view_model *model, const cJSON *line, const char **why);
 
+/* Leaves out bins and regions outside [begin_ns, end_ns), UTC. Returns whether a bin is left. */
+bool view_model__clip(struct view_model *model, uint64_t begin_ns, uint64_t end_ns);
+
 /* Puts the rows of all maps in order, without those of threads of which nothing was judged. */
 void view_model__sort(struct view_model *model);
 /* Sets what rows of maps in order lost: the bins that they would have needed less. Returns 0 or -ENOMEM. */
