@@ -282,8 +282,8 @@ static void test_addresses(void **state)
 	options.broker.credentials = "/nonexistent/creds";
 	assert_null(publisher__new(&options, err, sizeof(err)));
 	assert_non_null(strstr(err, "/nonexistent/creds: No such file"));
-	assert_string_equal(broker__printable(text, sizeof(text), "nats://u:p@ss@a:1,tls://b"), "a:1, b");
-	assert_string_equal(broker__printable(text, 4, "nats://u:p@long,tls://b"), "lon");
+	assert_string_equal(broker__printable(text, sizeof(text), "nats://u:p@ss@a:1,tls://b"), "nats://a:1,tls://b");
+	assert_string_equal(broker__printable(text, 4, "nats://u:p@long,tls://b"), "nat");
 }
 
 int main(void)

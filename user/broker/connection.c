@@ -21,13 +21,20 @@ static bool begins(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
+/* Length of an address's "nats://", 0 where it has none. */
+static size_t scheme_bytes(const char *server)
+{
+	const char *end = strstr(server, "://");
+
+	return end && end < server + strcspn(server, ",") ? (size_t)(end + 3 - server) : 0;
+}
+
 /* Where the address without user and password begins, and its length up to the next comma. */
 static const char *host_part(const char *server, size_t *length)
 {
-	const char *host = strstr(server, "://");
+	const char *host = server + scheme_bytes(server);
 	size_t whole = strcspn(server, ",");
 
-	host = host && host < server + whole ? host + 3 : server;
 	for (const char *at = host; at < server + whole; at++) {
 		if (*at == '@')
 			host = at + 1;
@@ -45,7 +52,8 @@ const char *broker__printable(char *text, size_t size, const char *servers)
 	for (const char *at = servers; at && used + 1 < size; at = strchr(at, ',')) {
 		size_t length;
 		const char *host = host_part(at += *at == ',', &length);
-		int written = snprintf(text + used, size - used, "%s%.*s", used ? ", " : "", (int)length, host);
+		int written = snprintf(text + used, size - used, "%s%.*s%.*s", used ? "," : "", (int)scheme_bytes(at),
+				       at, (int)length, host);
 
 		used += written > 0 ? (size_t)written : 0;
 	}

@@ -47,6 +47,7 @@ struct publisher {
 	size_t drop_count, drop_capacity;
 	struct publisher_totals totals;
 	char news[NEWS_MOST][512];
+	enum publisher_news kinds[NEWS_MOST];
 	unsigned news_count;
 	bool stop, create;
 	uint64_t due_ns;   /* nothing is sent before: after a failure */
@@ -76,7 +77,8 @@ static uint64_t item__bytes(const struct item *item)
 	return ITEM_BYTES + strlen(item->subject) + strlen(item->id) + item->size;
 }
 
-static void __attribute__((format(printf, 2, 3))) say(struct publisher *publisher, const char *format, ...)
+static void __attribute__((format(printf, 3, 4)))
+say(struct publisher *publisher, enum publisher_news kind, const char *format, ...)
 {
 	va_list args;
 
@@ -84,6 +86,7 @@ static void __attribute__((format(printf, 2, 3))) say(struct publisher *publishe
 	pthread_mutex_lock(&publisher->lock);
 	if (publisher->news_count == NEWS_MOST)
 		publisher->news_count--; /* the latest counts */
+	publisher->kinds[publisher->news_count] = kind;
 	vsnprintf(publisher->news[publisher->news_count++], sizeof(publisher->news[0]), format, args);
 	pthread_mutex_unlock(&publisher->lock);
 	va_end(args);
@@ -200,18 +203,19 @@ bool publisher__dropped(struct publisher *publisher, uint64_t *run, uint64_t *bl
 	return any;
 }
 
-bool publisher__news(struct publisher *publisher, char *text, size_t size)
+enum publisher_news publisher__news(struct publisher *publisher, char *text, size_t size)
 {
-	bool any;
+	enum publisher_news kind = PUBLISHER_NO_NEWS;
 
 	pthread_mutex_lock(&publisher->lock);
-	any = publisher->news_count > 0;
-	if (any) {
+	if (publisher->news_count) {
+		kind = publisher->kinds[0];
 		snprintf(text, size, "%s", publisher->news[0]);
+		memmove(publisher->kinds, publisher->kinds + 1, sizeof(publisher->kinds) - sizeof(publisher->kinds[0]));
 		memmove(publisher->news[0], publisher->news[1], --publisher->news_count * sizeof(publisher->news[0]));
 	}
 	pthread_mutex_unlock(&publisher->lock);
-	return any;
+	return kind;
 }
 
 struct publisher_totals publisher__totals(struct publisher *publisher)
@@ -315,8 +319,8 @@ static void complain(struct publisher *publisher, natsStatus status, const char 
 	publisher->trouble = status;
 	pthread_mutex_unlock(&publisher->lock);
 	if (!known && status != NATS_OK)
-		say(publisher, "brokers at %s: %s; blocks are sent again until they are taken", publisher->servers,
-		    status == NATS_ERR && text && *text ? text : broker__reason(status));
+		say(publisher, PUBLISHER_TROUBLE, "brokers at %s: %s; blocks are sent again until they are taken",
+		    publisher->servers, status == NATS_ERR && text && *text ? text : broker__reason(status));
 }
 
 static void on_ack(jsCtx *context, natsMsg *message, jsPubAck *ack, jsPubAckErr *failure, void *closure)
@@ -454,9 +458,9 @@ static bool look(struct publisher *publisher)
 		open_connection(publisher);
 	connected = publisher->context && natsConnection_Status(publisher->connection) == NATS_CONN_STATUS_CONNECTED;
 	if (connected && !publisher->connected)
-		say(publisher, "connected to a broker at %s", publisher->servers);
+		say(publisher, PUBLISHER_CONNECTED, "connected to a broker at %s", publisher->servers);
 	if (!connected && publisher->connected)
-		say(publisher,
+		say(publisher, PUBLISHER_TROUBLE,
 		    "the connection to the brokers at %s was lost: blocks wait in memory, the oldest are "
 		    "discarded where --publish-memory is used up",
 		    publisher->servers);
@@ -471,7 +475,7 @@ static bool look(struct publisher *publisher)
 		/* a node need not be permitted: the administrator or a worker creates it then */
 		publisher->created = true;
 		if (status != NATS_OK)
-			say(publisher,
+			say(publisher, PUBLISHER_TROUBLE,
 			    "connected to a broker at %s, where no stream of blocks was looked for or made: %s",
 			    publisher->servers, broker__reason(status));
 	}

@@ -41,8 +41,14 @@ int publisher__put(struct publisher *publisher, const struct publish_message *me
 /* Takes counts of discarded messages of one run; false where there are none. */
 bool publisher__dropped(struct publisher *publisher, uint64_t *run, uint64_t *blocks, uint64_t *fragments);
 
-/* Takes a sentence about a change: connected, lost, refused. Returns false where there is none. */
-bool publisher__news(struct publisher *publisher, char *text, size_t size);
+enum publisher_news {
+	PUBLISHER_NO_NEWS,
+	PUBLISHER_CONNECTED,
+	PUBLISHER_TROUBLE, /* lost, refused, or no stream */
+};
+
+/* Takes a sentence about a change. */
+enum publisher_news publisher__news(struct publisher *publisher, char *text, size_t size);
 
 struct publisher_totals {
 	uint64_t acknowledged, bytes; /* messages, and their bytes */

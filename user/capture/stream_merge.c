@@ -191,6 +191,10 @@ static int take(struct stream_merge *merge, struct source *source, struct stream
 		if (use_id(&source->threads, &event->account.thread))
 			return -EINVAL;
 		return held_events__add(source->held, event, event->account.bin * VAPRO_BIN_NS);
+	case STREAM_INSIDE:
+		if (use_id(&source->threads, &event->inside.thread) || use_id(&source->states, &event->inside.state))
+			return -EINVAL;
+		return held_events__add(source->held, event, HELD_NEXT_WINDOW);
 	case STREAM_FACTS:
 		return held_events__add(source->held, event, HELD_NEXT_WINDOW);
 	case STREAM_WINDOW:

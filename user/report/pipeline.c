@@ -298,6 +298,10 @@ static int pipeline__put(struct stream_sink *sink, const struct stream_event *ev
 		return add_hop(pipeline, &event->hop);
 	case STREAM_NAME:
 		return source_names__add(pipeline->names, &event->name);
+	case STREAM_INSIDE:
+		return counted(pipeline,
+			       analysis__add_inside(pipeline->analysis, event->inside.thread, event->inside.state,
+						    event->inside.site, event->inside.samples));
 	case STREAM_WINDOW:
 		return end_window(pipeline, &event->window);
 	case STREAM_END:
@@ -446,6 +450,11 @@ const char *pipeline__unanswered(const struct stream_sink *sink)
 void pipeline__stage_request(const struct stream_sink *sink, struct vapro_stage_request *request)
 {
 	analysis__stage_request(pipeline_of(sink)->analysis, request);
+}
+
+void pipeline__inside_request(const struct stream_sink *sink, struct vapro_inside_request *request)
+{
+	analysis__inside_request(pipeline_of(sink)->analysis, request);
 }
 
 void pipeline__hop_request(struct stream_sink *sink, uint64_t now_ns, struct vapro_hop_event *event)

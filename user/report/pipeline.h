@@ -66,6 +66,9 @@ const char *pipeline__unanswered(const struct stream_sink *pipeline);
 
 void pipeline__stage_request(const struct stream_sink *pipeline, struct vapro_stage_request *request);
 
+/* As analysis__inside_request; samples return as STREAM_INSIDE. */
+void pipeline__inside_request(const struct stream_sink *pipeline, struct vapro_inside_request *request);
+
 /* As analysis__hop_request; the outcome returns as a STREAM_HOP. */
 void pipeline__hop_request(struct stream_sink *pipeline, uint64_t now_ns, struct vapro_hop_event *event);
 
