@@ -224,7 +224,7 @@ int work__open(struct worker *worker, const struct held_lease *lease, struct wor
 	snprintf(work->reader_name, sizeof(work->reader_name), "worker-%016llx-%llu",
 		 (unsigned long long)wire__hash(work->key, strlen(work->key)), (unsigned long long)work->epoch);
 	from_ns = work->result.judged_ns;
-	work->job = worker_job__new(work->epoch, from_ns, &worker->options->job, &work->receiver);
+	work->job = worker_job__new(work->epoch, from_ns, mono_now(), &worker->options->job, &work->receiver);
 	ret = work->job ? open_file(work) : -ENOMEM;
 	if (!ret)
 		ret = announce(work, work->result.sequence ? "taken_over" : "new");
