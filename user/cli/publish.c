@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "broker/blocks.h"
+#include "capture/capture.h"
 #include "capture/capture_file.h"
 #include "capture/file_kind.h"
 #include "cli/commands.h"
@@ -71,6 +72,7 @@ struct publish {
 	struct publisher_options options;
 	struct publisher *publisher;
 	const char *cluster;
+	char inbox[WIRE_TOKEN_MAX + 16];
 	const char **files;
 	size_t count;
 	int run;
@@ -224,6 +226,19 @@ static int send_all(struct publish *publish, char *err, size_t err_size)
 	return ret;
 }
 
+/* Replies come where a node may read them: the brokers may permit that of its own host only. */
+static int choose_inbox(struct publish *publish, char *err, size_t err_size)
+{
+	char token[WIRE_TOKEN_MAX + 1];
+	struct capture_info info;
+	int ret = capture__run_info(publish->files[0], publish->run, &info, err, err_size);
+
+	wire__token(token, sizeof(token), info.host);
+	snprintf(publish->inbox, sizeof(publish->inbox), PUBLISHING_INBOX "%s", token);
+	publish->options.broker.inbox = publish->inbox;
+	return ret;
+}
+
 /* Opens the captures. Returns 0 or a negative errno with a sentence in err. */
 static int open_sources(struct publish *publish, char *err, size_t err_size)
 {
@@ -247,7 +262,7 @@ static int open_sources(struct publish *publish, char *err, size_t err_size)
 			return -ENOMEM;
 		}
 	}
-	return 0;
+	return choose_inbox(publish, err, err_size);
 }
 
 static int run(struct publish *publish)
