@@ -99,7 +99,7 @@ static void rest(long ns)
  */
 static bool wait_for_room(struct publish *publish, uint64_t most_bytes)
 {
-	uint64_t taken = 0, since_ns = mono_now();
+	uint64_t before = 0, since_ns = mono_now();
 	char text[512];
 
 	for (;;) {
@@ -109,9 +109,9 @@ static bool wait_for_room(struct publish *publish, uint64_t most_bytes)
 			log__warning("%s", text);
 		if (totals.ring_bytes <= most_bytes)
 			return true;
-		if (totals.acknowledged != taken)
+		if (totals.acknowledged != before)
 			since_ns = mono_now();
-		taken = totals.acknowledged;
+		before = totals.acknowledged;
 		if ((double)(mono_now() - since_ns) > publish->wait_s * 1e9)
 			return false;
 		rest(SLEEP_NS);
