@@ -63,6 +63,14 @@ struct result_site {
 	double ratio; /* the region's time there over its expected time; NAN: unknown */
 };
 
+/* A place in code where slow computation ran. */
+struct result_inside {
+	const char *site; /* as of a call that returns there; VAPRO_IN_KERNEL */
+	uint64_t samples;
+};
+
+#define VAPRO_IN_KERNEL "[kernel]"
+
 struct result_exemplar {
 	uint32_t thread;
 	uint64_t start_ns, duration_ns;
@@ -203,6 +211,9 @@ struct result_variance {
 	bool still_open;		 /* rests on a fragment that has not ended */
 	const struct result_site *sites; /* most lost first */
 	uint32_t site_count;
+	const struct result_inside *inside; /* of computation; most samples first */
+	uint32_t inside_count;
+	uint64_t inside_samples; /* also in places that are not listed; 0: it was not sampled */
 	const struct result_culprit *culprits;
 	uint32_t culprit_count;
 	const struct result_exemplar *exemplars; /* worst first, at most 5 */
@@ -397,6 +408,26 @@ struct vapro_stage_request {
 void analysis__stage_request(const struct analysis *analysis, struct vapro_stage_request *request);
 
 /*
+ * Threads to be sampled until the next window: those of slow computation that goes on, of the worst variances first.
+ * Valid after each end_window.
+ */
+#define VAPRO_INSIDE_THREADS 16
+
+struct vapro_inside_request {
+	uint32_t count;
+	uint32_t tids[VAPRO_INSIDE_THREADS]; /* tasks */
+};
+
+void analysis__inside_request(const struct analysis *analysis, struct vapro_inside_request *request);
+
+/*
+ * Adds samples of a thread's place in the computation after a call, of the window that ends next; site as in struct
+ * result_inside, NULL: unlisted places. Returns 0, -EINVAL for an unknown thread or state, or -ENOMEM.
+ */
+int analysis__add_inside(struct analysis *analysis, uint32_t thread, uint32_t state, const char *site,
+			 uint64_t samples);
+
+/*
  * Hopping: the calls of a call-site in a wrapper, whose states' times spread, are distinguished by their callers, one
  * frame at a time; this stays only where times become steady. A decision holds for the call-site, whatever the rank.
  */
@@ -442,6 +473,21 @@ void analysis__shed(const struct analysis *analysis, struct vapro_shed *shed);
 
 /* Notes that a factor's parts cannot be counted here: they are not requested again, another request may follow. */
 void analysis__refuse_stage(struct analysis *analysis, const char *expand);
+
+/*
+ * Saves the whole state as bytes (docs/checkpoint.md), at any time but in a call; smallest after a window. An analysis
+ * with the same tunables that loads them and gets the rest of the calls returns what this one would. The bytes are
+ * malloc'ed. Returns 0, -ENOMEM, or -ENOTSUP with a sentence in err where there is state that cannot be saved: a
+ * region chosen by hand.
+ */
+int analysis__save(const struct analysis *analysis, uint8_t **data, size_t *size, char *err, size_t err_size);
+
+/*
+ * Loads the state into a new analysis. Returns 0, or with a sentence in err -EBADMSG for bytes that are no checkpoint,
+ * damaged or contradictory, -ENOTSUP for one of other tunables, -EINVAL where the analysis is not new, or -ENOMEM; then
+ * the analysis can only be freed.
+ */
+int analysis__load(struct analysis *analysis, const uint8_t *data, size_t size, char *err, size_t err_size);
 
 /* Scores all clusters as of the last window. Returns 0, -ENODATA where no bundle carried a truth, or -ENOMEM. */
 int analysis__score(const struct analysis *analysis, struct vapro_score *score);

@@ -74,6 +74,7 @@ struct vapro_config {
 	enum vapro_tristate io;
 	enum vapro_tristate threads;
 	enum vapro_tristate interrupts; /* timing of interrupts; auto: while a diagnosis wants it */
+	enum vapro_tristate inside;	/* sampling of slow computation; auto: where the kernel can */
 	bool no_return;
 	double learn_s; /* how long polling calls are learnt when a process is attached */
 	enum vapro_attach attach;

@@ -14,6 +14,7 @@
 #include "detect/coverage.h"
 #include "detect/evidence.h"
 #include "detect/bundle_shares.h"
+#include "detect/inside.h"
 #include "detect/sets.h"
 #include "detect/spatial.h"
 #include "detect/waiting.h"
@@ -91,6 +92,7 @@ struct selection_of {
 struct analysis_memory {
 	size_t fixed;			  /* bytes held by all but the bundles, as last added up */
 	size_t elsewhere;		  /* part of fixed that others hold (analysis__held_elsewhere) */
+	size_t results;			  /* part of fixed: the results of the window that ended last */
 	size_t series, look_at;		  /* histories then; histories at which to add up again */
 	bool short_history;		  /* heat maps keep little more than the view */
 	bool exhausted;			  /* no step helps any more in this window */
@@ -111,6 +113,7 @@ struct analysis_context {
 	struct stg *stg;
 	struct series_book series;
 	struct hops *hops;
+	struct inside *inside;
 	uint32_t last_variance;
 	unsigned counted; /* groups of counters that any bundle has, as bits */
 	struct driver driver;

@@ -53,6 +53,10 @@ const char *capture__check(struct stream_event *event, uint32_t threads, uint32_
 		return event->hop.begin_ns <= event->hop.end_ns ? NULL : "an impossible hop";
 	case STREAM_NAME:
 		return event->name.site ? NULL : "a name of no call-site";
+	case STREAM_INSIDE:
+		if (event->inside.thread >= threads || event->inside.state >= states)
+			return "samples of an unknown thread or state";
+		return NULL;
 	case STREAM_CLOCK:
 	case STREAM_END:
 		break;

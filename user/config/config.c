@@ -108,6 +108,8 @@ const struct vapro_option vapro_options[] = {
 	"what counts work; auto = hardware where it can at a fair cost, else none; test = clocks, to test with"),
     ROW(KERNEL_EXPERT, "interrupts", TRISTATE, interrupts, "auto", 0, 0,
 	"time the node's interrupts; auto = while a slow process is slow on the CPU"),
+    ROW(KERNEL_EXPERT, "inside", TRISTATE, inside, "auto", 0, 0,
+	"sample where slow computation runs, 49 times a second, while it is slow; auto = where the kernel can"),
     ROW(KERNEL_EXPERT, "states", STATES, states, "call-site", 0, 0,
 	"what distinguishes states; call-path = also the callers above, by frame pointers"),
     ROW(KERNEL_EXPERT, "hop-frames", UINT, hop_frames, "4", 0, 4,

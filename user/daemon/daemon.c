@@ -89,12 +89,14 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 	uint64_t stride = (uint64_t)(daemon->options->config.window_s * 1e9 * 2 / 3);
 	double cpu = cpu_seconds();
 
+	daemon__drain_inside(daemon);
 	tracker__end_window(daemon->tracker, begin, end);
 	event.window = (struct stream_window){.begin_ns = daemon->window_begin,
 					      .end_ns = end_utc,
 					      .last = last,
 					      .daemon_cpu_pct =
 						  (cpu - daemon->cpu_at_window) / ((double)(end - begin) * 1e-9) * 100};
+	daemon->window_cpu_pct = event.window.daemon_cpu_pct;
 	pipeline__held_elsewhere(daemon->tee.pipeline, resolver__bytes(daemon->resolver));
 	io_tracing__end_window(&daemon->io, &event.window, (double)(end - begin) * 1e-9);
 	if (stream__put(&daemon->tee.sink, &event))
@@ -104,6 +106,7 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 	daemon->window_end = end_utc + stride / VAPRO_BIN_NS * VAPRO_BIN_NS;
 	if (!last) {
 		daemon__switch_stage(daemon);
+		daemon__select_inside(daemon);
 		collector__set_clock(daemon->collector, &daemon->clock);
 		if (daemon->options->config.interrupts == VAPRO_AUTO)
 			time_interrupts(daemon);
@@ -328,6 +331,8 @@ static const char *loop(struct daemon *daemon)
 			reopen_output(daemon);
 		if (daemon->queries)
 			query_server__step(daemon->queries, now);
+		if (daemon->status)
+			status_server__step(daemon->status, now);
 		reason = reason_to_end(daemon, now);
 		if (!reason)
 			rest(daemon, pause_ns(daemon, drained, tracker__hits(daemon->tracker)));
@@ -443,6 +448,7 @@ int daemon__run(const struct daemon_options *options)
 		daemon__emit_hello(&daemon);
 		begin(&daemon);
 		daemon__serve(&daemon);
+		daemon__show(&daemon);
 		tracked = tracker__scan(daemon.tracker, daemon.begin_ns, err, sizeof(err));
 		if (tracked < 0) {
 			bool denied = tracked == -EACCES || tracked == -EPERM;
@@ -472,6 +478,7 @@ int daemon__run(const struct daemon_options *options)
 	}
 	stream__close(daemon.tee.pipeline);
 	narrator__free(daemon.narrator);
+	board__free(daemon.board);
 	if (line_sink__close(daemon.lines) && !daemon.output_failed) {
 		log__error("the output could not be completed");
 		daemon.output_failed = true;

@@ -6,6 +6,8 @@
 #include "daemon/daemon.h"
 
 #include "query/server.h"
+#include "query/status_server.h"
+#include "report/board.h"
 #include "base/clock.h"
 #include "daemon/io_tracing.h"
 #include "probe/pmu/counters.h"
@@ -53,12 +55,16 @@ struct daemon {
 	struct collector *collector;
 	struct tracker *tracker;
 	struct io_tracing io;
-	struct finder *finder; /* or NULL: every process is then inspected for a while after its exec */
+	struct sampler *sampler; /* or NULL: slow computation is not sampled */
+	struct finder *finder;	 /* or NULL: every process is then inspected for a while after its exec */
 	struct costs costs;
 	struct recheck recheck;
 	struct hop_refusals refusals;
 	struct stream_clock clock;
 	struct query_server *queries;	   /* or NULL */
+	struct status_server *status;	   /* or NULL */
+	struct board *board;		   /* what it shows; or NULL */
+	double window_cpu_pct;		   /* CPU time of the daemon in the last window; NAN: there was none */
 	uint64_t begin_ns;		   /* begin of the run, CLOCK_MONOTONIC */
 	uint64_t first_window;		   /* begin of the first window, UTC */
 	uint64_t window_begin, window_end; /* UTC, bin borders */
@@ -68,7 +74,7 @@ struct daemon {
 	uint64_t hits;
 	uint64_t scanned_at;
 	bool capture_failed, publishing_failed, output_failed, output_warned, ring_warned, accounts_warned,
-	    mappings_lost, alert, interrupts_failed;
+	    mappings_lost, alert, interrupts_failed, inside_warned;
 };
 
 /* Finds the counters of this machine; refuses where requested ones are missing. Returns an exit code. */
@@ -84,6 +90,15 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size);
 /* Switches the counters after a window to what the analysis requests until the next window. */
 void daemon__switch_stage(struct daemon *daemon);
 
+/* Opens the clocks that sample slow computation, where the kernel can and --inside allows it. */
+void daemon__open_inside(struct daemon *daemon);
+
+/* Puts the samples of slow computation into the stream, before their window ends. */
+void daemon__drain_inside(struct daemon *daemon);
+
+/* Samples after a window the threads that the analysis requests until the next window. */
+void daemon__select_inside(struct daemon *daemon);
+
 /* Hops call-sites of wrappers to their callers, or back, once a second, as the analysis requests. */
 void daemon__hop(struct daemon *daemon);
 
@@ -92,6 +107,9 @@ void daemon__emit_hello(struct daemon *daemon);
 
 /* Starts the query server (vapro diagnose); warns where that fails. */
 void daemon__serve(struct daemon *daemon);
+
+/* Starts the status server (vapro top) beside the query server; warns where that fails. */
+void daemon__show(struct daemon *daemon);
 
 /* Frees what was set up, also after a set-up that failed half way. */
 void daemon__tear_down(struct daemon *daemon);

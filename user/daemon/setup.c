@@ -18,6 +18,7 @@
 #include "probe/pmu/os_factors.h"
 #include "report/lines.h"
 #include "report/pipeline.h"
+#include "probe/bpf/sampler.h"
 #include "probe/bpf/shared.h"
 
 static int tee_put(struct stream_sink *sink, const struct stream_event *event)
@@ -180,6 +181,7 @@ void daemon__emit_hello(struct daemon *daemon)
 				   .nop5_ns = daemon->costs.nop5_ns > 0 ? daemon->costs.nop5_ns : NAN,
 				   .syscall_ns = daemon->costs.syscall_ns,
 				   .bystander_ns = daemon->costs.bystander_ns,
+				   .sample_ns = daemon->sampler ? daemon->costs.sample_ns : NAN,
 				   .pauses = pauses,
 				   .pause_count = KERNEL_PAUSES};
 	struct line_mode modes[ATTACH_MODES];
@@ -297,6 +299,7 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 	}
 	if (calibrate__run(daemon->side, options->config.io != VAPRO_OFF, &daemon->costs, err, err_size))
 		log__warning("%s; overhead is not known", err);
+	daemon__open_inside(daemon);
 	daemon->attacher = attacher__new(daemon->side, options->config.learn_s);
 	governor__init(&governor, options->config.overhead_budget_pct, options->config.overhead_cap_pct,
 		       governor__seed(daemon->host, mono_now()));
@@ -348,6 +351,7 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 
 void daemon__tear_down(struct daemon *daemon)
 {
+	status_server__close(daemon->status);
 	query_server__close(daemon->queries);
 	tracker__free(daemon->tracker);
 	finder__free(daemon->finder);
@@ -356,6 +360,7 @@ void daemon__tear_down(struct daemon *daemon)
 	functions__clear();
 	collector__free(daemon->collector);
 	resolver__free(daemon->resolver);
+	sampler__free(daemon->sampler);
 	kernel_side__free(daemon->side);
 	counters__free(daemon->counters);
 }

@@ -8,44 +8,15 @@
 #include "analysis/causes.h"
 #include "model/bands.h"
 #include "base/grow.h"
+#include "report/board.h"
 #include "report/cause_json.h"
 #include "report/json.h"
 #include "report/lines.h"
 #include "report/narrator.h"
-#include "report/pipeline.h"
+#include "report/pipeline_private.h"
 #include "report/reported.h"
 #include "report/shed_text.h"
 #include "report/summary.h"
-
-struct pipeline {
-	struct stream_sink sink; /* first */
-	struct analysis *analysis;
-	struct line_sink *lines;
-	struct summary *summary;
-	struct source_names *names;
-	struct narrator *narrator;
-	struct causes *causes;
-	struct stream_clock clock;
-	char *host;
-	struct vapro_thread *threads; /* copies, for the ranks of exemplars */
-	size_t thread_count, thread_capacity;
-	struct reported_variances reported;
-	double rank_seconds, judged_seconds;
-	uint64_t selections;
-	struct line_totals totals;
-	uint64_t begin_ns, end_ns, memory_cap;
-	struct vapro_selection selection; /* its ranks are the caller's */
-	bool selected;
-	char *unanswered;   /* why the region chosen by hand has no diagnosis; NULL: it has one, or none was chosen */
-	bool shed_reported; /* the summary has it: the first time is enough */
-	struct rules rules;
-	struct bands *bands; /* NULL where no rule splits states */
-};
-
-static struct pipeline *pipeline_of(const struct stream_sink *sink)
-{
-	return (struct pipeline *)sink;
-}
 
 /* Returns UTC minus CLOCK_MONOTONIC, ns. */
 static uint64_t clock_offset(const struct pipeline *pipeline)
@@ -67,6 +38,10 @@ static int put_line(void *arg, const char *line)
 		line_sink__put(pipeline->lines, line);
 	if (pipeline->narrator)
 		narrator__record(pipeline->narrator, line);
+	if (pipeline->tap)
+		pipeline->tap(pipeline->tap_arg, line);
+	if (pipeline->board)
+		board__line(pipeline->board, line);
 	return 0;
 }
 
@@ -220,6 +195,8 @@ static int end_window(struct pipeline *pipeline, const struct stream_window *win
 	pipeline->totals.windows++;
 	for (uint32_t i = 0; !ret && i < count; i++) {
 		ret = add_totals(pipeline, &results[i]);
+		if (pipeline->board)
+			board__begin(pipeline->board, &results[i]);
 		if (!ret)
 			ret = json__window(&results[i], &context, put_line, pipeline);
 		if (!ret)
@@ -227,6 +204,8 @@ static int end_window(struct pipeline *pipeline, const struct stream_window *win
 		if (!ret && pipeline->summary)
 			ret = summary__add(pipeline->summary, &results[i], window->daemon_cpu_pct);
 	}
+	if (pipeline->board)
+		board__end(pipeline->board, window->end_ns);
 	if (!ret && window->last && pipeline->selected)
 		ret = check_selection(pipeline, results, count);
 	if (!ret)
@@ -319,6 +298,10 @@ static int pipeline__put(struct stream_sink *sink, const struct stream_event *ev
 		return add_hop(pipeline, &event->hop);
 	case STREAM_NAME:
 		return source_names__add(pipeline->names, &event->name);
+	case STREAM_INSIDE:
+		return counted(pipeline,
+			       analysis__add_inside(pipeline->analysis, event->inside.thread, event->inside.state,
+						    event->inside.site, event->inside.samples));
 	case STREAM_WINDOW:
 		return end_window(pipeline, &event->window);
 	case STREAM_END:
@@ -404,6 +387,17 @@ void pipeline__narrate(struct stream_sink *sink, struct narrator *narrator)
 	pipeline_of(sink)->narrator = narrator;
 }
 
+void pipeline__tap(struct stream_sink *sink, void (*put)(void *arg, const char *line), void *arg)
+{
+	pipeline_of(sink)->tap = put;
+	pipeline_of(sink)->tap_arg = arg;
+}
+
+void pipeline__show(struct stream_sink *sink, struct board *board)
+{
+	pipeline_of(sink)->board = board;
+}
+
 void pipeline__outcome(const struct stream_sink *sink, struct outcome *outcome, uint64_t *selections)
 {
 	const struct pipeline *pipeline = pipeline_of(sink);
@@ -456,6 +450,11 @@ const char *pipeline__unanswered(const struct stream_sink *sink)
 void pipeline__stage_request(const struct stream_sink *sink, struct vapro_stage_request *request)
 {
 	analysis__stage_request(pipeline_of(sink)->analysis, request);
+}
+
+void pipeline__inside_request(const struct stream_sink *sink, struct vapro_inside_request *request)
+{
+	analysis__inside_request(pipeline_of(sink)->analysis, request);
 }
 
 void pipeline__hop_request(struct stream_sink *sink, uint64_t now_ns, struct vapro_hop_event *event)

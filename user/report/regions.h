@@ -31,7 +31,7 @@ struct region_interferer {
 
 struct region {
 	uint64_t id, effect_of;
-	char *job, *class, *who, *site, *evidence, *advice, *verdict; /* owned; NULL where unknown */
+	char *job, *class, *who, *site, *inside, *evidence, *advice, *verdict; /* owned; NULL where unknown */
 	char *cause, *place;		  /* what regions are rolled up by; owned, NULL where unknown */
 	uint32_t user;			  /* as in struct vapro_thread */
 	struct region_interferer culprit; /* comm empty: none */
@@ -84,6 +84,18 @@ struct regions_options {
 	bool details;	  /* also the shares of all causes, which the verdict says in words */
 	const char *more; /* how the rest is seen; NULL: it is not */
 };
+
+/* Sorts: sure regions first, then by cost. */
+void regions__sort(struct regions *regions);
+
+/* Returns whether a region only waited for another one of the list. */
+bool regions__is_effect(const struct regions *regions, const struct region *region);
+
+/* Returns what a factor of the region's diagnosis means, in words; NULL where it says nothing. */
+const char *region__meaning(const struct region *region, const char *factor);
+
+/* Returns whether a region is waiting, which is no fault of its ranks. */
+bool region__is_waiting(const struct region *region);
 
 /* Sorts and prints the regions. */
 void regions__print(struct regions *regions, FILE *out, const struct regions_options *options);

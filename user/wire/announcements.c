@@ -201,6 +201,7 @@ int announcements__note(struct announcements *announced, const struct stream_eve
 	case STREAM_STAGE:
 	case STREAM_HOP:
 	case STREAM_ACCOUNT:
+	case STREAM_INSIDE:
 		break;
 	}
 	return 0;

@@ -287,6 +287,7 @@ static bool times_of(const struct stream_event *event, const struct stream_clock
 	case STREAM_END:
 	case STREAM_PLACE:
 	case STREAM_NAME:
+	case STREAM_INSIDE:
 		break;
 	}
 	return true;
@@ -323,6 +324,8 @@ uint32_t *block__thread_of(struct stream_event *event)
 		return &event->interference.thread;
 	case STREAM_ACCOUNT:
 		return &event->account.thread;
+	case STREAM_INSIDE:
+		return &event->inside.thread;
 	case STREAM_LINE:
 	case STREAM_CLOCK:
 	case STREAM_THREAD:
@@ -336,4 +339,11 @@ uint32_t *block__thread_of(struct stream_event *event)
 		break;
 	}
 	return NULL;
+}
+
+uint32_t *block__state_of(struct stream_event *event)
+{
+	if (event->type == STREAM_BUNDLE)
+		return &event->bundle.state;
+	return event->type == STREAM_INSIDE ? &event->inside.state : NULL;
 }

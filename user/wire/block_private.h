@@ -24,4 +24,7 @@ const char *block__check(const struct stream_event *event, const struct stream_c
 /* Where an event holds the number of its thread, NULL where it has none. */
 uint32_t *block__thread_of(struct stream_event *event);
 
+/* The same of its state. */
+uint32_t *block__state_of(struct stream_event *event);
+
 #endif

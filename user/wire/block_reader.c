@@ -136,7 +136,7 @@ static int announce(uint32_t **ids, size_t *capacity, uint32_t *count, uint32_t 
 static int pass_event(struct pass *pass, struct stream_event *event, const char **wrong)
 {
 	struct block_reader *reader = pass->reader;
-	uint32_t *thread = block__thread_of(event);
+	uint32_t *thread = block__thread_of(event), *state = block__state_of(event);
 	int ret = 0;
 
 	if (!pass->sink) {
@@ -155,8 +155,8 @@ static int pass_event(struct pass *pass, struct stream_event *event, const char 
 		return ret;
 	if (thread)
 		*thread = reader->threads[*thread];
-	if (event->type == STREAM_BUNDLE)
-		event->bundle.state = reader->states[event->bundle.state];
+	if (state)
+		*state = reader->states[*state];
 	return stream__put(pass->sink, event);
 }
 

@@ -206,7 +206,7 @@ static uint32_t state_in_block(struct block_writer *writer, uint32_t id)
 static int add_event(struct block_writer *writer, const struct stream_event *event)
 {
 	struct stream_event copy = *event;
-	uint32_t *thread = block__thread_of(&copy);
+	uint32_t *thread = block__thread_of(&copy), *state = block__state_of(&copy);
 
 	if (event->type == STREAM_CLOCK)
 		writer->clock = event->clock;
@@ -217,9 +217,9 @@ static int add_event(struct block_writer *writer, const struct stream_event *eve
 		if (*thread == UINT32_MAX)
 			return -ENOMEM;
 	}
-	if (event->type == STREAM_BUNDLE) {
-		copy.bundle.state = state_in_block(writer, event->bundle.state);
-		if (copy.bundle.state == UINT32_MAX)
+	if (state) {
+		*state = state_in_block(writer, *state);
+		if (*state == UINT32_MAX)
 			return -ENOMEM;
 	}
 	add_record(writer, &copy);

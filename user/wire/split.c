@@ -294,6 +294,8 @@ static int split__put(struct stream_sink *sink, const struct stream_event *event
 		return put_of_thread(split, event->interference.thread, event);
 	case STREAM_ACCOUNT:
 		return put_of_thread(split, event->account.thread, event);
+	case STREAM_INSIDE:
+		return put_of_thread(split, event->inside.thread, event);
 	case STREAM_FACTS:
 		return put_to(split, find(split, event->facts.job, event->facts.user, NULL), event);
 	case STREAM_WINDOW:
