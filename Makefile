@@ -282,7 +282,9 @@ check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(
 	$(Q)tests/tools/test_examples.py $(B)
 	$(Q)tests/tools/test_exports.py $(B)
 	$(Q)tests/tools/test_page.py $(B)
+	$(Q)tests/tools/test_brokers.py $(B)
 	$(Q)tests/nodes/test_worker.py $(B)
+	$(Q)tests/nodes/test_publish.py $(B)
 
 # Live tests share the machine with whatever else it does: what fails gets a second chance, and is reported.
 check-live: all workloads $(addprefix $(B)/tests/,print_sites confine sum_counts move_probes refuse_counting.so)
