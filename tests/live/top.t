@@ -466,7 +466,7 @@ def test_cost(tap, jobs):
     where = os.path.join(jobs.directory, "run") + "/"
     os.makedirs(where, mode=0o755, exist_ok=True)
     out = os.path.join(jobs.directory, "out.ndjson")
-    mpi = jobs.start(j.mpirun(64, tool("sleepers"), "--seconds", 100, "--period", 1), "sleepers")
+    mpi = jobs.start(j.mpirun(64, tool("sleepers"), "--seconds", 75, "--period", 1), "sleepers")
     daemon = jobs.start([VAPROD, "--exe", "sleepers", "--output", out, "--window", "3", "--socket", where], "vaprod")
     screen = Screen([VAPRO, "top", "--socket", where], 200, 50)
     tap.ok(screen.shows("64 processes", limit=60), "64 processes are shown", screen.text())
@@ -481,11 +481,11 @@ def test_cost(tap, jobs):
         screen.read(seconds)
         passed = time.monotonic() - began
         return [100 * (cpu(p) - b) / passed for p, b in zip((screen.process.pid, daemon.pid), before)]
-    screen.read(15)  # it attaches, and reads names
-    with_it = shares(15)
+    screen.read(10)  # it attaches, and reads names
+    with_it = shares(10)
     screen.process.send_signal(signal.SIGSTOP)
     screen.read(8)  # vaprod drops it
-    without = shares(15)
+    without = shares(10)
     screen.process.send_signal(signal.SIGCONT)
     print(f"# at 64 processes vapro top takes {with_it[0]:.2f} % of a CPU; vaprod {with_it[1]:.2f} % with it, {without[1]:.2f} % without")
     tap.ok(screen.shows("64 processes", f"vaprod {daemon.pid}", "speeds"), "it goes on after a stop", screen.text())
