@@ -7,14 +7,17 @@
 #include <string.h>
 
 #define OFFSET_MOST_NS 10e9 /* a greater offset is not searched */
+#define SPAN_MOST_NS 40e9   /* of calls: clocks drift */
+#define GAPS 4		    /* longest of each host, that may be the same */
 #define COARSE_NS 20e6	    /* step of the search */
 #define REGULAR 1.3	    /* times the typical time: in a longer gap between calls something was late */
 #define QUICK 0.7	    /* times the typical time: calls hardly follow each other sooner */
-#define DEVIATION_MOST_NS 50e6
+#define DEVIATION_MOST_NS 200e6
 #define PAIRS_LEAST 16
-#define COST_MOST_NS 5e6 /* calls that agree worse are not the same */
-#define NEARLY 1.25	 /* times the least cost: agrees nearly as well */
-#define NOISE_NS 20e3	 /* of the least cost */
+#define COST_MOST_NS 5e6     /* calls that agree worse, beside their own scatter, are not the same */
+#define COST_MOST_CALLS 0.25 /* the scatter, as a share of the typical time from call to call */
+#define NEARLY 1.25	     /* times the least cost: agrees nearly as well */
+#define NOISE_NS 20e3	     /* of the least cost */
 #define SPREAD_MOST_NS 50e6
 #define CANDIDATES 6
 #define STILL_AGREES 2 /* times the former cost */
@@ -57,6 +60,8 @@ static void list_ends(const struct clock_track *track, struct clock_scratch *scr
 	for (uint32_t i = 0; i < track->count; i++)
 		ordinal += sorted[i].n;
 	for (uint32_t i = track->count; i-- > 0;) {
+		if ((double)(sorted[track->count - 1].end_ns - sorted[i].end_ns) > SPAN_MOST_NS)
+			break;
 		if (sorted[i].end_ns <= later_ns)
 			ends->items[live++] =
 			    (struct clock_end){ordinal, (double)(int64_t)(sorted[i].end_ns - scratch->origin_ns)};
@@ -156,6 +161,12 @@ static struct agreement compare_both(struct clock_scratch *scratch, int64_t slip
 				  .pairs = to.pairs < back.pairs ? to.pairs : back.pairs};
 }
 
+/* The greatest cost of calls that are the same. */
+static double most_cost(const struct clock_scratch *scratch)
+{
+	return COST_MOST_NS + COST_MOST_CALLS * scratch->base.each_ns;
+}
+
 struct candidate {
 	int64_t slip;
 	struct agreement found;
@@ -200,6 +211,43 @@ static void sweep(struct search *search, int64_t middle, int64_t step, int64_t s
 		look(search, middle + i * step);
 }
 
+/* Lists the calls after the longest gaps per call, longest first. Returns how many. */
+static uint32_t longest_gaps(const struct clock_ends *ends, double ordinals[static GAPS])
+{
+	double gaps[GAPS];
+	uint32_t count = 0;
+
+	for (uint32_t i = 1; i < ends->count; i++) {
+		const struct clock_end *end = &ends->items[i];
+		double gap = (end->ns - end[-1].ns) - ends->each_ns * (end->ordinal - end[-1].ordinal);
+		uint32_t at = count;
+
+		while (at && gaps[at - 1] < gap)
+			at--;
+		if (at == GAPS)
+			continue;
+		count += count < GAPS;
+		memmove(&gaps[at + 1], &gaps[at], (count - at - 1) * sizeof(*gaps));
+		memmove(&ordinals[at + 1], &ordinals[at], (count - at - 1) * sizeof(*ordinals));
+		gaps[at] = gap;
+		ordinals[at] = end->ordinal;
+	}
+	return count;
+}
+
+/* Looks at the differences of ordinals for which a long gap of one host is one of the other's. */
+static void match_gaps(struct search *search)
+{
+	double base[GAPS], other[GAPS];
+	uint32_t base_count = longest_gaps(&search->scratch->base, base);
+	uint32_t other_count = longest_gaps(&search->scratch->other, other);
+
+	for (uint32_t i = 0; i < base_count; i++) {
+		for (uint32_t k = 0; k < other_count; k++)
+			look(search, (int64_t)(other[k] - base[i]));
+	}
+}
+
 /* The difference of ordinals for which both clocks would be equal. */
 static int64_t slip_of_equal_clocks(const struct clock_scratch *scratch)
 {
@@ -235,9 +283,10 @@ static bool search_all(struct clock_scratch *scratch, struct clock_link *link)
 	int64_t step = (int64_t)fmax(1, COARSE_NS / scratch->other.each_ns);
 	int64_t steps = (int64_t)ceil(OFFSET_MOST_NS / (scratch->other.each_ns * (double)step));
 
+	match_gaps(&search);
 	sweep(&search, middle, step, steps);
 	refine(&search, step);
-	if (!search.count || search.best[0].found.cost > COST_MOST_NS)
+	if (!search.count || search.best[0].found.cost > most_cost(scratch))
 		return false;
 	*link = (struct clock_link){.known = true,
 				    .slip = search.best[0].slip,
@@ -277,7 +326,7 @@ void clock_track__link(const struct clock_track *base, const struct clock_track 
 	if (search_all(scratch, &found)) {
 		*link = found;
 	} else if (link->known) { /* nothing is better for certain */
-		link->known = now.cost <= COST_MOST_NS;
+		link->known = now.cost <= most_cost(scratch);
 		link->offset_ns = now.offset_ns;
 	}
 	link->site = base->site;
