@@ -107,6 +107,13 @@ $(B)/vapro.skel.h: $(B)/vapro.bpf.o
 	$(Q)$(BPFTOOL) gen skeleton $< name vapro_bpf > $@.tmp
 	$(Q){ echo '#include <vapro/bpf/abi.h>'; cat $@.tmp; } > $@ && rm $@.tmp
 
+# The report page is a part of the program.
+$(B)/page_web.h: tools/page.py $(wildcard user/page/web/*) | $(B)/.deps-build
+	@echo "  PAGE  $@"
+	$(Q)tools/page.py user/page/web > $@.tmp && mv $@.tmp $@
+
+$(B)/user/page/page.o $(B)/test/user/page/page.o: $(B)/page_web.h
+
 # The skeleton is made before the first object; who includes it is in the dependency files.
 $(B)/%.o: %.c | $(B)/vapro.skel.h $(B)/.deps-build
 	$(Q)mkdir -p $(@D)
@@ -129,6 +136,9 @@ $(B)/libvapro.a: $(LIB_OBJECTS)
 $(B)/test/libvapro.a: $(TEST_OBJECTS)
 	$(Q)rm -f $@
 	$(Q)ar rcsP $@ $^ # files of one name lie in several folders
+
+# the live view, which the daemon has not
+$(B)/vapro: LDLIBS += -lncursesw
 
 $(B)/vaprod $(B)/vapro: $(B)/%: $(B)/user/cli/%.o $(B)/libvapro.a
 	@echo "  LINK  $@"
@@ -169,6 +179,8 @@ $(B)/test/source_cases_split $(B)/test/source_cases_linked: $(B)/test/source_cas
 
 # Its own allocator counts, and fails where a test requests it.
 $(B)/test/test_memory: TEST_LINK = -Wl,$(subst $() ,$(comma),$(addprefix --wrap=,malloc calloc realloc strdup free))
+# Ends each window with a checkpoint where a test requests it.
+$(B)/test/test_checkpoint: TEST_LINK = -Wl,--wrap=analysis__end_window
 comma := ,
 
 $(B)/test/test_%: tests/unit/test_%.c $(UNIT_SHARED) $(B)/test/libvapro.a | $(B)/.deps-test
@@ -263,6 +275,8 @@ check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(
 	$(Q)tests/tools/test_settings.py $(B)
 	$(Q)tests/tools/test_mistakes.py $(B)
 	$(Q)tests/tools/test_examples.py $(B)
+	$(Q)tests/tools/test_exports.py $(B)
+	$(Q)tests/tools/test_page.py $(B)
 
 # Live tests share the machine with whatever else it does: what fails gets a second chance, and is reported.
 check-live: all workloads $(addprefix $(B)/tests/,print_sites confine sum_counts move_probes refuse_counting.so)

@@ -18,6 +18,7 @@ figures that mean something, an otherwise idle machine.
   drain      calls flat out: nothing lost unsaid, vaprod's CPU and memory
   analysis   bundles and fragments a second of `vapro analyze`, 16 to 4096 ranks
   ndjson     what vaprod writes
+  page       the report page of large jobs: size, time to the first picture, drawing, moving, zooming
 
 Results go to build/bench/bench.json ({"parts": {PART: {time, seconds, quick, rows [{what, measured,
 wanted, ok, and the values}]}}}; other parts' earlier rows stay), what each run left to
@@ -36,6 +37,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import bench_analysis  # noqa: E402
 import bench_calls  # noqa: E402
 import bench_model  # noqa: E402
+import bench_page  # noqa: E402
 import bench_programs  # noqa: E402
 from bench_common import CALLS, PROBES, QUICK, SHIM, VAPROD, TimeLimit, path, row, save, table, tool  # noqa: E402
 
@@ -43,6 +45,7 @@ PARTS = {
     "calls": bench_calls.part_calls, "hits": bench_calls.part_hits, "attach": bench_calls.part_attach,
     "programs": bench_programs.part_programs, "model": bench_model.part_model, "drain": bench_model.part_drain,
     "analysis": bench_analysis.part_analysis, "ndjson": bench_analysis.part_ndjson,
+    "page": bench_page.part_page,
 }
 
 

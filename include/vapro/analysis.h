@@ -454,6 +454,21 @@ void analysis__shed(const struct analysis *analysis, struct vapro_shed *shed);
 /* Notes that a factor's parts cannot be counted here: they are not requested again, another request may follow. */
 void analysis__refuse_stage(struct analysis *analysis, const char *expand);
 
+/*
+ * Saves the whole state as bytes (docs/checkpoint.md), at any time but in a call; smallest after a window. An analysis
+ * with the same tunables that loads them and gets the rest of the calls returns what this one would. The bytes are
+ * malloc'ed. Returns 0, -ENOMEM, or -ENOTSUP with a sentence in err where there is state that cannot be saved: a
+ * region chosen by hand.
+ */
+int analysis__save(const struct analysis *analysis, uint8_t **data, size_t *size, char *err, size_t err_size);
+
+/*
+ * Loads the state into a new analysis. Returns 0, or with a sentence in err -EBADMSG for bytes that are no checkpoint,
+ * damaged or contradictory, -ENOTSUP for one of other tunables, -EINVAL where the analysis is not new, or -ENOMEM; then
+ * the analysis can only be freed.
+ */
+int analysis__load(struct analysis *analysis, const uint8_t *data, size_t size, char *err, size_t err_size);
+
 /* Scores all clusters as of the last window. Returns 0, -ENODATA where no bundle carried a truth, or -ENOMEM. */
 int analysis__score(const struct analysis *analysis, struct vapro_score *score);
 

@@ -15,7 +15,7 @@ import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]) else os.path.join(ROOT, "build"))
-COMMANDS = ("run", "analyze", "diagnose", "diff", "view", "stg", "check")
+COMMANDS = ("run", "analyze", "diagnose", "diff", "view", "report", "top", "stg", "check")
 
 
 def text_of(*path):
@@ -79,7 +79,7 @@ class Examples(unittest.TestCase):
         elif words[1] == "run":
             self.assertIn("--", words, line)
             words.insert(2, "--print-config")
-        elif words[1] in ("diagnose", "check"):
+        elif words[1] in ("diagnose", "top", "check"):
             words.append("--help")
             shown = "Usage: vapro " + words[1]
         elif "--fail-on" in words:

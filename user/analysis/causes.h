@@ -13,6 +13,8 @@
 #ifndef VAPRO_ANALYSIS_CAUSES_H
 #define VAPRO_ANALYSIS_CAUSES_H
 
+#include "base/archive.h"
+
 #include <vapro/analysis.h>
 
 #include <stddef.h>
@@ -85,6 +87,9 @@ struct cause_list {
 /* config: the shares that decide the severity. Returns NULL when out of memory. */
 struct causes *causes__new(const struct vapro_config *config);
 void causes__free(struct causes *causes);
+
+/* Writes or reads all causes; an object to be read is new. */
+void causes__archive(struct archive *archive, struct causes *causes);
 
 /* Adds a variance, or a revision of it. Returns 0 or -ENOMEM. */
 int causes__add(struct causes *causes, const struct cause_region *region);

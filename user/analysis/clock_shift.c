@@ -16,7 +16,7 @@ static int64_t whole_bins(int64_t ns)
 
 static int64_t corrected(const struct analysis_context *context, const struct analysis_job *job, uint32_t thread)
 {
-	return job->clocks ? clocks__of(job->clocks, stg__host_of(context->stg, thread)).corrected_ns : 0;
+	return job->clocks ? (int64_t)clocks__of(job->clocks, stg__host_of(context->stg, thread)).corrected_ns : 0;
 }
 
 uint64_t clock_shift__exact(const struct analysis_context *context, const struct analysis_job *job, uint32_t thread)
@@ -111,10 +111,10 @@ int clock_shift__end_window(struct analysis_context *context, struct analysis_jo
 	for (size_t row = 0; row < about->row_count; row++)
 		names[about->rows[row].host_number] = about->rows[row].host;
 	for (uint32_t i = 0; i < hosts; i++)
-		shifts[i].exact_ns = clocks__of(job->clocks, i).corrected_ns;
+		shifts[i].exact_ns = (int64_t)clocks__of(job->clocks, i).corrected_ns;
 	error = clocks__estimate(job->clocks, names, hosts);
 	for (uint32_t i = 0; !error && i < hosts; i++) {
-		int64_t before = shifts[i].exact_ns, now = clocks__of(job->clocks, i).corrected_ns;
+		int64_t before = shifts[i].exact_ns, now = (int64_t)clocks__of(job->clocks, i).corrected_ns;
 
 		shifts[i] = (struct shift){before - now, whole_bins(before) - whole_bins(now)};
 		if (before == now)
@@ -154,9 +154,9 @@ int clock_shift__list(const struct builder *builder, struct job_result *result)
 		clocks[host] = (struct result_clock){
 		    .host = builder->about->rows[row].host,
 		    .known = offset.known,
-		    .offset_s = offset.known ? (double)offset.offset_ns / 1e9 : NAN,
-		    .spread_s = offset.known ? (double)offset.spread_ns / 1e9 : NAN,
-		    .corrected_s = (double)offset.corrected_ns / 1e9,
+		    .offset_s = offset.known ? offset.offset_ns / 1e9 : NAN,
+		    .spread_s = offset.known ? offset.spread_ns / 1e9 : NAN,
+		    .corrected_s = offset.corrected_ns / 1e9,
 		};
 	}
 	qsort(clocks, hosts, sizeof(*clocks), compare_clocks);

@@ -49,7 +49,7 @@ static void add_up(struct analysis_context *context, const struct analysis_job *
 	struct analysis_memory *memory = &context->memory;
 
 	memory->fixed = memory->elsewhere + series__bytes(&context->series) + stg__bytes(context->stg) +
-			hops__bytes(context->hops) + arena__bytes(&context->arena);
+			hops__bytes(context->hops) + memory->results;
 	for (size_t i = 0; i < job_count; i++)
 		memory->fixed += job_bytes(&jobs[i]);
 	memory->series = context->series.count;
@@ -312,6 +312,7 @@ void analysis_memory__finalize(struct analysis_context *context, struct analysis
 {
 	struct analysis_memory *memory = &context->memory;
 
+	memory->results = arena__bytes(&context->arena);
 	add_up(context, jobs, job_count);
 	if (!fits(context, jobs, job_count, 0) || !histories_fit(context))
 		evict(context, jobs, job_count);

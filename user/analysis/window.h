@@ -93,6 +93,7 @@ struct selection_of {
 struct analysis_memory {
 	size_t fixed;			  /* bytes held by all but the bundles, as last added up */
 	size_t elsewhere;		  /* part of fixed that others hold (analysis__held_elsewhere) */
+	size_t results;			  /* part of fixed: the results of the window that ended last */
 	size_t series, look_at;		  /* histories then; histories at which to add up again */
 	bool short_history;		  /* heat maps keep little more than the view */
 	bool exhausted;			  /* no step helps any more in this window */

@@ -74,6 +74,11 @@ const char *intern__text(const struct intern *intern, uint32_t id)
 	return id < intern->count ? intern->texts[id] : NULL;
 }
 
+size_t intern__count(const struct intern *intern)
+{
+	return intern->count;
+}
+
 size_t intern__bytes(const struct intern *intern)
 {
 	return sizeof(*intern) + intern->bytes + intern->capacity * sizeof(*intern->texts) + table__bytes(intern->ids);

@@ -19,6 +19,9 @@ void intern__free(struct intern *intern);
 /* NULL is a text of its own, unlike "". Returns the id, or INTERN_NONE when out of memory. */
 uint32_t intern__id(struct intern *intern, const char *text);
 
+/* The number of ids, that of NULL included. */
+size_t intern__count(const struct intern *intern);
+
 size_t intern__bytes(const struct intern *intern);
 
 /* Returns NULL for the id of NULL. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/pool.h"
 
+#include <errno.h>
 #include <stdalign.h>
 #include <stdlib.h>
 
@@ -22,25 +23,40 @@ static size_t stride(const struct pool *pool)
 	return (size + alignof(struct pool_free) - 1) & ~(alignof(struct pool_free) - 1);
 }
 
+static int add_block(struct pool *pool)
+{
+	size_t size = sizeof(struct pool_block) + BLOCK_ELEMENTS * stride(pool);
+	struct pool_block *block = malloc(size);
+
+	if (!block)
+		return -ENOMEM;
+	block->next = pool->blocks;
+	pool->blocks = block;
+	pool->bytes += size;
+	for (size_t i = BLOCK_ELEMENTS; i-- > 0;) {
+		struct pool_free *element = (void *)(block->bytes + i * stride(pool));
+
+		element->next = pool->free;
+		pool->free = element;
+	}
+	return 0;
+}
+
+int pool__reserve(struct pool *pool, size_t bytes)
+{
+	while (pool->bytes < bytes) {
+		if (add_block(pool))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 void *pool__take(struct pool *pool)
 {
 	struct pool_free *element;
 
-	if (!pool->free) {
-		size_t size = sizeof(struct pool_block) + BLOCK_ELEMENTS * stride(pool);
-		struct pool_block *block = malloc(size);
-
-		if (!block)
-			return NULL;
-		block->next = pool->blocks;
-		pool->blocks = block;
-		pool->bytes += size;
-		for (size_t i = BLOCK_ELEMENTS; i-- > 0;) {
-			element = (void *)(block->bytes + i * stride(pool));
-			element->next = pool->free;
-			pool->free = element;
-		}
-	}
+	if (!pool->free && add_block(pool))
+		return NULL;
 	element = pool->free;
 	pool->free = element->next;
 	pool->used++;

@@ -18,6 +18,9 @@ struct pool {
 
 /* Returns an element that is not zeroed; NULL when out of memory. */
 void *pool__take(struct pool *pool);
+/* Makes the pool hold at least so many bytes from the system. Returns 0 or -ENOMEM. */
+int pool__reserve(struct pool *pool, size_t bytes);
+
 void pool__give(struct pool *pool, void *element);
 void pool__clear(struct pool *pool);
 

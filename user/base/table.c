@@ -99,6 +99,22 @@ int table__put(struct table *table, uint64_t a, uint64_t b, uint32_t value)
 	return 0;
 }
 
+bool table__next(const struct table *table, size_t *at, uint64_t *a, uint64_t *b, uint32_t *value)
+{
+	for (; *at < table->size; ++*at) {
+		const struct slot *slot = &table->slots[*at];
+
+		if (!slot->used)
+			continue;
+		*a = slot->a;
+		*b = slot->b;
+		*value = slot->value;
+		++*at;
+		return true;
+	}
+	return false;
+}
+
 int table__prune(struct table *table, bool (*keeps)(const void *ctx, uint32_t value), const void *ctx)
 {
 	struct slot *slots = calloc(table->size, sizeof(*slots));
@@ -116,6 +132,20 @@ int table__prune(struct table *table, bool (*keeps)(const void *ctx, uint32_t va
 	}
 	free(table->slots);
 	table->slots = slots;
+	return 0;
+}
+
+size_t table__size(const struct table *table)
+{
+	return table->size;
+}
+
+int table__reserve(struct table *table, size_t size)
+{
+	while (table->size < size) {
+		if (enlarge(table))
+			return -ENOMEM;
+	}
 	return 0;
 }
 

@@ -6,7 +6,7 @@
 #include "cli/options.h"
 
 extern const struct command vaprod_command; /* the daemon's command line; it has no main */
-extern const struct command run_command, analyze_command, diagnose_command, diff_command, view_command, stg_command,
-    check_command;
+extern const struct command run_command, analyze_command, diagnose_command, diff_command, view_command, report_command,
+    top_command, stg_command, check_command;
 
 #endif

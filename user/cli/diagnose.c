@@ -180,7 +180,7 @@ static int find_socket(const char *where, char *path)
 		strcpy(path, where);
 		return 0;
 	}
-	count = query_socket__find(where, found, SOCKETS_NAMED);
+	count = query_socket__find(where, false, found, SOCKETS_NAMED);
 	if (count < 0 && count != -ENOENT)
 		return fail(EXIT_FAILED, "%s: %s", where, strerror(-count));
 	if (count <= 0)

@@ -3,6 +3,7 @@
 #include "daemon/tracker_private.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -269,11 +270,15 @@ static void warn_of_restriction(const struct attaching *attaching, const char *r
 
 int tracker__attach(struct tracker *tracker, struct process *process, uint64_t now_ns, char *err, size_t err_size)
 {
-	struct attaching attaching = {
-	    .process = process,
-	    .fresh = {.pid = process->pid, .pidfd = -1, .attached_ns = now_ns, .identity = *process},
-	    .err = err,
-	    .err_size = err_size};
+	struct attaching attaching = {.process = process,
+				      .fresh = {.pid = process->pid,
+						.pidfd = -1,
+						.attached_ns = now_ns,
+						.identity = *process,
+						.calls_per_s = NAN,
+						.overhead_pct = NAN},
+				      .err = err,
+				      .err_size = err_size};
 	struct tracked *fresh = &attaching.fresh;
 	enum process_mpi mpi = process__mpi(process, &attaching.library);
 	uint64_t spent_ns = cpu_spent();

@@ -95,6 +95,7 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 					      .last = last,
 					      .daemon_cpu_pct =
 						  (cpu - daemon->cpu_at_window) / ((double)(end - begin) * 1e-9) * 100};
+	daemon->window_cpu_pct = event.window.daemon_cpu_pct;
 	pipeline__held_elsewhere(daemon->tee.pipeline, resolver__bytes(daemon->resolver));
 	io_tracing__end_window(&daemon->io, &event.window, (double)(end - begin) * 1e-9);
 	if (stream__put(&daemon->tee.sink, &event))
@@ -304,6 +305,8 @@ static const char *loop(struct daemon *daemon)
 			reopen_output(daemon);
 		if (daemon->queries)
 			query_server__step(daemon->queries, now);
+		if (daemon->status)
+			status_server__step(daemon->status, now);
 		reason = reason_to_end(daemon, now);
 		if (!reason)
 			rest(daemon, pause_ns(daemon, drained, tracker__hits(daemon->tracker)));
@@ -419,6 +422,7 @@ int daemon__run(const struct daemon_options *options)
 		daemon__emit_hello(&daemon);
 		begin(&daemon);
 		daemon__serve(&daemon);
+		daemon__show(&daemon);
 		tracked = tracker__scan(daemon.tracker, daemon.begin_ns, err, sizeof(err));
 		if (tracked < 0) {
 			bool denied = tracked == -EACCES || tracked == -EPERM;
@@ -445,6 +449,7 @@ int daemon__run(const struct daemon_options *options)
 	}
 	stream__close(daemon.tee.pipeline);
 	narrator__free(daemon.narrator);
+	board__free(daemon.board);
 	if (line_sink__close(daemon.lines) && !daemon.output_failed) {
 		log__error("the output could not be completed");
 		daemon.output_failed = true;

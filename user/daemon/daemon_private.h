@@ -6,6 +6,8 @@
 #include "daemon/daemon.h"
 
 #include "query/server.h"
+#include "query/status_server.h"
+#include "report/board.h"
 #include "base/clock.h"
 #include "daemon/io_tracing.h"
 #include "probe/pmu/counters.h"
@@ -56,6 +58,9 @@ struct daemon {
 	struct hop_refusals refusals;
 	struct stream_clock clock;
 	struct query_server *queries;	   /* or NULL */
+	struct status_server *status;	   /* or NULL */
+	struct board *board;		   /* what it shows; or NULL */
+	double window_cpu_pct;		   /* CPU time of the daemon in the last window; NAN: there was none */
 	uint64_t begin_ns;		   /* begin of the run, CLOCK_MONOTONIC */
 	uint64_t first_window;		   /* begin of the first window, UTC */
 	uint64_t window_begin, window_end; /* UTC, bin borders */
@@ -89,6 +94,9 @@ void daemon__emit_hello(struct daemon *daemon);
 
 /* Starts the query server (vapro diagnose); warns where that fails. */
 void daemon__serve(struct daemon *daemon);
+
+/* Starts the status server (vapro top) beside the query server; warns where that fails. */
+void daemon__show(struct daemon *daemon);
 
 /* Frees what was set up, also after a set-up that failed half way. */
 void daemon__tear_down(struct daemon *daemon);

@@ -313,6 +313,7 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 
 void daemon__tear_down(struct daemon *daemon)
 {
+	status_server__close(daemon->status);
 	query_server__close(daemon->queries);
 	tracker__free(daemon->tracker);
 	finder__free(daemon->finder);

@@ -12,6 +12,7 @@
 #include "overhead/calibrate.h"
 #include "overhead/governor.h"
 #include "probe/attach/row_attacher.h"
+#include "report/board.h"
 #include "target/selection.h"
 
 struct tracker;
@@ -68,6 +69,12 @@ bool tracker__any(const struct tracker *tracker);
 
 /* Prints the jobs of the tracked processes, one a line, with their number of processes. Returns 0 or -EIO. */
 int tracker__print_jobs(const struct tracker *tracker, FILE *out);
+
+/* Gets what is known of the processes now, at most room; returns how many. Texts live until the next change. */
+size_t tracker__status(const struct tracker *tracker, struct board_process *processes, size_t room);
+
+/* Returns whether a process, or that of a thread, is tracked. */
+bool tracker__tracks(const struct tracker *tracker, pid_t pid);
 
 /* The result of tracker__second(): whether IO is worth tracing, by the targets' own rates; threads counted. */
 struct watch_second {

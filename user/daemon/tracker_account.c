@@ -112,6 +112,23 @@ static void report_ended(struct tracker *tracker, uint64_t now_ns)
 	memmove(tracker->ended, tracker->ended + done, tracker->ended_count * sizeof(*tracker->ended));
 }
 
+/* Notes how often a process called in the last second, and what that cost it. */
+static void note_rates(const struct tracker *tracker, struct tracked *tracked, uint64_t now_ns)
+{
+	const struct kernel_counters *counters = tracker__counters(tracker, tracked);
+	uint64_t from = tracked->attached_ns > tracker->last_second_ns ? tracked->attached_ns : tracker->last_second_ns;
+	uint64_t calls = counters->enter + counters->syscalls;
+	uint64_t cost_ns = enforcer__spent(tracked->governed) + counters->held_ns;
+	double passed_ns = (double)(now_ns - from);
+
+	if (now_ns <= from)
+		return;
+	tracked->calls_per_s = (double)(calls - tracked->second_calls) / passed_ns * 1e9;
+	tracked->overhead_pct = (double)(cost_ns - tracked->second_cost_ns) / passed_ns * 100;
+	tracked->second_calls = calls;
+	tracked->second_cost_ns = cost_ns;
+}
+
 void tracker__second(struct tracker *tracker, uint64_t now_ns, struct watch_second *second)
 {
 	double seconds = (double)(now_ns - tracker->last_second_ns) * 1e-9;
@@ -126,6 +143,7 @@ void tracker__second(struct tracker *tracker, uint64_t now_ns, struct watch_seco
 
 		if (tracked->ended_ns)
 			continue;
+		note_rates(tracker, tracked, now_ns);
 		calls = process__io_calls(tracked->pid);
 		second->io_worth |= tracked->io_requested || (double)(calls - tracked->io_calls) >= seconds;
 		tracked->io_requested = false;

@@ -27,7 +27,9 @@ struct tracked {
 	uint64_t delivered_before;     /* vertex fragments of this slot before it was assigned */
 	uint64_t unaccounted;	       /* fragments reported as unaccounted so far */
 	uint64_t io_calls, io_ns;
-	uint64_t looked_ns; /* time of the first check for calls, and CPU time by then */
+	uint64_t second_calls, second_cost_ns; /* at the last second's end */
+	double calls_per_s, overhead_pct;      /* in that second; NAN before the first */
+	uint64_t looked_ns;		       /* time of the first check for calls, and CPU time by then */
 	double looked_cpu_s;
 	uint64_t remapped_ns;	   /* time of mappings made since it was read; 0: none */
 	bool io_requested;	   /* it did IO before its attachment: traced at once, not after a second */

@@ -122,6 +122,44 @@ int tracker__print_jobs(const struct tracker *tracker, FILE *out)
 	return 0;
 }
 
+size_t tracker__status(const struct tracker *tracker, struct board_process *processes, size_t room)
+{
+	size_t count = tracker->count < room ? tracker->count : room;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct tracked *tracked = &tracker->tracked[i];
+		const struct kernel_governed *orders = tracker__orders(tracker, tracked);
+
+		processes[i] = (struct board_process){
+		    .pid = (uint32_t)tracked->pid,
+		    .user = (uint32_t)tracked->identity.uid + 1,
+		    .rank = tracked->identity.rank,
+		    .world_size = tracked->identity.world_size,
+		    .job = tracked->identity.job,
+		    .exe = tracked->identity.exe,
+		    .calls_per_s = tracked->calls_per_s,
+		    .overhead_pct = tracked->overhead_pct,
+		    .probes = tracked->ended_ns					? BOARD_ENDED
+			      : orders->probe_epoch & 1				? BOARD_CLOSED
+			      : orders->set || orders->thin_ns || orders->no_io ? BOARD_REDUCED
+										: BOARD_OPEN,
+		};
+	}
+	return count;
+}
+
+bool tracker__tracks(const struct tracker *tracker, pid_t pid)
+{
+	char path[64];
+
+	for (size_t i = 0; i < tracker->count; i++) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%d", tracker->tracked[i].pid, pid);
+		if (tracker->tracked[i].pid == pid || !access(path, F_OK))
+			return true;
+	}
+	return false;
+}
+
 void tracker__emit_row(struct tracker *tracker, const struct tracked *tracked, uint64_t to_ns)
 {
 	int64_t thread = resolver__thread(tracker->parts.resolver, (uint32_t)tracked->pid, (uint32_t)tracked->pid);

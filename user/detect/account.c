@@ -292,3 +292,61 @@ struct result_account account__window(struct account *account, uint64_t end)
 	account->bin_count = left;
 	return sum;
 }
+
+static const struct archive_column account_columns[] = {
+    ARCHIVE_ONE(struct account, known),
+    ARCHIVE_ONE(struct account, rec_capacity),
+    ARCHIVE_ONE(struct account, factor_capacity),
+};
+static const struct archive_table account_table = ARCHIVE_TABLE("account", struct account, account_columns);
+
+static const struct archive_column record_columns[] = {
+    ARCHIVE_ONE(struct account_record, bin),
+    ARCHIVE_ONE(struct account_record, thread),
+    ARCHIVE_ONE(struct account_record, row),
+    ARCHIVE_MANY(struct account_record, ns),
+    ARCHIVE_ONE(struct account_record, judged_ns),
+    ARCHIVE_ONE(struct account_record, carried_ns),
+    ARCHIVE_ONE(struct account_record, past_judged_ns),
+    ARCHIVE_ONE(struct account_record, past_carried_ns),
+};
+static const struct archive_table record_table =
+    ARCHIVE_TABLE("account records", struct account_record, record_columns);
+
+static const struct archive_column bin_columns[] = {
+    ARCHIVE_ONE(struct account_bin, bin),
+    ARCHIVE_ONE(struct account_bin, sums.on_cpu_s),
+    ARCHIVE_ONE(struct account_bin, sums.preempted_s),
+    ARCHIVE_ONE(struct account_bin, sums.wakeup_wait_s),
+    ARCHIVE_ONE(struct account_bin, sums.throttled_s),
+    ARCHIVE_ONE(struct account_bin, sums.stopped_s),
+    ARCHIVE_ONE(struct account_bin, sums.steal_s),
+    ARCHIVE_ONE(struct account_bin, sums.blocked_io_s),
+    ARCHIVE_ONE(struct account_bin, sums.blocked_other_s),
+};
+static const struct archive_table bin_table = ARCHIVE_TABLE("account bins", struct account_bin, bin_columns);
+
+void account__archive(struct archive *archive, struct account *account, const struct stg *stg, uint32_t job)
+{
+	archive__record(archive, &account_table, account);
+	archive__rows(archive, &record_table, &account->records, &account->count, &account->capacity);
+	archive__rows(archive, &bin_table, &account->bins, &account->bin_count, &account->bin_capacity);
+	if (!archive__reads(archive))
+		return;
+	if (account->rec_capacity)
+		account->recs = archive__take(archive, account->rec_capacity, sizeof(*account->recs));
+	if (account->factor_capacity)
+		account->factors = archive__take(archive, account->factor_capacity, sizeof(*account->factors));
+	if (!account->recs)
+		account->rec_capacity = 0;
+	if (!account->factors)
+		account->factor_capacity = 0;
+	for (size_t i = 0; i < account->count && !archive__error(archive); i++) {
+		const struct account_record *at = &account->records[i];
+
+		archive__check(archive,
+			       at->thread < stg__threads(stg) && stg__thread(stg, at->thread)->job == job &&
+				   at->bin < UINT64_MAX / VAPRO_BIN_NS,
+			       "an account has an unknown thread");
+	}
+}

@@ -57,6 +57,12 @@ void account__clear(struct account *account);
 /* Bytes held. */
 size_t account__bytes(const struct account *account);
 
+/*
+ * Writes or reads the account of a job; one to be read is empty. The bundles of the last window are not part of it:
+ * each window makes them.
+ */
+void account__archive(struct archive *archive, struct account *account, const struct stg *stg, uint32_t job);
+
 /* Adds a bin of a thread that the stg knows. Returns 0 or -ENOMEM. */
 int account__add(struct account *account, struct stg *stg, const struct vapro_account *bin);
 

@@ -55,11 +55,12 @@ static void list_ends(const struct clock_track *track, struct clock_scratch *scr
 	double ordinal = (double)track->before;
 	uint32_t live = 0;
 
-	memcpy(sorted, track->calls, track->count * sizeof(*sorted));
+	if (track->count)
+		memcpy(sorted, track->calls, track->count * sizeof(*sorted));
 	qsort(sorted, track->count, sizeof(*sorted), compare_calls);
-	for (uint32_t i = 0; i < track->count; i++)
+	for (size_t i = 0; i < track->count; i++)
 		ordinal += sorted[i].n;
-	for (uint32_t i = track->count; i-- > 0;) {
+	for (size_t i = track->count; i-- > 0;) {
 		if ((double)(sorted[track->count - 1].end_ns - sorted[i].end_ns) > SPAN_MOST_NS)
 			break;
 		if (sorted[i].end_ns <= later_ns)
@@ -289,14 +290,14 @@ static bool search_all(struct clock_scratch *scratch, struct clock_link *link)
 	if (!search.count || search.best[0].found.cost > most_cost(scratch))
 		return false;
 	*link = (struct clock_link){.known = true,
-				    .slip = search.best[0].slip,
+				    .slip = (double)search.best[0].slip,
 				    .offset_ns = search.best[0].found.offset_ns,
 				    .cost = search.best[0].found.cost};
 	/* what else agrees nearly as well? */
 	search.around_ns = link->offset_ns;
 	search.limit = NEARLY * link->cost + NOISE_NS;
 	sweep(&search, middle, step, steps);
-	sweep(&search, link->slip, step > 8 ? step / 8 : 1, 16);
+	sweep(&search, (int64_t)link->slip, step > 8 ? step / 8 : 1, 16);
 	link->spread_ns = fmax(search.farthest_ns, link->cost);
 	return link->spread_ns <= SPREAD_MOST_NS;
 }
@@ -315,7 +316,7 @@ void clock_track__link(const struct clock_track *base, const struct clock_track 
 	    !(scratch->other.each_ns > 0))
 		return;
 	if (link->known) {
-		now = compare_both(scratch, link->slip);
+		now = compare_both(scratch, (int64_t)link->slip);
 		if (now.pairs < PAIRS_LEAST || !isfinite(now.cost))
 			return;
 		if (now.cost <= STILL_AGREES * link->cost + NOISE_NS) {

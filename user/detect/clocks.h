@@ -12,16 +12,18 @@
 #ifndef VAPRO_DETECT_CLOCKS_H
 #define VAPRO_DETECT_CLOCKS_H
 
+#include "base/archive.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is known of a host's clock. */
+/* What is known of a host's clock; whole ns. */
 struct clock_offset {
 	bool known;
-	int64_t offset_ns;    /* ahead of the lower median of the hosts whose offset is known */
-	int64_t spread_ns;    /* how far off the offset may be: other differences of ordinals agree nearly as well */
-	int64_t corrected_ns; /* part of the offset that the times of the host's events are to be reduced by */
+	double offset_ns;    /* ahead of the lower median of the hosts whose offset is known */
+	double spread_ns;    /* how far off the offset may be: other differences of ordinals agree nearly as well */
+	double corrected_ns; /* part of the offset that the times of the host's events are to be reduced by */
 };
 
 /* The clocks of one job. */
@@ -43,6 +45,9 @@ int clocks__add(struct clocks *clocks, uint32_t host, int32_t rank, uint32_t sit
  * have become unknown are still corrected as before. Returns 0 or -ENOMEM.
  */
 int clocks__estimate(struct clocks *clocks, const char *const *names, uint32_t hosts);
+
+/* Writes or reads all that is known (base/archive.h); clocks to be read are new. */
+void clocks__archive(struct archive *archive, struct clocks *clocks);
 
 /* What is known of a host; nothing of one that was never added. */
 struct clock_offset clocks__of(const struct clocks *clocks, uint32_t host);

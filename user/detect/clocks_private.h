@@ -17,9 +17,9 @@ struct clock_calls {
 struct clock_track {
 	uint32_t site;
 	int32_t rank;
-	uint32_t count;
-	uint64_t before; /* calls that were dropped */
-	struct clock_calls calls[CLOCK_CALLS];
+	uint64_t before;	   /* calls that were dropped */
+	struct clock_calls *calls; /* at most CLOCK_CALLS */
+	size_t count, capacity;
 };
 
 /* The end of a call whose ordinal is certain. */
@@ -45,7 +45,7 @@ struct clock_scratch {
 struct clock_link {
 	bool known;
 	uint32_t site;
-	int64_t slip;	  /* ordinal of the other host's call less the base's ordinal of that call */
+	double slip;	  /* ordinal of the other host's call less the base's ordinal of that call */
 	double offset_ns; /* other less base */
 	double spread_ns; /* as in struct clock_offset */
 	double cost;	  /* mean deviation of the calls from the offset, ns */

@@ -15,6 +15,7 @@
 #ifndef VAPRO_HEATMAP_H
 #define VAPRO_HEATMAP_H
 
+#include "base/archive.h"
 #include "model/bundle_rec.h"
 
 #include <vapro/config.h>
@@ -71,6 +72,9 @@ struct heatmap {
 };
 
 void heatmap__free(struct heatmap *map);
+
+/* Writes or reads the map of a job with so many rows; one to be read is empty. */
+void heatmap__archive(struct archive *archive, struct heatmap *map, size_t rows);
 
 /* Makes room for rows and for a view of so many bins. Returns 0 or -ENOMEM. */
 int heatmap__rows(struct heatmap *map, size_t count, uint64_t view_bins);

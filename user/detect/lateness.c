@@ -147,3 +147,16 @@ double lateness__explained(struct lateness *lateness, const struct waiting *wait
 	*known_share = fmin(1, fmax(0, share));
 	return *known_share * (waited > most ? most / waited : 1);
 }
+
+static const struct archive_column lateness_columns[] = {ARCHIVE_ONE(struct lateness, capacity)};
+static const struct archive_table lateness_table = ARCHIVE_TABLE("lateness", struct lateness, lateness_columns);
+
+void lateness__archive(struct archive *archive, struct lateness *lateness)
+{
+	archive__record(archive, &lateness_table, lateness);
+	if (!archive__reads(archive) || !lateness->capacity)
+		return;
+	lateness->cells = archive__take(archive, lateness->capacity, sizeof(*lateness->cells));
+	if (!lateness->cells)
+		lateness->capacity = 0;
+}

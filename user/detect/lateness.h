@@ -42,6 +42,9 @@ struct lateness {
 	unsigned group_count;
 };
 
+/* Writes or reads the room for cells, which counts for the memory cap: cells are of one window. */
+void lateness__archive(struct archive *archive, struct lateness *lateness);
+
 void lateness__clear(struct lateness *lateness);
 size_t lateness__bytes(const struct lateness *lateness);
 

@@ -50,6 +50,9 @@ struct sets_span {
 
 void sets__clear(struct sets *sets);
 
+/* Writes or reads the sets of a job with so many rows, over a book of so many series; sets to be read are empty. */
+void sets__archive(struct archive *archive, struct sets *sets, size_t rows, size_t series);
+
 /*
  * Finds the sets of a job again; the former sets show since when a set lasts. The map has the cells of the
  * view. Returns 0 or -ENOMEM.

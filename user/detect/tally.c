@@ -207,3 +207,70 @@ size_t tally__bytes(const struct tally *tally)
 	return tally->series_capacity * sizeof(*tally->series) + (tally->index ? table__bytes(tally->index) : 0) +
 	       (tally->worst ? TALLY_WORST * sizeof(*tally->worst) : 0);
 }
+
+static const struct archive_column tally_columns[] = {
+    ARCHIVE_MANY(struct tally, dur),	       ARCHIVE_MANY(struct tally, ref),
+    ARCHIVE_MANY(struct tally, lost),	       ARCHIVE_MANY(struct tally, cpu),
+    ARCHIVE_MANY(struct tally, blocked),       ARCHIVE_ONE(struct tally, faults),
+    ARCHIVE_ONE(struct tally, no_reference),   ARCHIVE_ONE(struct tally, account),
+    ARCHIVE_ONE(struct tally, provisional),    ARCHIVE_ONE(struct tally, frequency),
+    ARCHIVE_ONE(struct tally, cpu_waits),      ARCHIVE_ONE(struct tally, own_waits),
+    ARCHIVE_ONE(struct tally, demand.threads), ARCHIVE_ONE(struct tally, demand.cpus),
+    ARCHIVE_ONE(struct tally, pair_lost),      ARCHIVE_ONE(struct tally, pair_base),
+    ARCHIVE_MANY(struct tally, factor),	       ARCHIVE_ONE(struct tally, worst_count),
+    ARCHIVE_ONE(struct tally, open),
+};
+static const struct archive_table tally_table = ARCHIVE_TABLE("tally", struct tally, tally_columns);
+
+static const struct archive_column share_columns[] = {
+    ARCHIVE_ONE(struct tally_series, series),	   ARCHIVE_ONE(struct tally_series, n),
+    ARCHIVE_ONE(struct tally_series, dur),	   ARCHIVE_ONE(struct tally_series, ref),
+    ARCHIVE_ONE(struct tally_series, net),	   ARCHIVE_ONE(struct tally_series, lost),
+    ARCHIVE_ONE(struct tally_series, longest),	   ARCHIVE_ONE(struct tally_series, open_n),
+    ARCHIVE_ONE(struct tally_series, open_dur),	   ARCHIVE_ONE(struct tally_series, own.n),
+    ARCHIVE_ONE(struct tally_series, own.bundles), ARCHIVE_ONE(struct tally_series, own.dur),
+    ARCHIVE_ONE(struct tally_series, own.dur_sq),  ARCHIVE_ONE(struct tally_series, own.net),
+    ARCHIVE_ONE(struct tally_series, own.net_sq),
+};
+static const struct archive_table share_table = ARCHIVE_TABLE("tally series", struct tally_series, share_columns);
+
+static const struct archive_column worst_columns[] = {
+    ARCHIVE_ONE(struct tally_worst, excess),   ARCHIVE_ONE(struct tally_worst, series),
+    ARCHIVE_ONE(struct tally_worst, start_ns), ARCHIVE_ONE(struct tally_worst, dur),
+    ARCHIVE_MANY(struct tally_worst, factor),
+};
+static const struct archive_table worst_table = ARCHIVE_TABLE("worst", struct tally_worst, worst_columns);
+
+/* Finds series again: only the first of equal ones would be found otherwise. */
+static int index_series(struct tally *tally)
+{
+	if (tally->series_count < INDEX_FROM)
+		return 0;
+	tally->index = table__new();
+	for (uint32_t i = 0; tally->index && i < tally->series_count; i++) {
+		if (table__put(tally->index, tally->series[i].series, 0, i))
+			return -ENOMEM;
+	}
+	return tally->index ? 0 : -ENOMEM;
+}
+
+void tally__archive(struct archive *archive, struct tally *tally, size_t series)
+{
+	size_t worst = tally->worst_count, room = tally->worst ? TALLY_WORST : 0;
+
+	archive__record(archive, &tally_table, tally);
+	archive__rows(archive, &share_table, &tally->series, &tally->series_count, &tally->series_capacity);
+	archive__rows(archive, &worst_table, &tally->worst, &worst, &room);
+	if (!archive__reads(archive))
+		return;
+	archive__check(archive, worst == tally->worst_count && (room == TALLY_WORST || !room),
+		       "a tally has too many worst fragments");
+	for (size_t i = 0; i < tally->series_count; i++)
+		archive__check(archive, tally->series[i].series < series, "a tally has an unknown history");
+	for (size_t i = 0; i < worst; i++)
+		archive__check(archive, tally->worst[i].series < series, "a tally has an unknown history");
+	if (archive__error(archive))
+		tally->worst_count = 0;
+	else if (index_series(tally))
+		archive__fail(archive, -ENOMEM, "out of memory");
+}

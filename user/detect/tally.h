@@ -72,6 +72,9 @@ const struct tally_series *tally__of(const struct tally *tally, uint32_t series)
 /* Clears `own`, which is not part of the usual sums. */
 void tally__unlearn(struct tally *tally);
 
+/* Writes or reads a tally over a book of so many series; one to be read is empty. */
+void tally__archive(struct archive *archive, struct tally *tally, size_t series);
+
 void tally__clear(struct tally *tally);
 
 /* Bytes held beside the struct. */

@@ -64,6 +64,12 @@ struct variance_book {
 
 void variance__free(struct variance_book *book);
 
+/*
+ * Writes or reads the variances of a job with so many rows, over a book of so many series; a book to be read is
+ * empty.
+ */
+void variance__archive(struct archive *archive, struct variance_book *book, size_t rows, size_t series);
+
 /* Takes over the drafts and writes the owners into the map. Returns 0 or -ENOMEM. */
 int variance__match(struct variance_book *book, struct heatmap *map, const struct stg_job *job,
 		    const struct region_result *drafts, uint64_t end, bool last);

@@ -28,6 +28,9 @@ struct waiting;
 struct waiting *waiting__new(void);
 void waiting__free(struct waiting *waiting);
 
+/* Writes or reads what outlives a window; an object to be read is new. */
+void waiting__archive(struct archive *archive, struct waiting *waiting);
+
 size_t waiting__bytes(const struct waiting *waiting);
 
 /*

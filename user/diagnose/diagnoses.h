@@ -69,6 +69,9 @@ int diagnoses__sum(struct diagnoses *diagnoses);
 
 /* Ends the window; keep says whether a variance lives on. Returns 0 or -ENOMEM. */
 int diagnoses__retire(struct diagnoses *diagnoses, bool (*keep)(void *arg, uint32_t id), void *arg);
+
+/* Writes or reads all cases; an object to be read is empty. */
+void diagnoses__archive(struct archive *archive, struct diagnoses *diagnoses);
 size_t diagnoses__bytes(const struct diagnoses *diagnoses);
 void diagnoses__free(struct diagnoses *diagnoses);
 

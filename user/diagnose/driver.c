@@ -127,3 +127,28 @@ void driver__free(struct driver *driver)
 	free(driver->queue);
 	*driver = (struct driver){0};
 }
+
+static const struct archive_column driver_columns[] = {
+    ARCHIVE_ONE(struct driver, windows),
+    ARCHIVE_ONE(struct driver, refused),
+    ARCHIVE_ONE(struct driver, interrupts),
+    ARCHIVE_ONE(struct driver, interrupted),
+};
+static const struct archive_table driver_table = ARCHIVE_TABLE("stages", struct driver, driver_columns);
+
+static const struct archive_column wish_columns[] = {
+    ARCHIVE_ONE(struct driver_wish, job),
+    ARCHIVE_ONE(struct driver_wish, variance),
+    ARCHIVE_ONE(struct driver_wish, group),
+    ARCHIVE_ONE(struct driver_wish, seen),
+};
+static const struct archive_table wish_table = ARCHIVE_TABLE("wishes", struct driver_wish, wish_columns);
+
+void driver__archive(struct archive *archive, struct driver *driver, size_t jobs)
+{
+	archive__record(archive, &driver_table, driver);
+	archive__rows(archive, &wish_table, &driver->queue, &driver->count, &driver->capacity);
+	for (size_t i = 0; archive__reads(archive) && i < driver->count; i++)
+		archive__check(archive, driver->queue[i].job < jobs && driver->queue[i].group < COUNTER_GROUPS,
+			       "a stage is of no job");
+}

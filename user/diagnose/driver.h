@@ -48,6 +48,9 @@ const struct driver_wish *driver__current(const struct driver *driver);
 /* Returns a case's stage, and whether it is the final one. */
 int driver__stage(const struct diagnosis_of *item, bool *final);
 
+/* Writes or reads all wishes, of so many jobs; a driver to be read is empty. */
+void driver__archive(struct archive *archive, struct driver *driver, size_t jobs);
+
 void driver__free(struct driver *driver);
 
 #endif

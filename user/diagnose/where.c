@@ -296,3 +296,29 @@ int where__find(const struct places *places, const struct stg *stg, uint32_t job
 	where_index__free(index);
 	return error;
 }
+
+static const struct archive_column place_columns[] = {
+    ARCHIVE_ONE(struct vapro_place, thread),	   ARCHIVE_ONE(struct vapro_place, cpu),
+    ARCHIVE_ONE(struct vapro_place, socket),	   ARCHIVE_ONE(struct vapro_place, numa),
+    ARCHIVE_ONE(struct vapro_place, core_type),	   ARCHIVE_ONE(struct vapro_place, cpu_model),
+    ARCHIVE_ONE(struct vapro_place, cgroup),	   ARCHIVE_ONE(struct vapro_place, limit),
+    ARCHIVE_ONE(struct vapro_place, limit_cgroup), ARCHIVE_ONE(struct vapro_place, cpus),
+};
+static const struct archive_table place_table = ARCHIVE_TABLE("places", struct vapro_place, place_columns);
+
+void places__archive(struct archive *archive, struct places *places)
+{
+	uint64_t any = places->texts != NULL;
+
+	archive__number(archive, &any);
+	if (!any)
+		return;
+	if (!places->texts)
+		places->texts = intern__new();
+	if (!places->texts) {
+		archive__fail(archive, -ENOMEM, "out of memory");
+		return;
+	}
+	archive__texts(archive, places->texts);
+	archive__rows(archive, &place_table, &places->items, &places->count, &places->capacity);
+}

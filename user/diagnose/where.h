@@ -27,6 +27,9 @@ struct where {
 
 /* Returns 0 or -ENOMEM. */
 int places__add(struct places *places, const struct vapro_place *place);
+
+/* Writes or reads all places; an object to be read is empty. */
+void places__archive(struct archive *archive, struct places *places);
 void places__free(struct places *places);
 
 /* Numbers of a job's rows by fact and value, counted once for all lookups of a window. */

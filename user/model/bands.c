@@ -118,3 +118,72 @@ int bands__place(struct bands *bands, struct vapro_bundle *bundle, struct vapro_
 	bundle->state = bands->next++;
 	return 1;
 }
+
+/* A state that leaves for one that came in with a band. */
+struct placed {
+	uint32_t state, band, out;
+};
+
+static const struct archive_column placed_columns[] = {
+    ARCHIVE_ONE(struct placed, state),
+    ARCHIVE_ONE(struct placed, band),
+    ARCHIVE_ONE(struct placed, out),
+};
+static const struct archive_table placed_table = ARCHIVE_TABLE("bands", struct placed, placed_columns);
+
+static const struct archive_column state_columns[] = {
+    ARCHIVE_ONE(struct vapro_state, id),	  ARCHIVE_ONE(struct vapro_state, class),
+    ARCHIVE_ONE(struct vapro_state, from),	  ARCHIVE_ONE(struct vapro_state, to),
+    ARCHIVE_ONE(struct vapro_state, labels),	  ARCHIVE_ONE(struct vapro_state, common),
+    ARCHIVE_ONE(struct vapro_state, from_symbol), ARCHIVE_ONE(struct vapro_state, to_symbol),
+    ARCHIVE_ONE(struct vapro_state, from_path),	  ARCHIVE_ONE(struct vapro_state, to_path),
+};
+static const struct archive_table state_table = ARCHIVE_TABLE("incoming states", struct vapro_state, state_columns);
+
+/* The order in which states left is that of their numbers, whatever the order in the table. */
+static void write_placed(struct archive *archive, const struct bands *bands)
+{
+	struct placed *placed = archive__take(archive, bands->next, sizeof(*placed));
+	size_t count = bands->next, at = 0;
+	uint64_t state, band;
+	uint32_t out;
+
+	while (placed && table__next(bands->out, &at, &state, &band, &out))
+		placed[out] = (struct placed){(uint32_t)state, (uint32_t)band, out};
+	archive__rows(archive, &placed_table, &placed, &count, &count);
+	free(placed);
+}
+
+static void read_placed(struct archive *archive, struct bands *bands)
+{
+	size_t count = 0, capacity = 0;
+	struct placed *placed = NULL;
+	uint32_t other;
+
+	archive__rows(archive, &placed_table, &placed, &count, &capacity);
+	for (size_t i = 0; i < count && !archive__error(archive); i++) {
+		if (archive__check(archive,
+				   placed[i].state < bands->count && placed[i].out == i &&
+				       !table__get(bands->out, placed[i].state, placed[i].band, &other),
+				   "a band contradicts others") &&
+		    table__put(bands->out, placed[i].state, placed[i].band, placed[i].out))
+			archive__fail(archive, -ENOMEM, "out of memory");
+	}
+	bands->next = (uint32_t)count;
+	free(placed);
+}
+
+void bands__archive(struct archive *archive, struct bands *bands)
+{
+	archive__texts(archive, bands->texts);
+	archive__rows(archive, &state_table, &bands->states, &bands->count, &bands->capacity);
+	for (size_t i = 0; archive__reads(archive) && i < bands->count; i++)
+		archive__check(archive,
+			       bands->states[i].id == i && bands->states[i].class < VAPRO_CLASSES &&
+				   bands->states[i].labels && bands->states[i].common && bands->states[i].to,
+			       "a state contradicts others");
+	if (archive__reads(archive))
+		read_placed(archive, bands);
+	else
+		write_placed(archive, bands);
+}

@@ -7,6 +7,7 @@
 #ifndef VAPRO_BANDS_H
 #define VAPRO_BANDS_H
 
+#include "base/archive.h"
 #include "config/rules.h"
 
 struct bands;
@@ -14,6 +15,9 @@ struct bands;
 /* The rules are final and outlive the object. NULL when out of memory. */
 struct bands *bands__new(const struct rules *rules);
 void bands__free(struct bands *bands);
+
+/* Writes or reads the states; an object to be read is new. */
+void bands__archive(struct archive *archive, struct bands *bands);
 
 /* Adds a source state; texts are copied. Returns 0, -EINVAL where its id is neither known nor next, or -ENOMEM. */
 int bands__add_state(struct bands *bands, const struct vapro_state *state);

@@ -242,3 +242,22 @@ void batches__clear(struct batches *batches)
 	free(batches->items);
 	*batches = (struct batches){0};
 }
+
+static const struct archive_column batch_columns[] = {
+    ARCHIVE_ONE(struct batch_bucket, index),  ARCHIVE_ONE(struct batch_bucket, n),
+    ARCHIVE_ONE(struct batch_bucket, sum_ns), ARCHIVE_ONE(struct batch_bucket, first),
+    ARCHIVE_ONE(struct batch_bucket, last),   ARCHIVE_ONE(struct batch_bucket, late),
+    ARCHIVE_ONE(struct batch_bucket, row),
+};
+static const struct archive_table batch_table = ARCHIVE_TABLE("batches", struct batch_bucket, batch_columns);
+
+void batches__archive(struct archive *archive, struct batches *batches)
+{
+	archive__rows32(archive, &batch_table, &batches->items, &batches->count, &batches->capacity);
+	for (uint32_t i = 0; archive__reads(archive) && i < batches->count; i++) {
+		const struct batch_bucket *bucket = &batches->items[i];
+
+		archive__check(archive, bucket->n && (!i || bucket->index > bucket[-1].index),
+			       "batches are not in order");
+	}
+}

@@ -13,6 +13,8 @@
 #ifndef VAPRO_BATCHES_H
 #define VAPRO_BATCHES_H
 
+#include "base/archive.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -75,6 +77,9 @@ unsigned batches__groups(const struct batches *batches, struct batch_group *grou
 /* Median and number of all batches; 0 without any. */
 double batches__median(const struct batches *batches);
 uint64_t batches__total(const struct batches *batches);
+
+/* Writes or reads the items; the batch that is being filled is part of the owner's table. */
+void batches__archive(struct archive *archive, struct batches *batches);
 
 /* Removes all batches, and keeps the memory. */
 void batches__empty(struct batches *batches);

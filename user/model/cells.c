@@ -262,3 +262,47 @@ size_t cells__bytes(const struct cells *cells)
 	return cells->capacity * sizeof(*cells->items) + cells->handle_capacity * sizeof(*cells->where) +
 	       table__bytes(cells->by_key);
 }
+
+static const struct archive_column cells_columns[] = {
+    ARCHIVE_ONE(struct cells, max),
+    ARCHIVE_ONE(struct cells, widened),
+};
+static const struct archive_table cells_table = ARCHIVE_TABLE("cells", struct cells, cells_columns);
+
+static const struct archive_column cell_columns[] = {
+    ARCHIVE_MANY(struct workload_cell, key),   ARCHIVE_MANY(struct workload_cell, low),
+    ARCHIVE_MANY(struct workload_cell, high),  ARCHIVE_MANY(struct workload_cell, least),
+    ARCHIVE_ONE(struct workload_cell, norm),   ARCHIVE_ONE(struct workload_cell, n),
+    ARCHIVE_ONE(struct workload_cell, sum_ns), ARCHIVE_ONE(struct workload_cell, min_ns),
+    ARCHIVE_ONE(struct workload_cell, handle), ARCHIVE_ONE(struct workload_cell, cluster),
+    ARCHIVE_ONE(struct workload_cell, name),   ARCHIVE_ONE(struct workload_cell, corner),
+};
+static const struct archive_table cell_table = ARCHIVE_TABLE("cell", struct workload_cell, cell_columns);
+
+static const struct archive_column handle_columns[] = {{"cell", ARCHIVE_U32, 1, 0, false}};
+static const struct archive_table handle_table = {"handles", handle_columns, 1, sizeof(uint32_t)};
+
+void cells__archive(struct archive *archive, struct cells *cells)
+{
+	archive__record(archive, &cells_table, cells);
+	archive__rows(archive, &cell_table, &cells->items, &cells->count, &cells->capacity);
+	archive__rows(archive, &handle_table, &cells->where, &cells->handle_count, &cells->handle_capacity);
+	if (!archive__reads(archive))
+		return;
+	archive__check(archive, cells->max && cells->widened <= KEY_BITS, "cells are wider than possible");
+	for (size_t i = 0; i < cells->handle_count; i++)
+		archive__check(archive, cells->where[i] < cells->count, "a cell is missing");
+	for (size_t i = 0; i < cells->count && !archive__error(archive); i++) {
+		uint32_t other;
+		uint64_t a, b;
+
+		pack(cells->items[i].key, &a, &b);
+		if (!archive__check(archive,
+				    cells->items[i].handle < cells->handle_count &&
+					!table__get(cells->by_key, a, b, &other),
+				    "a cell contradicts others"))
+			break;
+		if (table__put(cells->by_key, a, b, (uint32_t)i))
+			archive__fail(archive, -ENOMEM, "out of memory");
+	}
+}

@@ -17,6 +17,7 @@
 #ifndef VAPRO_CELLS_H
 #define VAPRO_CELLS_H
 
+#include "base/archive.h"
 #include "base/table.h"
 
 #include <vapro/bundle.h>
@@ -62,6 +63,9 @@ int cells__add(struct cells *cells, const double *low, const double *high, uint6
 /* Sets the bound to max cells. Returns 0 or -ENOMEM. */
 int cells__bound(struct cells *cells, size_t max);
 size_t cells__bytes(const struct cells *cells);
+
+/* Writes or reads a set; one to be read is empty and has its bound. */
+void cells__archive(struct archive *archive, struct cells *cells);
 
 /*
  * Adds all cells of `from`, another set of the same max, which does not change. Names of clusters are

@@ -328,3 +328,32 @@ bool clusters__coarsen(struct clusters *clusters, size_t least)
 	clusters->dirty = true;
 	return !cells__bound(&clusters->cells, now / 2 > least ? now / 2 : least);
 }
+
+static const struct archive_column clusters_columns[] = {
+    ARCHIVE_ONE(struct clusters, certificate.exact),
+    ARCHIVE_ONE(struct clusters, certificate.straddling),
+    ARCHIVE_ONE(struct clusters, certificate.widened),
+    ARCHIVE_ANY(struct clusters, certificate.slack),
+    ARCHIVE_ONE(struct clusters, last_id),
+    ARCHIVE_ONE(struct clusters, dirty),
+};
+static const struct archive_table clusters_table = ARCHIVE_TABLE("clusters", struct clusters, clusters_columns);
+
+static const struct archive_column cluster_columns[] = {
+    ARCHIVE_ONE(struct cluster, id),	  ARCHIVE_MANY(struct cluster, seed),  ARCHIVE_ONE(struct cluster, norm),
+    ARCHIVE_MANY(struct cluster, unit),	  ARCHIVE_ONE(struct cluster, length), ARCHIVE_ONE(struct cluster, reach),
+    ARCHIVE_ONE(struct cluster, members), ARCHIVE_ONE(struct cluster, sum_ns), ARCHIVE_ONE(struct cluster, fastest_ns),
+};
+static const struct archive_table cluster_table = ARCHIVE_TABLE("cluster", struct cluster, cluster_columns);
+
+void clusters__archive(struct archive *archive, struct clusters *clusters)
+{
+	archive__record(archive, &clusters_table, clusters);
+	cells__archive(archive, &clusters->cells);
+	archive__rows(archive, &cluster_table, &clusters->items, &clusters->count, &clusters->capacity);
+	for (size_t i = 0; archive__reads(archive) && i < clusters->cells.count; i++)
+		archive__check(archive,
+			       clusters->cells.items[i].cluster == CELLS_NONE ||
+				   clusters->cells.items[i].cluster < clusters->count,
+			       "a cluster is missing");
+}

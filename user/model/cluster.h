@@ -53,6 +53,9 @@ struct clusters;
 struct clusters *clusters__new(const struct vapro_config *config);
 void clusters__free(struct clusters *clusters);
 
+/* Writes or reads a set; one to be read is new. */
+void clusters__archive(struct archive *archive, struct clusters *clusters);
+
 /* Same as the functions cells__*. */
 int clusters__add(struct clusters *clusters, const double *low, const double *high, uint64_t n, uint64_t sum_ns,
 		  uint64_t min_ns, uint32_t *handle);

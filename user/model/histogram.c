@@ -56,3 +56,21 @@ void histogram__clear(struct histogram *histogram)
 	free(histogram->buckets);
 	*histogram = (struct histogram){0};
 }
+
+static const struct archive_column bucket_columns[] = {
+    ARCHIVE_ONE(struct histogram_bucket, index),
+    ARCHIVE_ONE(struct histogram_bucket, n),
+    ARCHIVE_ONE(struct histogram_bucket, sum_ns),
+};
+static const struct archive_table bucket_table = ARCHIVE_TABLE("buckets", struct histogram_bucket, bucket_columns);
+
+void histogram__archive(struct archive *archive, struct histogram *histogram)
+{
+	archive__rows(archive, &bucket_table, &histogram->buckets, &histogram->count, &histogram->capacity);
+	for (size_t i = 0; archive__reads(archive) && i < histogram->count; i++) {
+		const struct histogram_bucket *bucket = &histogram->buckets[i];
+
+		archive__check(archive, bucket->n > 0 && (!i || bucket->index > bucket[-1].index),
+			       "a histogram is not in order");
+	}
+}

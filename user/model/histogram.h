@@ -11,6 +11,8 @@
 
 #define HISTOGRAM_PER_CELL 4 /* buckets of a norm cell: index / HISTOGRAM_PER_CELL is its number */
 
+#include "base/archive.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +32,8 @@ int histogram__add(struct histogram *histogram, double mean_ns, double n);
 
 /* Adds all of from. Returns 0 or -ENOMEM. */
 int histogram__merge(struct histogram *histogram, const struct histogram *from);
+/* Writes or reads the buckets; n and sum_ns are members of the owner's table. */
+void histogram__archive(struct archive *archive, struct histogram *histogram);
 void histogram__clear(struct histogram *histogram);
 
 #define HISTOGRAM_OCTAVE_BITS 5

@@ -35,6 +35,12 @@ int hops__next(struct hops *hops, const struct series_book *book, uint64_t now_n
 /* Records the outcome of a decision, of this book or a capture. Returns 0 or -ENOMEM. */
 int hops__note(struct hops *hops, const struct vapro_hop_event *event, uint64_t now_ns);
 
+/* Writes or reads all decisions; a book to be read is new. */
+void hops__archive(struct archive *archive, struct hops *hops);
+
+/* The number of states that it has read, from the first on. */
+size_t hops__states(const struct hops *hops);
+
 /* Bytes held. */
 size_t hops__bytes(const struct hops *hops);
 

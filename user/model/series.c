@@ -11,9 +11,8 @@
 
 /* A call-site with more sizes than this has no fixed workload; the last workload takes the rest. */
 #define WORKLOADS_PER_KIND 64
-#define WIDEN 8		   /* room grows by one part in so many */
-#define LATEST SERIES_NONE /* in place of a workload: the series found last */
-#define FAR_AHEAD 12	   /* histories that are fetched in advance, and (NEAR) histograms */
+#define WIDEN 8	     /* room grows by one part in so many */
+#define FAR_AHEAD 12 /* histories that are fetched in advance, and (NEAR) histograms */
 #define NEAR_AHEAD 4
 
 const float bundle_rec_no_factors[VAPRO_FACTORS];
@@ -152,7 +151,7 @@ static int find_workload(struct series_book *book, uint32_t job, const struct st
 static int make_latest(struct series_book *book, uint64_t key, const double *size, uint32_t id)
 {
 	memcpy(book->series[id].size, size, sizeof(book->series[id].size));
-	return table__put(book->by_key, key, LATEST, id);
+	return table__put(book->by_key, key, SERIES_LATEST, id);
 }
 
 static bool is_of(const struct series_book *book, uint32_t id, const struct vapro_bundle *bundle, const double *size)
@@ -173,7 +172,7 @@ static int find_series(struct series_book *book, const struct vapro_bundle *bund
 	int error;
 
 	/* Mostly the series is that of last time: the workload of a size never changes. */
-	if (table__get(book->by_key, key, LATEST, id) && is_of(book, *id, bundle, size))
+	if (table__get(book->by_key, key, SERIES_LATEST, id) && is_of(book, *id, bundle, size))
 		return 0;
 	error = find_workload(book, thread->job, state, size, &workload_id);
 	if (error)

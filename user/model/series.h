@@ -27,10 +27,11 @@
 #include <vapro/analysis.h>
 
 #define SERIES_NONE UINT32_MAX
-#define SERIES_WINDOWS 8  /* windows of means for drift */
-#define SERIES_THIRDS 3	  /* parts of the view that are judged separately */
-#define SERIES_GROUPS 6	  /* groups of durations in one state */
-#define SERIES_WARM_UP 10 /* first members of a workload on a rank */
+#define SERIES_LATEST SERIES_NONE /* in by_key, in place of a workload: the series found last */
+#define SERIES_WINDOWS 8	  /* windows of means for drift */
+#define SERIES_THIRDS 3		  /* parts of the view that are judged separately */
+#define SERIES_GROUPS 6		  /* groups of durations in one state */
+#define SERIES_WARM_UP 10	  /* first members of a workload on a rank */
 
 /* Sums over undisturbed fragments: what a factor costs when nothing is wrong. */
 struct series_pile {
@@ -169,6 +170,16 @@ size_t series__bytes(const struct series_book *book);
 
 /* Releases what a dropped bundle holds of the book. */
 void series__drop(struct series_book *book, const struct bundle_rec *rec);
+
+/*
+ * Writes or reads all histories, but for what each window computes again; a book to be read is new, and its graph
+ * was read. Retained bundles follow by series__archive_recs.
+ */
+void series__archive(struct archive *archive, struct series_book *book);
+
+/* Writes or reads the retained bundles of a job, as archive__rows does an array. */
+void series__archive_recs(struct archive *archive, struct series_book *book, uint32_t job, struct bundle_rec **recs,
+			  size_t *count, size_t *capacity);
 
 /*
  * Forgets the histories of a job, which is not used any more. Numbers of other jobs do not change.

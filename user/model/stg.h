@@ -9,6 +9,8 @@
 #ifndef VAPRO_STG_H
 #define VAPRO_STG_H
 
+#include "base/archive.h"
+
 #include <vapro/bundle.h>
 
 #include <stddef.h>
@@ -126,6 +128,9 @@ void stg__shift_host(struct stg *stg, uint32_t job, uint32_t host, int64_t ns);
 
 /* Whether all rows of a job have ended. */
 bool stg__job_over(const struct stg *stg, uint32_t id);
+
+/* Writes or reads the whole graph; one to be read is new. */
+void stg__archive(struct archive *archive, struct stg *stg);
 
 /* Bytes held. */
 size_t stg__bytes(const struct stg *stg);

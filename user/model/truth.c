@@ -30,3 +30,28 @@ void truths__clear(struct truths *truths)
 	table__free(truths->by_place);
 	*truths = (struct truths){0};
 }
+
+static const struct archive_column truth_columns[] = {
+    ARCHIVE_ONE(struct truth_count, workload),
+    ARCHIVE_ONE(struct truth_count, cell),
+    ARCHIVE_ONE(struct truth_count, truth),
+    ARCHIVE_ONE(struct truth_count, n),
+};
+static const struct archive_table truth_table = ARCHIVE_TABLE("truths", struct truth_count, truth_columns);
+
+void truths__archive(struct archive *archive, struct truths *truths)
+{
+	archive__rows(archive, &truth_table, &truths->items, &truths->count, &truths->capacity);
+	if (!archive__reads(archive) || !truths->count)
+		return;
+	truths->by_place = table__new();
+	for (size_t i = 0; i < truths->count; i++) {
+		const struct truth_count *at = &truths->items[i];
+
+		if (!truths->by_place ||
+		    table__put(truths->by_place, (uint64_t)at->workload << 32 | at->cell, at->truth, (uint32_t)i)) {
+			archive__fail(archive, -ENOMEM, "out of memory");
+			return;
+		}
+	}
+}

@@ -6,6 +6,7 @@
 #ifndef VAPRO_TRUTH_H
 #define VAPRO_TRUTH_H
 
+#include "base/archive.h"
 #include "base/table.h"
 
 struct truth_count {
@@ -23,6 +24,8 @@ struct truths {
 
 /* Returns 0 or -ENOMEM. */
 int truths__add(struct truths *truths, uint32_t workload, uint32_t cell, uint32_t truth, uint64_t n);
+/* Writes or reads all counts; what they refer to is checked by the owner. */
+void truths__archive(struct archive *archive, struct truths *truths);
 void truths__clear(struct truths *truths);
 
 #endif

@@ -207,6 +207,11 @@ bool enforcer__charge(const struct enforcer *enforcer, struct governed *governed
 	return governor__charge(governor, &governed->account, now_ns, spent);
 }
 
+uint64_t enforcer__spent(const struct governed *governed)
+{
+	return governed->spent_ns;
+}
+
 struct enforcer_window enforcer__end_window(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
 {
 	const struct kernel_governed *orders = governed->process.orders;

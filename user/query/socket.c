@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BACKLOG 8
+#define BACKLOG 32
+#define LOCK_FILE ".lock"
 #define LOCK_TRIES 100
 #define LOCK_PAUSE_US 10000
 
@@ -25,12 +26,22 @@ static int address_of(const char *path, struct sockaddr_un *address)
 	return 0;
 }
 
-bool query_socket__peer_is_root(int fd)
+int query_socket__peer_uid(int fd, uid_t *uid)
 {
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) && peer.uid == 0;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
+		return -errno;
+	*uid = peer.uid;
+	return 0;
+}
+
+bool query_socket__peer_is_root(int fd)
+{
+	uid_t uid = 1;
+
+	return !query_socket__peer_uid(fd, &uid) && uid == 0;
 }
 
 pid_t query_socket__peer_pid(int fd)
@@ -76,7 +87,14 @@ static int compare_paths(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-int query_socket__find(const char *directory, char (*paths)[QUERY_PATH_MAX], size_t room)
+static bool is_status(const char *name)
+{
+	size_t length = strlen(name), suffix = strlen(QUERY_STATUS);
+
+	return length > suffix && !strcmp(name + length - suffix, QUERY_STATUS);
+}
+
+int query_socket__find(const char *directory, bool status, char (*paths)[QUERY_PATH_MAX], size_t room)
 {
 	DIR *dir = opendir(directory);
 	struct dirent *entry;
@@ -87,7 +105,7 @@ int query_socket__find(const char *directory, char (*paths)[QUERY_PATH_MAX], siz
 	while ((entry = readdir(dir))) {
 		char path[512];
 
-		if (strncmp(entry->d_name, QUERY_PREFIX, strlen(QUERY_PREFIX)) ||
+		if (strncmp(entry->d_name, QUERY_PREFIX, strlen(QUERY_PREFIX)) || is_status(entry->d_name) != status ||
 		    (size_t)snprintf(path, sizeof(path), "%s%s%s", directory,
 				     directory[strlen(directory) - 1] == '/' ? "" : "/",
 				     entry->d_name) >= QUERY_PATH_MAX ||
@@ -102,7 +120,7 @@ int query_socket__find(const char *directory, char (*paths)[QUERY_PATH_MAX], siz
 	return count;
 }
 
-/* Makes a missing directory (its name ends in '/') and its parents. Returns 0 or -errno. */
+/* Makes a missing directory (its name ends in '/') and its parents, which all may pass. Returns 0 or -errno. */
 static int make(const char *directory)
 {
 	char path[QUERY_PATH_MAX + 1];
@@ -110,9 +128,12 @@ static int make(const char *directory)
 	snprintf(path, sizeof(path), "%s", directory);
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = 0;
-		/* the last directory is root's alone, its parents may be shared */
-		if (mkdir(path, slash[1] ? 0755 : 0700) && errno != EEXIST)
+		if (mkdir(path, 0755)) {
+			if (errno != EEXIST)
+				return -errno;
+		} else if (chmod(path, 0755)) { /* whatever the umask is */
 			return -errno;
+		}
 		*slash = '/';
 	}
 	return 0;
@@ -129,22 +150,36 @@ static int lock_alone(int fd)
 	return 0;
 }
 
+/* Opens the file that is locked in a directory of vaprod's own: any user may lock the directory, but not this file. */
+static int open_lock(int directory)
+{
+	int fd = openat(directory, LOCK_FILE, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int error = fd < 0 ? -errno : 0;
+
+	close(directory);
+	return error ? error : fd;
+}
+
 /*
- * Opens and locks a directory against other vaprods. alone: root alone may access the directory; else root
- * alone may write to it. Returns an fd, or -errno with a sentence in err.
+ * Opens and locks a directory, to which root alone may write, against other vaprods. own: it is for sockets of vaprods
+ * only. Returns an fd, or -errno with a sentence in err.
  */
-static int lock_directory(const char *directory, bool alone, char *err, size_t err_size)
+static int lock_directory(const char *directory, bool own, char *err, size_t err_size)
 {
 	struct stat status;
 	int error = make(directory), fd = error ? -1 : open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (!error && (fd < 0 || fstat(fd, &status)))
 		error = -errno;
-	if (!error && (status.st_uid != 0 || status.st_mode & (alone ? 077 : 022))) {
-		snprintf(err, err_size, "%s is not root's alone: user %u, mode %04o", directory, status.st_uid,
-			 status.st_mode & 07777);
+	if (!error && (status.st_uid != 0 || status.st_mode & 022)) {
+		snprintf(err, err_size, "%s is not root's alone to write to: user %u, mode %04o", directory,
+			 status.st_uid, status.st_mode & 07777);
 		close(fd);
 		return -EPERM;
+	}
+	if (!error && own) {
+		fd = open_lock(fd);
+		error = fd < 0 ? fd : 0;
 	}
 	if (!error)
 		error = lock_alone(fd);
@@ -157,32 +192,28 @@ static int lock_directory(const char *directory, bool alone, char *err, size_t e
 }
 
 /* Removes the sockets of vaprods that were killed. */
-static void sweep(int directory, const char *name)
+static void sweep(const char *name)
 {
-	int copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+	DIR *dir = opendir(name);
 	struct dirent *entry;
 
-	if (!dir) {
-		if (copy >= 0)
-			close(copy);
+	if (!dir)
 		return;
-	}
 	while ((entry = readdir(dir))) {
 		struct stat status;
 		char path[512];
 
 		snprintf(path, sizeof(path), "%s%s", name, entry->d_name);
 		if (!strncmp(entry->d_name, QUERY_PREFIX, strlen(QUERY_PREFIX)) &&
-		    !fstatat(directory, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) && S_ISSOCK(status.st_mode) &&
+		    !fstatat(dirfd(dir), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) && S_ISSOCK(status.st_mode) &&
 		    strlen(path) < QUERY_PATH_MAX && !alive(path))
-			unlinkat(directory, entry->d_name, 0);
+			unlinkat(dirfd(dir), entry->d_name, 0);
 	}
 	closedir(dir);
 }
 
-/* Binds to a name at which no process listens. Returns 0, or -errno with a sentence in err. */
-static int take_name(int fd, const char *path, char *err, size_t err_size)
+/* Binds to a name at which no process listens; mode: of the socket. Returns 0, or -errno with a sentence in err. */
+static int take_name(int fd, const char *path, mode_t mode, char *err, size_t err_size)
 {
 	struct sockaddr_un address;
 	struct stat status;
@@ -198,7 +229,7 @@ static int take_name(int fd, const char *path, char *err, size_t err_size)
 			error = -errno;
 	}
 	if (!error) {
-		mask = umask(0177);
+		mask = umask(0777 & ~mode);
 		if (bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, BACKLOG))
 			error = -errno;
 		umask(mask);
@@ -209,13 +240,48 @@ static int take_name(int fd, const char *path, char *err, size_t err_size)
 	return error;
 }
 
+/* Listens at a path. Returns an fd, or -errno with a sentence in err. */
+static int listen_at(const char *path, mode_t mode, char *err, size_t err_size)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error;
+
+	if (fd < 0) {
+		error = -errno;
+		snprintf(err, err_size, "no socket: %s", strerror(-error));
+		return error;
+	}
+	error = take_name(fd, path, mode, err, err_size);
+	if (!error)
+		return fd;
+	close(fd);
+	return error;
+}
+
+int query_socket__status_path(const char *path, char *name)
+{
+	int length = snprintf(name, QUERY_PATH_MAX, "%s" QUERY_STATUS, path);
+
+	return length < 0 || (size_t)length >= QUERY_PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+int query_socket__listen_status(const char *path, char *name, char *err, size_t err_size)
+{
+	if (query_socket__status_path(path, name)) {
+		snprintf(err, err_size, "%s" QUERY_STATUS ": a socket's name has at most %zu bytes", path,
+			 QUERY_PATH_MAX - 1);
+		return -ENAMETOOLONG;
+	}
+	/* every user may connect: what a user sees is decided by who connected */
+	return listen_at(name, 0666, err, err_size);
+}
+
 int query_socket__listen(const char *where, char *path, char *err, size_t err_size)
 {
 	size_t length = strlen(where);
 	bool own = length && where[length - 1] == '/';
 	const char *slash = strrchr(where, '/');
 	char directory[QUERY_PATH_MAX + 1];
-	int fd = -1, lock = -1, error = 0, used;
+	int fd, lock, used;
 
 	if (!slash || *where != '/') {
 		snprintf(err, err_size, "'%s' is not an absolute path", where);
@@ -232,18 +298,8 @@ int query_socket__listen(const char *where, char *path, char *err, size_t err_si
 	if (lock < 0)
 		return lock;
 	if (own)
-		sweep(lock, directory);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0) {
-		error = -errno;
-		snprintf(err, err_size, "no socket: %s", strerror(-error));
-	} else {
-		error = take_name(fd, path, err, err_size);
-	}
+		sweep(directory);
+	fd = listen_at(path, 0600, err, err_size);
 	close(lock);
-	if (!error)
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return error;
+	return fd;
 }

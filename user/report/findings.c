@@ -107,29 +107,36 @@ static void write_imbalance(const struct finding *finding, char *text, size_t si
 				  : "more work, or a slower core; both look the same without counters");
 }
 
-static void print(const struct finding *finding, const char *head, FILE *out, unsigned width)
+char *finding__text(const struct finding *finding, char *text, size_t size)
 {
-	char text[1024], took[40], rank[40] = "";
+	char took[40], rank[40] = "";
 
 	if (finding->kind == FINDING_RARE && finding->rank >= 0)
 		snprintf(rank, sizeof(rank), ", longest on rank %lld", (long long)finding->rank);
 	if (finding->kind == FINDING_RARE)
-		snprintf(text, sizeof(text), "%s: %s %llu time%s, %s in all%s: too seldom to be judged", finding->state,
+		snprintf(text, size, "%s: %s %llu time%s, %s in all%s: too seldom to be judged", finding->state,
 			 finding->cluster ? "other work" : "seen", (unsigned long long)finding->count,
 			 finding->count == 1 ? "" : "s", duration__text(finding->seconds, took, sizeof(took)), rank);
 	else if (finding->kind == FINDING_DRIFT)
-		snprintf(text, sizeof(text), "%s: slower on all ranks together, by %.0f %% over %llu windows",
-			 finding->state, 100 * (finding->ratio - 1), (unsigned long long)finding->count);
+		snprintf(text, size, "%s: slower on all ranks together, by %.0f %% over %llu windows", finding->state,
+			 100 * (finding->ratio - 1), (unsigned long long)finding->count);
 	else
-		write_imbalance(finding, text, sizeof(text));
-	regions__wrap(out, head, text, INDENT, width);
+		write_imbalance(finding, text, size);
+	return text;
+}
+
+const char *findings__kind(enum finding_kind kind)
+{
+	static const char *const names[FINDING_KINDS] = {
+	    [FINDING_RARE] = "rare", [FINDING_DRIFT] = "drift", [FINDING_IMBALANCE] = "imbalance"};
+
+	return names[kind];
 }
 
 void findings__print(struct findings *findings, FILE *out, unsigned width)
 {
-	static const char *const heads[FINDING_KINDS] = {
-	    [FINDING_RARE] = "rare", [FINDING_DRIFT] = "drift", [FINDING_IMBALANCE] = "imbalance"};
 	size_t printed[FINDING_KINDS] = {0}, all[FINDING_KINDS] = {0};
+	char text[1024];
 
 	if (!findings->count)
 		return;
@@ -141,7 +148,8 @@ void findings__print(struct findings *findings, FILE *out, unsigned width)
 		enum finding_kind kind = findings->items[i].kind;
 
 		if (printed[kind] < PRINTED_MAX)
-			print(&findings->items[i], printed[kind] ? "" : heads[kind], out, width);
+			regions__wrap(out, printed[kind] ? "" : findings__kind(kind),
+				      finding__text(&findings->items[i], text, sizeof(text)), INDENT, width);
 		if (++printed[kind] == all[kind] && all[kind] > PRINTED_MAX)
 			fprintf(out, "%*sand %zu more\n", INDENT, "", all[kind] - PRINTED_MAX);
 	}

@@ -39,6 +39,12 @@ struct findings {
 /* Copies job, state, aside->who and aside->place. Returns 0 or -ENOMEM. */
 int findings__add(struct findings *findings, const struct finding *finding, const char *job, const char *state);
 
+/* Returns what findings of a kind are called: "rare". */
+const char *findings__kind(enum finding_kind kind);
+
+/* Writes a finding as a sentence. Returns text. */
+char *finding__text(const struct finding *finding, char *text, size_t size);
+
 /* Prints the findings of each kind that matter most and counts the others. Sorts asides; no findings print nothing. */
 void findings__print(struct findings *findings, FILE *out, unsigned width);
 void findings__free(struct findings *findings);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/utf8.h"
 #include "report/json.h"
 
 #define NS_PER_S 1000000000ULL
@@ -85,56 +86,12 @@ char *json__ranks(const int32_t *ranks, uint32_t count)
 	return text;
 }
 
-/* Returns the length of the valid UTF-8 sequence at text, 0 where there is none. */
-static size_t utf8_length(const unsigned char *text)
-{
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	size_t length = *text < 0x80		 ? 1
-			: (*text & 0xe0) == 0xc0 ? 2
-			: (*text & 0xf0) == 0xe0 ? 3
-			: (*text & 0xf8) == 0xf0 ? 4
-						 : 0;
-	uint32_t code;
-
-	if (length < 2)
-		return length;
-	code = *text & (0xff >> (length + 1));
-	for (size_t i = 1; i < length; i++) {
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-		code = code << 6 | (text[i] & 0x3f);
-	}
-	if (code < least[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-		return 0;
-	return length;
-}
-
 cJSON *json__text(const char *text)
 {
-	size_t length = text ? strlen(text) : 0, used = 0;
-	char *clean;
-	cJSON *item;
+	char *valid = text ? utf8__valid(text) : NULL;
+	cJSON *item = !text ? cJSON_CreateNull() : valid ? cJSON_CreateString(valid) : NULL;
 
-	if (!text)
-		return cJSON_CreateNull();
-	clean = malloc(length + 1);
-	if (!clean)
-		return NULL;
-	for (const unsigned char *in = (const unsigned char *)text; *in;) {
-		size_t sequence = utf8_length(in);
-
-		if (!sequence) {
-			clean[used++] = '?';
-			in++;
-			continue;
-		}
-		memcpy(clean + used, in, sequence);
-		used += sequence;
-		in += sequence;
-	}
-	clean[used] = 0;
-	item = cJSON_CreateString(clean);
-	free(clean);
+	free(valid);
 	return item;
 }
 

@@ -8,45 +8,15 @@
 #include "analysis/causes.h"
 #include "model/bands.h"
 #include "base/grow.h"
+#include "report/board.h"
 #include "report/cause_json.h"
 #include "report/json.h"
 #include "report/lines.h"
 #include "report/narrator.h"
-#include "report/pipeline.h"
+#include "report/pipeline_private.h"
 #include "report/reported.h"
 #include "report/shed_text.h"
 #include "report/summary.h"
-
-struct pipeline {
-	struct stream_sink sink; /* first */
-	struct analysis *analysis;
-	struct line_sink *lines;
-	struct summary *summary;
-	struct source_names *names;
-	struct narrator *narrator;
-	struct causes *causes;
-	struct stream_clock clock;
-	char *host;
-	struct vapro_thread *threads; /* copies, for the ranks of exemplars */
-	size_t thread_count, thread_capacity;
-	struct reported_variances reported;
-	struct node_variances nodes;
-	double rank_seconds, judged_seconds;
-	uint64_t selections;
-	struct line_totals totals;
-	uint64_t begin_ns, end_ns, memory_cap;
-	struct vapro_selection selection; /* its ranks are the caller's */
-	bool selected;
-	char *unanswered;   /* why the region chosen by hand has no diagnosis; NULL: it has one, or none was chosen */
-	bool shed_reported; /* the summary has it: the first time is enough */
-	struct rules rules;
-	struct bands *bands; /* NULL where no rule splits states */
-};
-
-static struct pipeline *pipeline_of(const struct stream_sink *sink)
-{
-	return (struct pipeline *)sink;
-}
 
 /* Returns UTC minus CLOCK_MONOTONIC, ns. */
 static uint64_t clock_offset(const struct pipeline *pipeline)
@@ -68,6 +38,8 @@ static int put_line(void *arg, const char *line)
 		line_sink__put(pipeline->lines, line);
 	if (pipeline->narrator)
 		narrator__record(pipeline->narrator, line);
+	if (pipeline->board)
+		board__line(pipeline->board, line);
 	return 0;
 }
 
@@ -222,6 +194,8 @@ static int end_window(struct pipeline *pipeline, const struct stream_window *win
 	pipeline->totals.windows++;
 	for (uint32_t i = 0; !ret && i < count; i++) {
 		ret = add_totals(pipeline, &results[i]);
+		if (pipeline->board)
+			board__begin(pipeline->board, &results[i]);
 		if (!ret)
 			ret = json__window(&results[i], &context, put_line, pipeline);
 		if (!ret)
@@ -229,6 +203,8 @@ static int end_window(struct pipeline *pipeline, const struct stream_window *win
 		if (!ret && pipeline->summary)
 			ret = summary__add(pipeline->summary, &results[i], window->daemon_cpu_pct);
 	}
+	if (pipeline->board)
+		board__end(pipeline->board, window->end_ns);
 	if (!ret && window->last && pipeline->selected)
 		ret = check_selection(pipeline, results, count);
 	if (!ret)
@@ -409,6 +385,11 @@ int pipeline__name_events(struct stream_sink *sink, const char *const named[RULE
 void pipeline__narrate(struct stream_sink *sink, struct narrator *narrator)
 {
 	pipeline_of(sink)->narrator = narrator;
+}
+
+void pipeline__show(struct stream_sink *sink, struct board *board)
+{
+	pipeline_of(sink)->board = board;
 }
 
 void pipeline__outcome(const struct stream_sink *sink, struct outcome *outcome, uint64_t *selections)

@@ -19,6 +19,7 @@
 #include "report/outcome.h"
 #include "report/sink.h"
 
+struct board;
 struct narrator;
 struct summary;
 
@@ -34,6 +35,19 @@ int pipeline__name_events(struct stream_sink *pipeline, const char *const named[
 
 /* From now on the narrator gets each line, too; it outlives the pipeline. */
 void pipeline__narrate(struct stream_sink *pipeline, struct narrator *narrator);
+
+/* From now on the board gets each window and line, too; it outlives the pipeline. */
+void pipeline__show(struct stream_sink *pipeline, struct board *board);
+
+/*
+ * Saves the whole state between two events as bytes (docs/checkpoint.md); smallest after a STREAM_WINDOW. A pipeline
+ * with the same settings that loads them before its first event, and gets the events that followed, writes the lines
+ * that this one would. The bytes are malloc'ed. Return values are those of analysis__save and analysis__load; a
+ * pipeline with a summary, a narrator, a board or a region chosen by hand cannot be saved, nor loaded into (-ENOTSUP),
+ * and one that could not load can only be closed.
+ */
+int pipeline__save(const struct stream_sink *pipeline, uint8_t **data, size_t *size, char *err, size_t err_size);
+int pipeline__load(struct stream_sink *pipeline, const uint8_t *data, size_t size, char *err, size_t err_size);
 
 /* Gets totals so far, for the bye line. */
 void pipeline__totals(const struct stream_sink *pipeline, struct line_totals *totals);

@@ -63,12 +63,13 @@ int record__ranks(const char *text, int32_t **ranks, uint32_t *count)
 	*ranks = NULL;
 	*count = 0;
 	while (text && *text) {
-		char *end;
-		long first = strtol(text, &end, 10), last = first;
+		bool unknown = *text == '?';
+		char *end = (char *)(uintptr_t)text + 1;
+		long first = unknown ? -1 : strtol(text, &end, 10), last = first;
 
-		if (end == text || first < 0 || first >= RANKS_MOST)
+		if (end == text || (first < 0 && !unknown) || first >= RANKS_MOST)
 			break;
-		if (*end == '-') {
+		if (*end == '-' && !unknown) {
 			text = end + 1;
 			last = strtol(text, &end, 10);
 			if (end == text || last < first || last >= RANKS_MOST)

@@ -22,7 +22,9 @@ const cJSON *record__item(const cJSON *object, const char *key);
 /* Returns the position of a word in a list of names; count where it is in none or NULL. */
 int record__word(const char *word, const char *const *names, int count);
 
-/* Parses ranks as in "0-3,7" into a new list; none for NULL or a wrong text. Returns 0 or -ENOMEM. */
+/*
+ * Parses ranks as in "?,0-3,7" into a new list, in which ? is -1; none for NULL or a wrong text. Returns 0 or -ENOMEM.
+ */
 int record__ranks(const char *text, int32_t **ranks, uint32_t *count);
 
 #endif

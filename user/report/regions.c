@@ -16,7 +16,7 @@
 
 #define INDENT 18 /* the longest label is "preempted by" */
 
-static const char *meaning_of(const struct region *region, const char *name)
+const char *region__meaning(const struct region *region, const char *name)
 {
 	int node = factors__find(name);
 
@@ -209,7 +209,7 @@ static void print_when(const struct region *region, FILE *out, uint64_t start_ns
 	      region->ended ? "" : ", and not over when last seen");
 }
 
-static bool is_waiting(const struct region *region)
+bool region__is_waiting(const struct region *region)
 {
 	return region->cause && (!strcmp(region->cause, CAUSE_LATE_PEER) || !strcmp(region->cause, CAUSE_BARRIER));
 }
@@ -219,12 +219,12 @@ static void print_why(const struct region *region, FILE *out, unsigned width)
 	const char *head = "    why";
 
 	/* waiting has its reason elsewhere: how the time in the calls was spent says nothing */
-	if (is_waiting(region))
+	if (region__is_waiting(region))
 		return;
 
 	for (size_t i = 0; i < region->cause_count; i++) {
 		const struct region_cause *cause = &region->causes[i];
-		const char *means = meaning_of(region, cause->name);
+		const char *means = region__meaning(region, cause->name);
 
 		if (!cause->major)
 			continue;
@@ -310,7 +310,7 @@ static void print_region(const struct regions *regions, const struct region *reg
 		 region->confirmed    ? ""
 		 : region->place_only ? " [by its place, not certain]"
 				      : " [unconfirmed]");
-	if (is_waiting(region))
+	if (region__is_waiting(region))
 		snprintf(text, sizeof(text), "waiting of %s: %s waited in %s%s", region->who ? region->who : "?", lost,
 			 region->class ? region->class : "?", region->confirmed ? "" : " [unconfirmed]");
 	regions__wrap(out, head, text, 4, width);
@@ -348,7 +348,13 @@ static int compare(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static bool has_cause(const struct regions *regions, const struct region *effect)
+void regions__sort(struct regions *regions)
+{
+	if (regions->count)
+		qsort(regions->items, regions->count, sizeof(*regions->items), compare);
+}
+
+bool regions__is_effect(const struct regions *regions, const struct region *effect)
 {
 	for (size_t i = 0; effect->effect_of && i < regions->count; i++) {
 		if (regions->items[i].id == effect->effect_of && !strcmp(regions->items[i].job, effect->job))
@@ -363,12 +369,11 @@ void regions__print(struct regions *regions, FILE *out, const struct regions_opt
 	double left_seconds = 0;
 	char lost[40];
 
-	if (regions->count)
-		qsort(regions->items, regions->count, sizeof(*regions->items), compare);
+	regions__sort(regions);
 	for (size_t i = 0; i < regions->count; i++) {
 		const struct region *region = &regions->items[i];
 
-		if (has_cause(regions, region))
+		if (regions__is_effect(regions, region))
 			continue;
 		if (number < options->most) {
 			print_region(regions, region, ++number, out, options);

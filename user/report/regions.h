@@ -85,6 +85,18 @@ struct regions_options {
 	const char *more; /* how the rest is seen; NULL: it is not */
 };
 
+/* Sorts: sure regions first, then by cost. */
+void regions__sort(struct regions *regions);
+
+/* Returns whether a region only waited for another one of the list. */
+bool regions__is_effect(const struct regions *regions, const struct region *region);
+
+/* Returns what a factor of the region's diagnosis means, in words; NULL where it says nothing. */
+const char *region__meaning(const struct region *region, const char *factor);
+
+/* Returns whether a region is waiting, which is no fault of its ranks. */
+bool region__is_waiting(const struct region *region);
+
 /* Sorts and prints the regions. */
 void regions__print(struct regions *regions, FILE *out, const struct regions_options *options);
 

@@ -65,3 +65,26 @@ void reported__clear(struct reported_variances *reported)
 	free(reported->items);
 	*reported = (struct reported_variances){0};
 }
+
+static const struct archive_column counts_columns[] = {
+    ARCHIVE_ONE(struct reported_variances, older),
+    ARCHIVE_MANY(struct reported_variances, older_alarms),
+};
+static const struct archive_table counts_table = ARCHIVE_TABLE("reported", struct reported_variances, counts_columns);
+
+static const struct archive_column item_columns[] = {
+    ARCHIVE_ONE(struct reported, id),
+    ARCHIVE_ONE(struct reported, alarm),
+    ARCHIVE_ONE(struct reported, severity),
+};
+static const struct archive_table item_table = ARCHIVE_TABLE("reported variances", struct reported, item_columns);
+
+void reported__archive(struct archive *archive, struct reported_variances *reported)
+{
+	archive__record(archive, &counts_table, reported);
+	archive__rows(archive, &item_table, &reported->items, &reported->count, &reported->capacity);
+	archive__check(archive, reported->count <= REPORTED_MAX, "too many variances were reported");
+	for (size_t i = 0; archive__reads(archive) && i < reported->count; i++)
+		archive__check(archive, reported->items[i].severity < VAPRO_SEVERITIES,
+			       "a reported variance is of no severity");
+}

@@ -6,6 +6,8 @@
 #ifndef VAPRO_REPORT_REPORTED_H
 #define VAPRO_REPORT_REPORTED_H
 
+#include "base/archive.h"
+
 #include <vapro/analysis.h>
 
 struct reported_variances {
@@ -22,6 +24,9 @@ uint64_t reported__count(const struct reported_variances *reported);
 
 /* Sets the alarms of each severity. */
 void reported__alarms(const struct reported_variances *reported, uint64_t alarms[VAPRO_SEVERITIES]);
+
+/* Writes or reads all counts; an object to be read is empty. */
+void reported__archive(struct archive *archive, struct reported_variances *reported);
 
 void reported__clear(struct reported_variances *reported);
 

@@ -155,3 +155,58 @@ size_t source_names__bytes(const struct source_names *names)
 	return sizeof(*names) + names->bytes + names->room * sizeof(*names->places) + table__bytes(names->by_hash) +
 	       intern__bytes(names->texts);
 }
+
+static const struct archive_column place_columns[] = {ARCHIVE_ONE(struct place, site)};
+static const struct archive_table place_table = ARCHIVE_TABLE("sites", struct place, place_columns);
+
+static const struct archive_column frame_columns[] = {
+    ARCHIVE_ONE(struct source_frame, function),
+    ARCHIVE_ONE(struct source_frame, offset),
+    ARCHIVE_ONE(struct source_frame, file),
+    ARCHIVE_ONE(struct source_frame, line),
+};
+static const struct archive_table frame_table = ARCHIVE_TABLE("frames", struct source_frame, frame_columns);
+
+static void read_places(struct archive *archive, struct source_names *names, const struct place *places, size_t count)
+{
+	for (size_t i = 0; i < count && !archive__error(archive); i++) {
+		const char *site = places[i].site;
+
+		if (archive__check(archive, site && !find(names, site, strlen(site), hash_of(site, strlen(site))),
+				   "a place has no name of its own") &&
+		    !add_place(names, site, hash_of(site, strlen(site))))
+			archive__fail(archive, -ENOMEM, "out of memory");
+	}
+}
+
+void source_names__archive(struct archive *archive, struct source_names *names)
+{
+	size_t count = names->count, room = names->room;
+	struct place *places = names->places;
+	struct intern *sites = intern__new();
+	uint64_t bytes = names->bytes;
+
+	if (!sites) {
+		archive__fail(archive, -ENOMEM, "out of memory");
+		return;
+	}
+	for (size_t i = 0; i < names->count; i++)
+		intern__id(sites, names->places[i].site);
+	archive__texts(archive, sites);
+	archive__rows(archive, &place_table, &places, &count, &room);
+	if (archive__reads(archive)) {
+		read_places(archive, names, places, count);
+		free(places);
+	}
+	archive__texts(archive, names->texts);
+	for (size_t i = 0; i < names->count; i++) {
+		struct place *place = &names->places[i];
+		uint32_t capacity = place->count;
+
+		archive__rows32(archive, &frame_table, &place->frames, &place->count, &capacity);
+		archive__check(archive, place->count <= FRAMES_MAX, "a place has too many functions");
+	}
+	archive__number(archive, &bytes);
+	names->bytes = bytes;
+	intern__free(sites);
+}

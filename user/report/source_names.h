@@ -7,6 +7,7 @@
 #define VAPRO_REPORT_SOURCE_NAMES_H
 
 #include <cjson/cJSON.h>
+#include "base/archive.h"
 #include "capture/stream.h"
 #include "target/source.h"
 
@@ -15,6 +16,9 @@ struct source_names;
 /* NULL when out of memory. */
 struct source_names *source_names__new(void);
 void source_names__free(struct source_names *names);
+
+/* Writes or reads all names; an object to be read is new. */
+void source_names__archive(struct archive *archive, struct source_names *names);
 
 /* Adds a function of a place; contradictory ones, and those beyond the limits on memory, are ignored. 0 or -ENOMEM. */
 int source_names__add(struct source_names *names, const struct stream_name *name);

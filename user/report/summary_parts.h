@@ -3,6 +3,7 @@
 #ifndef VAPRO_REPORT_SUMMARY_PARTS_H
 #define VAPRO_REPORT_SUMMARY_PARTS_H
 
+#include <cjson/cJSON.h>
 #include <vapro/analysis.h>
 #include "analysis/causes.h"
 #include "report/findings.h"
@@ -59,6 +60,23 @@ extern const char *const summary_reason_text[VAPRO_UNCOVERED_REASONS];
 
 /* Says what would help against a reason. */
 extern const char *const summary_reason_help[VAPRO_UNCOVERED_REASONS];
+
+/* What a cause of loss means, for people. */
+extern const char *const summary_loss_text[VAPRO_LOSSES];
+
+#define JOB_NAME_SIZE 1024
+
+/* Writes "job slurm:1 (/opt/solver, user ann)", with harmless characters only. Returns buf, of JOB_NAME_SIZE bytes. */
+char *job_summary__name(const struct job_summary *job, char *buf);
+
+/*
+ * Says of a job in which nothing was compared why that is, and what would help. Returns whether it is such a job; a
+ * job of which there is no window is none.
+ */
+bool job_summary__no_result(const struct job_summary *job, char *text, size_t size);
+
+/* Describes the state of a record's item, whose labels are its member of that name, as summary__describe(). */
+char *summary__describe_item(const cJSON *item, const char *labels);
 
 /* Fills a region from a variance, with its diagnosis where it has one. Returns 0 or -ENOMEM. */
 int region__fill(struct region *region, const struct result_variance *variance, const struct source_names *names);

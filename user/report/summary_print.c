@@ -45,7 +45,7 @@ const char *const summary_reason_help[VAPRO_UNCOVERED_REASONS] = {
     [VAPRO_SHED] = "a higher --memory-cap",
 };
 
-static const char *const loss_text[VAPRO_LOSSES] = {
+const char *const summary_loss_text[VAPRO_LOSSES] = {
     [VAPRO_LOST_RING_FULL] = "the ring buffer was full (--ring-bytes)",
     [VAPRO_LOST_MAP_FULL] = "the kernel's map was full (--map-entries)",
     [VAPRO_LOST_NO_STORAGE] = "the kernel had no memory for a thread",
@@ -110,9 +110,10 @@ static void print_losses(const struct job_summary *job, FILE *out)
 {
 	for (int i = 0; i < VAPRO_LOSSES; i++) {
 		if (job->lost[i] && (i == VAPRO_LOST_APPROXIMATED || i == VAPRO_LOST_UNMATCHED))
-			fprintf(out, "    %llu %s\n", (unsigned long long)job->lost[i], loss_text[i]);
+			fprintf(out, "    %llu %s\n", (unsigned long long)job->lost[i], summary_loss_text[i]);
 		else if (job->lost[i])
-			fprintf(out, "!!! %llu fragments lost: %s\n", (unsigned long long)job->lost[i], loss_text[i]);
+			fprintf(out, "!!! %llu fragments lost: %s\n", (unsigned long long)job->lost[i],
+				summary_loss_text[i]);
 	}
 }
 
@@ -129,9 +130,9 @@ static const char *user_name(const struct job_summary *job, char *buf, size_t si
 	return regions__defuse(buf);
 }
 
-/* Writes "job slurm:1 (/opt/solver, user ann)". */
-static void name_job(const struct job_summary *job, char *buf, size_t size)
+char *job_summary__name(const struct job_summary *job, char *buf)
 {
+	const size_t size = JOB_NAME_SIZE;
 	const char *name = *job->name ? job->name : "(no name)";
 	char user[80];
 
@@ -141,17 +142,18 @@ static void name_job(const struct job_summary *job, char *buf, size_t size)
 			 *user ? ", " : "", user);
 	else
 		snprintf(buf, size, "job %s%s%s%s", name, *user ? " (" : "", user, *user ? ")" : "");
+	return buf;
 }
 
 static void print_head(const struct job_summary *job, FILE *out, unsigned width)
 {
-	char lasted[40], begin[JSON_TIME_SIZE], name[1024], hosts[280] = "", text[1600];
+	char lasted[40], begin[JSON_TIME_SIZE], name[JOB_NAME_SIZE], hosts[280] = "", text[1600];
 
 	duration__text((double)(job->end_ns - job->begin_ns) / 1e9, lasted, sizeof(lasted));
 	json__time(job->begin_ns, begin);
 	begin[19] = 0; /* cuts after seconds */
 	begin[10] = ' ';
-	name_job(job, name, sizeof(name));
+	job_summary__name(job, name);
 	if (job->host_count == 1)
 		snprintf(hosts, sizeof(hosts), " on host %.256s", job->hosts[0]);
 	else if (job->host_count)
@@ -223,12 +225,12 @@ static void print_job(const struct summary *summary, const struct job_summary *j
 /* Prints what of a job could not be compared, and what was lost. */
 static void print_limits(const struct summary *summary, const struct job_summary *job, FILE *out, unsigned width)
 {
-	char lost[40], name[1024];
+	char lost[40], name[JOB_NAME_SIZE];
 
 	if (!(job->rank_seconds > 0))
 		return;
 	if (summary->job_count > 1 && (job->gap_count || job->small_count)) {
-		name_job(job, name, sizeof(name));
+		job_summary__name(job, name);
 		fprintf(out, "%s\n", name);
 	}
 	if (job->small_count)
@@ -263,11 +265,10 @@ static double rank_seconds(const struct summary *summary)
 	return all;
 }
 
-/* Says of a job in which nothing was compared why that is, and what would help. Returns whether it is such a job. */
-static bool print_no_result(const struct job_summary *job, FILE *out, unsigned width)
+bool job_summary__no_result(const struct job_summary *job, char *text, size_t size)
 {
 	double by_reason[VAPRO_UNCOVERED_REASONS] = {0};
-	char name[1024], text[1600];
+	char name[JOB_NAME_SIZE];
 	int most = VAPRO_COVERED;
 
 	if (!(job->rank_seconds > 0) || job->covered_total >= NOTHING * job->rank_seconds)
@@ -278,18 +279,16 @@ static bool print_no_result(const struct job_summary *job, FILE *out, unsigned w
 		if (by_reason[i] > by_reason[most])
 			most = i;
 	}
-	name_job(job, name, sizeof(name));
+	job_summary__name(job, name);
 	if (most == VAPRO_COVERED)
-		snprintf(text, sizeof(text),
-			 "no result: %.1f %% of the time of %s could be compared; a longer run may help",
+		snprintf(text, size, "no result: %.1f %% of the time of %s could be compared; a longer run may help",
 			 100 * job->covered_total / job->rank_seconds, name);
 	else
 		snprintf(
-		    text, sizeof(text),
+		    text, size,
 		    "no result: %.1f %% of the time of %s could be compared. %.0f %% of it: %s. What would help: %s.",
 		    100 * job->covered_total / job->rank_seconds, name, 100 * by_reason[most] / job->rank_seconds,
 		    summary_reason_text[most], summary_reason_help[most]);
-	regions__wrap(out, "", text, 0, width);
 	return true;
 }
 
@@ -299,10 +298,15 @@ static void print_causes(struct summary *summary, FILE *out, unsigned width, boo
 	struct cause_list list = {0};
 	struct causes *causes = NULL;
 	bool judged = !summary->job_count, any = false;
+	char text[1600];
 
 	for (size_t i = 0; i < summary->job_count; i++) {
 		/* a job of which there is no window is no job without a result */
-		judged |= !print_no_result(&summary->jobs[i], out, width);
+		bool no_result = job_summary__no_result(&summary->jobs[i], text, sizeof(text));
+
+		if (no_result)
+			regions__wrap(out, "", text, 0, width);
+		judged |= !no_result;
 		any |= summary->jobs[i].rank_seconds > 0;
 	}
 	if (summary__causes(summary, &causes, &list))

@@ -47,6 +47,13 @@ static struct vapro_state state_of(const cJSON *item, const char *labels)
 				    .labels = text ? text : ""};
 }
 
+char *summary__describe_item(const cJSON *item, const char *labels)
+{
+	const struct vapro_state state = state_of(item, labels);
+
+	return summary__describe(&state, NULL);
+}
+
 /* Reads the members of an object that has one number for each class. */
 static void read_classes(const cJSON *object, double *values, double missing)
 {
@@ -96,9 +103,6 @@ static int add_window(struct summary *summary, const cJSON *line, const char **w
 		result.uncovered_count++;
 	}
 	ret = record__ranks(record__text(line, "ranks"), &ranks, &result.rank_count);
-	/* processes without a rank are one entry, "?" */
-	if (!ret && !result.rank_count)
-		result.rank_count = record__text(line, "ranks") && *record__text(line, "ranks");
 	if (!ret)
 		ret = summary__add(summary, &result, record__number(line, "daemon_cpu_pct", NAN));
 	free(ranks);

@@ -37,13 +37,24 @@ struct view_model {
 	struct summary *summary;
 	uint64_t start_ns; /* start of the first window or map */
 	uint64_t lines, bad_lines;
-	size_t run, runs; /* number of the run that was read, from 1, and count of runs */
+	size_t run, runs;     /* number of the run that was read, from 1, and count of runs */
+	const char *job;      /* only records of this job, as processes report it, and of none; NULL: all */
+	uint64_t job_records; /* records of that job */
+	/* Gets each line of the run after it was added, or NULL; it may own the line by setting *line to NULL. */
+	void (*seen)(void *arg, cJSON **line);
+	void *seen_arg;
 };
 
+/* Makes an empty model. Returns 0 or -ENOMEM. */
+int view_model__init(struct view_model *model);
+
 /*
- * Reads all lines of a run of each host (line_runs.h); bad ones are reported on stderr with their number.
- * Returns 0, -ENOENT where there is no such run, or another negative errno.
+ * Adds all lines of a run of each host (line_runs.h); bad ones are reported on stderr with their number. Several files
+ * may be added. Returns 0, -ENOENT where there is no such run, or another negative errno.
  */
+int view_model__add_file(struct view_model *model, FILE *file, int run, const char *name);
+
+/* Makes a model of one file, in order. Returns as view_model__add_file() does. */
 int view_model__read(struct view_model *model, FILE *file, int run, const char *name);
 
 /* Adds a heatmap record. Returns 0, -EINVAL with the reason in *why, or -ENOMEM. */

@@ -12,6 +12,21 @@
 
 #define SHOWN_MAX 20 /* bad lines reported one by one */
 
+/* Returns whether a record is one of the job that is wanted, or of none as a warning is; counts those of the job. */
+static bool is_wanted(struct view_model *model, const cJSON *line, const char *type)
+{
+	const cJSON *item = record__item(line, "job");
+	const char *job = cJSON_IsObject(item) ? record__text(item, "identity") : record__text(line, "job");
+
+	/* the counters of a stage without a job are those of the node */
+	if (!model->job || !item || (!job && !strcmp(type, "stage")))
+		return true;
+	if (!job || strcmp(job, model->job))
+		return false;
+	model->job_records++;
+	return true;
+}
+
 static int add_line(struct view_model *model, struct line_runs *runs, const char *text, const char **why)
 {
 	cJSON *line = cJSON_ParseWithOpts(text, NULL, true);
@@ -29,11 +44,16 @@ static int add_line(struct view_model *model, struct line_runs *runs, const char
 	if (!type || !schema || strcmp(schema, JSON_SCHEMA)) {
 		*why = "no line of vapro/1";
 		ret = -EINVAL;
+	} else if (!is_wanted(model, line, type)) {
+		cJSON_Delete(line);
+		return 0;
 	} else if (!strcmp(type, "heatmap")) {
 		ret = view_model__add_map(model, line, why);
 	} else {
 		ret = summary__add_record(model->summary, line, why);
 	}
+	if (!ret && model->seen)
+		model->seen(model->seen_arg, &line);
 	cJSON_Delete(line);
 	return ret;
 }
@@ -63,41 +83,46 @@ static FILE *seekable(FILE *file)
 static int read_lines(struct view_model *model, struct line_runs *runs, FILE *file, const char *name)
 {
 	size_t capacity = 0;
+	uint64_t line = 0, bad_lines = 0;
 	char *text = NULL;
 	int ret = 0;
 
-	if (fseeko(file, line_runs__begin(runs, &model->lines), SEEK_SET))
+	if (fseeko(file, line_runs__begin(runs, &line), SEEK_SET))
 		return -errno;
 	errno = 0;
 	while (ret != -ENOMEM && getline(&text, &capacity, file) >= 0) {
 		const char *why = "";
 
-		model->lines++;
+		line++;
 		if (!text[strspn(text, " \t\r\n")])
 			continue;
 		ret = add_line(model, runs, text, &why);
-		if (ret == -EINVAL && model->bad_lines++ < SHOWN_MAX)
-			fprintf(stderr, "vapro: %s:%llu: %s\n", name, (unsigned long long)model->lines, why);
+		if (ret == -EINVAL && bad_lines++ < SHOWN_MAX)
+			fprintf(stderr, "vapro: %s:%llu: %s\n", name, (unsigned long long)line, why);
 	}
 	if (ret != -ENOMEM)
 		ret = ferror(file) ? (errno ? -errno : -EIO) : 0;
-	if (model->bad_lines > SHOWN_MAX)
-		fprintf(stderr, "vapro: %s: %llu bad lines in all\n", name, (unsigned long long)model->bad_lines);
+	model->lines += line;
+	model->bad_lines += bad_lines;
+	if (bad_lines > SHOWN_MAX)
+		fprintf(stderr, "vapro: %s: %llu bad lines in all\n", name, (unsigned long long)bad_lines);
 	free(text);
 	return ret;
 }
 
-int view_model__read(struct view_model *model, FILE *file, int run, const char *name)
+int view_model__init(struct view_model *model)
+{
+	*model = (struct view_model){.summary = summary__new()};
+	return model->summary ? 0 : -ENOMEM;
+}
+
+int view_model__add_file(struct view_model *model, FILE *file, int run, const char *name)
 {
 	FILE *input = seekable(file);
 	struct line_runs *runs = input ? line_runs__read(input) : NULL;
 	int ret = runs ? 0 : -errno;
 
-	memset(model, 0, sizeof(*model));
-	model->summary = summary__new();
-	if (!model->summary)
-		ret = -ENOMEM;
-	if (runs && !ret) {
+	if (runs) {
 		model->runs = line_runs__count(runs);
 		model->run = line_runs__choose(runs, run);
 		if (!model->run && (model->runs || run != RUN_OPTION_LAST))
@@ -105,9 +130,18 @@ int view_model__read(struct view_model *model, FILE *file, int run, const char *
 		else
 			ret = read_lines(model, runs, input, name);
 	}
-	view_model__sort(model);
 	line_runs__free(runs);
 	if (input && input != file)
 		fclose(input);
+	return ret;
+}
+
+int view_model__read(struct view_model *model, FILE *file, int run, const char *name)
+{
+	int ret = view_model__init(model);
+
+	if (!ret)
+		ret = view_model__add_file(model, file, run, name);
+	view_model__sort(model);
 	return ret;
 }

@@ -182,7 +182,6 @@ struct bpf_thread_state {
 	u64 registers[11];	  /* scratch, as `one`: registers at an entry */
 	struct kernel_bundle one; /* scratch: the stack of a program is too small for it */
 	u64 described;		  /* bytes of the vertex that was described last */
-	u64 task, ran_ns;	  /* its task_struct, and the task's CPU time when it left its CPU last */
 	struct kernel_recent recent[KERNEL_RECENT];
 	struct kernel_recent_edge recent_edges[KERNEL_RECENT];
 	struct kernel_recent_call recent_calls[KERNEL_RECENT_CALLS];
@@ -192,6 +191,7 @@ struct bpf_thread_state {
 
 	struct kernel_row_hits rows[KERNEL_ROW_HITS];
 	struct kernel_span_hits spans[KERNEL_SPANS]; /* cleared with hits */
+	u64 task, ran_ns; /* its task_struct, and the task's CPU time when it left its CPU last */
 };
 
 #endif

@@ -1,0 +1,342 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""
+`vapro report --svg, --csv and --trace` of a simulated run, of records with hostile names and of several jobs: the trace keeps the
+rules of its format, the tables load with the numbers of the records, and the picture is XML that holds what the run has.
+"""
+import copy
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as xml
+
+import trace_rules
+
+BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]) else "build")
+TABLES = ("jobs", "causes", "variances", "states", "cells")
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = 'a</script><b>"x",\'\r\n=1+1 \u202e\u0007\U0001f600 &amp;'
+
+
+def with_pandas(path):
+    """The table as a list of rows of texts, by pandas."""
+    import pandas  # pylint: disable=import-outside-toplevel
+    table = pandas.read_csv(path, dtype=str, keep_default_na=False)
+    return [dict(zip(table.columns, row)) for row in table.values.tolist()]
+
+
+def with_csv(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, strict=True))
+
+
+def read_table(path):
+    """The table by python's own reader, and by pandas where it is installed: both must agree."""
+    rows = with_csv(path)
+    try:
+        by_pandas = with_pandas(path)
+    except ImportError:
+        return rows
+    # pandas reads \r\n in a text as it is
+    assert by_pandas == rows, path
+    return rows
+
+
+class Exports(unittest.TestCase):
+    maxDiff = 2000
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        subprocess.run([os.path.join(BUILD, "tests", "make_capture"), "--ranks", "48", "--seconds", "40", "--noise", "0.05", "--ranks-per-host", "16",
+                        "--bundles", "40", cls.path("run.capture")], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([os.path.join(BUILD, "vapro"), "analyze", "-o", cls.path("run.ndjson"), cls.path("run.capture")], check=True)
+        with open(cls.path("run.ndjson"), encoding="utf-8") as file:
+            cls.records = [json.loads(line) for line in file]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @classmethod
+    def path(cls, name):
+        return os.path.join(cls.folder.name, name)
+
+    def report(self, *words, code=0, data=None):
+        done = subprocess.run([os.path.join(BUILD, "vapro"), "report", *words], capture_output=True, text=True, check=False, cwd=self.folder.name,
+                              timeout=60, input=data or "")
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def write(self, name, records):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(record) + "\n" for record in records)
+        return name
+
+    def trace(self, name):
+        done = self.report("--trace", "-", name)
+        trace = json.loads(done.stdout)
+        self.assertEqual(trace_rules.faults(trace), [])
+        return trace
+
+    def tables(self, name, *words):
+        folder = name + ".tables"
+        self.report("--csv", folder, *words, name)
+        return {table: read_table(self.path(f"{folder}/{table}.csv")) for table in TABLES}
+
+    def picture(self, name, *words):
+        return xml.fromstring(self.report("--svg", "-", *words, name).stdout.encode())
+
+    def latest(self, kind, key="id"):
+        """The latest records of a type, by their number."""
+        return {record[key]: record for record in self.records if record["type"] == kind}
+
+    def changed(self, change):
+        """Copies of the records, each passed through a function that may change it."""
+        records = copy.deepcopy(self.records)
+        for record in records:
+            change(record)
+        return records
+
+    # ---- trace
+
+    def test_trace(self):
+        events = self.trace("run.ndjson")["traceEvents"]
+        variances = self.latest("variance")
+        self.assertGreater(len(variances), 5)
+        names = [event["args"]["name"] for event in events if event["ph"] == "M"]
+        for name in ("sim0", "sim1", "sim2", "rank 0", "rank 47", "job sim:1"):
+            self.assertIn(name, names)
+        regions = [event for event in events if event.get("cat") == "region"]
+        whole = {event["args"]["id"]: event for event in regions if "id" in event["args"]}
+        self.assertEqual(set(whole), set(variances))
+        for number, variance in variances.items():
+            event = whole[number]
+            self.assertAlmostEqual(event["args"]["lost_seconds"], variance["lost_seconds"], 5)
+            self.assertEqual(event["args"]["confidence"], variance["confidence"])
+        tasks = [event for event in events if event.get("cat") == "task"]
+        ran = sum(task["seconds"] for record in self.latest("diagnosis", "variance").values() for task in record["interferers"])
+        self.assertAlmostEqual(sum(event["args"]["ran_seconds"] for event in tasks), ran, 3)
+        fragments = [event for event in events if event.get("cat") == "fragment"]
+        self.assertEqual(len(fragments), sum(len(variance["exemplars"]) for variance in variances.values()))
+        counters = {event["name"] for event in events if event["ph"] == "C"}
+        for word in ("mean performance, %", "worst performance, %", "ranks evaluated"):
+            self.assertIn("computation: " + word, counters)
+
+    def test_regions_are_on_their_ranks(self):
+        events = self.trace("run.ndjson")["traceEvents"]
+        names = {event["tid"]: event["args"]["name"].partition(",")[0] for event in events if event.get("name") == "thread_name"}
+        rows = {}
+        for event in events:
+            if event.get("cat") == "region":
+                rows.setdefault(event["args"]["region"], set()).add(names[event["tid"]])
+        for row in self.tables("run.ndjson")["variances"]:
+            self.assertEqual(len(rows[row["number"]]), int(row["rank_count"]), row)
+            self.assertIn("rank " + row["ranks"].replace(",", "-").split("-")[0], rows[row["number"]])
+
+    def test_instants(self):
+        time = next(record["end"] for record in self.records if record["type"] == "window")
+        head = {"schema": "vapro/1", "time": time, "host": "sim1"}
+        records = self.records + [{**head, "type": "warning", "code": "ring_full", "text": "full", "pid": None},
+                                  {**head, "type": "stage", "stage": 1, "parts_of": None, "counted": True, "reason": None, "job": None,
+                                   "variance": None, "counters": ["cycles"], "uncounted_ms": 0, "text": "counts time"}]
+        events = self.trace(self.write("instants.ndjson", records))["traceEvents"]
+        found = {event["cat"]: event for event in events if event["ph"] == "i"}
+        self.assertEqual(found["warning"]["args"]["text"], "full")
+        self.assertEqual(found["stage"]["args"]["counters"], ["cycles"])
+        self.assertEqual(found["stage"]["ts"], found["warning"]["ts"])
+
+    def test_rules_can_fail(self):
+        good = {"ph": "X", "name": "a", "pid": 1, "tid": 2, "ts": 0, "dur": 10}
+        named = [{"ph": "M", "name": "process_name", "pid": 1, "tid": 1, "args": {"name": "p"}},
+                 {"ph": "M", "name": "thread_name", "pid": 1, "tid": 2, "args": {"name": "t"}}]
+        nested = [{**good, "ts": 2, "dur": 8}, {**good, "ts": 10}]
+        self.assertEqual(trace_rules.faults({"traceEvents": [*named, good, *nested]}), [])
+        for bad in ({**good, "ts": 5}, {**good, "ts": "5"}, {**good, "ts": 20, "dur": -1}, {**good, "ph": "Y"}, {**good, "pid": "p"},
+                    {**good, "ts": 30, "tid": 3}, {**good, "ts": 30, "pid": 3}, {"ph": "C", "name": "c", "pid": 1, "tid": 1, "ts": 1, "args": {"a": "x"}},
+                    {"ph": "i", "name": "i", "pid": 1, "tid": 2, "ts": 1, "s": "x"}, {**good, "name": ""}):
+            self.assertNotEqual(trace_rules.faults({"traceEvents": [*named, good, bad]}), [], bad)
+        self.assertNotEqual(trace_rules.faults([]), [])
+
+    # ---- tables
+
+    def test_tables(self):
+        tables = self.tables("run.ndjson")
+        variances = self.latest("variance")
+        self.assertEqual({int(row["id"]) for row in tables["variances"]}, set(variances))
+        for row in tables["variances"]:
+            record = variances[int(row["id"])]
+            self.assertAlmostEqual(float(row["lost_seconds"]), record["lost_seconds"], 5)
+            self.assertEqual(row["ranks"], record["ranks"])
+            self.assertEqual(row["alarm"], "true" if record["alarm"] else "false")
+        final = [record for record in self.records if record["type"] == "cause" and record["final"]]
+        self.assertEqual([(row["cause"], row["culprit"], int(row["variances"])) for row in tables["causes"]],
+                         [(record["cause"], record["culprit"]["comm"] if record["culprit"] else "", record["regions"])
+                          for record in sorted(final, key=lambda record: record["number"])])
+        self.assertEqual([row["job"] for row in tables["jobs"]], ["sim:1"])
+        self.assertEqual(tables["jobs"][0]["hosts"], "sim0 sim1 sim2")
+        self.assertTrue(any(row["kind"] == "slow" and float(row["ratio"]) > 1 for row in tables["states"]))
+
+    def test_cells(self):
+        """Each evaluated bin is one row, with the value of its last revision."""
+        cells, known = {}, {}
+        for record in self.records:
+            if record["type"] != "heatmap" or record["class"] != "computation":
+                continue
+            begin = int(record["begin"][17:19]) * 5 + int(record["begin"][20]) // 2
+            for row in record["rows"]:
+                for at, value in enumerate(row["values"]):
+                    cells[(row["rank"], row.get("thread", ""), begin + at)] = value
+        for row in self.tables("run.ndjson")["cells"]:
+            if row["class"] == "computation":
+                known[(int(row["rank"]), int(row["thread"]) if row["thread"] else "", round(float(row["begin_s"]) * 5))] = float(row["performance"])
+        self.assertEqual(set(known), {key for key, value in cells.items() if value is not None})
+        for key, value in known.items():
+            self.assertAlmostEqual(value, cells[key], 4)
+
+    def test_line_ends(self):
+        self.report("--csv", "lines", "run.ndjson")
+        with open(self.path("lines/jobs.csv"), "rb") as file:
+            data = file.read()
+        self.assertEqual(data.count(b"\n"), data.count(b"\r\n"))
+        self.assertTrue(data.endswith(b"\r\n"))
+
+    # ---- picture
+
+    def test_picture(self):
+        picture = self.picture("run.ndjson")
+        texts = ["".join(text.itertext()) for text in picture.iter(SVG + "text")]
+        for text in ("Performance of computation, job sim:1", "48 ranks on 3 hosts, 40.0 s from 2027-01-15 08:00:00 UTC", "sim0", "sim2",
+                     "not evaluated", "seconds from the begin of the run", "1"):
+            self.assertIn(text, texts)
+        self.assertTrue(any("hog" in text for text in texts))
+        cells = picture.find(SVG + "g")
+        self.assertGreater(len(cells.findall(SVG + "path")), 3)
+
+    def test_every_cell_is_drawn_once(self):
+        """The areas of the cells are together that of the map less what was not evaluated."""
+        cells = self.picture("run.ndjson").find(SVG + "g")
+        area = 0
+        for path in cells.iter(SVG + "path"):
+            for rectangle in path.get("d").split("M")[1:]:
+                width, height = rectangle.partition("h")[2].partition("h")[0].split("v")
+                area += int(width) * int(height)
+        rows = [row for row in self.tables("run.ndjson")["cells"] if row["class"] == "computation"]
+        self.assertEqual(area, len(rows))
+
+    def test_many_ranks_share_rows(self):
+        """More ranks than rows: the slowest rank of each row is what is seen, and the file stays small."""
+        head = {"schema": "vapro/1", "time": "2027-01-15T08:00:40.000000000Z", "job": "big", "host": "n0", "type": "heatmap", "class": "io"}
+        values = [1] * 200
+        rows = [{"rank": rank, "pid": rank + 1, "host": f"n{rank // 64}", "values": values} for rank in range(4096)]
+        rows[77] = {**rows[77], "values": [1] * 100 + [0.1] + [1] * 99}
+        records = [{**head, "begin": "2027-01-15T08:00:00.000000000Z", "bin_ns": 200000000, "revision": 0, "rows": rows}]
+        text = self.report("--svg", "-", "--class", "io", self.write("big.ndjson", records)).stdout
+        self.assertLess(len(text), 100000)
+        paths = xml.fromstring(text.encode()).find(SVG + "g").findall(SVG + "path")
+        drawn = [path.get("d") for path in paths]
+        self.assertEqual(len(drawn), 2)
+        self.assertIn("h1v1h-1z", drawn[1])
+        self.assertEqual(drawn[1].count("M"), 1)
+
+    # ---- all of them
+
+    def test_hostile_names(self):
+        def rename(record):
+            for key in ("host", "job"):
+                if isinstance(record.get(key), str):
+                    record[key] += HOSTILE
+            for row in record.get("rows", ()):
+                row["host"] = row.get("host", "sim0") + HOSTILE
+            for task in record.get("interferers", ()):
+                task["comm"] = HOSTILE
+            if record.get("culprit"):
+                record["culprit"] = HOSTILE
+            for key in ("verdict", "advice", "evidence", "who"):
+                if record.get(key):
+                    record[key] = HOSTILE
+
+        name = self.write("hostile.ndjson", self.changed(rename))
+        events = self.trace(name)["traceEvents"]
+        self.assertTrue(any(HOSTILE in event["args"]["name"] for event in events if event["ph"] == "M"))
+        self.assertTrue(any(HOSTILE in row["host"] for row in self.tables(name)["cells"]))
+        picture = self.picture(name)
+        self.assertEqual({element.tag for element in picture.iter()}, {SVG + tag for tag in (
+            "svg", "title", "defs", "pattern", "rect", "path", "g", "text")})
+        self.assertTrue(any("</script><b>" in "".join(text.itertext()) for text in picture.iter(SVG + "text")))
+
+    def test_bytes_that_are_no_text(self):
+        with open(self.path("run.ndjson"), "rb") as file:
+            data = file.read().replace(b'"sim1"', b'"s\xff\xc0im\xed\xa0\x80"')
+        with open(self.path("bytes.ndjson"), "wb") as file:
+            file.write(data)
+        self.trace("bytes.ndjson")
+        self.picture("bytes.ndjson")
+        self.assertIn("s??im???", {row["host"] for row in self.tables("bytes.ndjson")["cells"]})
+
+    def test_jobs(self):
+        """Of several jobs a picture needs the choice of one, and --job restricts all outputs."""
+        def second(record):
+            if isinstance(record.get("job"), str):
+                record["job"] = "other"
+
+        jobs = [record for record in self.changed(second) if record["type"] not in ("hello", "bye")]
+        name = self.write("jobs.ndjson", self.records[:-1] + jobs + self.records[-1:])
+        done = self.report("--svg", "jobs.svg", name, code=1)
+        self.assertIn("several jobs, as sim:1 and other", done.stderr)
+        self.assertFalse(os.path.exists(self.path("jobs.svg")))
+        names = {event["args"]["name"] for event in self.trace(name)["traceEvents"] if event["ph"] == "M"}
+        self.assertLessEqual({"job sim:1", "job other", "sim0, job other"}, names)
+        self.assertEqual({row["job"] for row in self.tables(name)["variances"]}, {"sim:1", "other"})
+        for table in ("jobs", "causes", "variances", "states", "cells"):
+            self.assertEqual({row["job"] for row in self.tables(name, "--job", "other")[table]}, {"other"}, table)
+        self.picture(name, "--job", "other")
+        done = self.report("--trace", "-", "--job", "none", name, code=1)
+        self.assertIn("no job 'none'", done.stderr)
+
+    def test_capture(self):
+        """A capture is replayed into the tables of its records."""
+        self.assertEqual(self.tables("run.capture")["variances"], self.tables("run.ndjson")["variances"])
+
+    def test_nothing_evaluated(self):
+        def blank(record):
+            for row in record.get("rows", ()):
+                row["values"] = [None] * len(row["values"])
+
+        records = [record for record in self.changed(blank) if record["type"] not in ("variance", "diagnosis", "cause")]
+        name = self.write("blank.ndjson", records)
+        tables = self.tables(name)
+        self.assertEqual((tables["cells"], tables["variances"], tables["causes"]), ([], [], []))
+        self.assertEqual(self.picture(name).find(SVG + "g").findall(SVG + "path"), [])
+        counters = [event["args"]["value"] for event in self.trace(name)["traceEvents"] if event["ph"] == "C"]
+        self.assertEqual(set(counters), {0})
+
+    def test_no_maps(self):
+        name = self.write("empty.ndjson", [record for record in self.records if record["type"] in ("hello", "bye")])
+        self.assertEqual(self.trace(name)["traceEvents"], [])
+        self.assertEqual(self.tables(name)["jobs"], [])
+        self.assertIn("no heat map of computation", self.report("--svg", "none.svg", name, code=1).stderr)
+
+    def test_outputs(self):
+        """What is no output of the same kind stays; the other outputs are written all the same."""
+        with open(self.path("mine.svg"), "w", encoding="utf-8") as file:
+            file.write("<svg>mine</svg>")
+        done = self.report("--svg", "mine.svg", "--trace", "new.json", "run.ndjson", code=1)
+        self.assertIn("mine.svg exists and is no report", done.stderr)
+        with open(self.path("mine.svg"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "<svg>mine</svg>")
+        self.report("--trace", "new.json", "run.ndjson")
+        self.assertFalse(os.path.exists(self.path("run.html")))
+        self.assertIn("only one output", self.report("--svg", "-", "--trace", "-", "run.ndjson", code=2).stderr)
+        self.assertIn("--svg is needed", self.report("--class", "io", "run.ndjson", code=2).stderr)
+        self.assertIn("expected computation", self.report("--svg", "-", "--class", "disk", "run.ndjson", code=2).stderr)
+        self.assertIn("new.json is none", self.report("--csv", "new.json", "run.ndjson", code=1).stderr)
+        self.assertIn("No space left", self.report("--trace", "/dev/full", "run.ndjson", code=1).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=int("-v" in sys.argv) + 1)

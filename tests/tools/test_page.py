@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The report page in a headless Chromium, by its keyboard alone; and names of users that try to be more than text."""
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]) else os.path.join(ROOT, "build"))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+from browser import Browser  # noqa: E402
+
+VAPRO = os.path.join(BUILD, "vapro")
+HOSTILE = "</script><script>window.harm=1</script><img src=x onerror=harm=1>\"'`\u0001\u202e\u2066&lt;"
+CAPTURE = "it's a \"run\" $(touch harm).capture"
+
+
+def run(*command, **options):
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, **options)
+
+
+class Page(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="vapro-page-")
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        cls.capture = os.path.join(cls.folder, CAPTURE)
+        made = run(os.path.join(BUILD, "tests", "make_capture"), "--ranks", "8", "--ranks-per-host", "4", "--seconds", "40", "--noise", "0.06", cls.capture)
+        assert made.returncode == 0, made.stderr
+        cls.page = os.path.join(cls.folder, "run.html")
+        written = run(VAPRO, "report", "--html", cls.page, cls.capture)
+        assert written.returncode == 0, written.stderr
+        cls.browser = cls.enterClassContext(Browser()) if hasattr(cls, "enterClassContext") else Browser()
+        if not hasattr(cls, "enterClassContext"):
+            cls.addClassCleanup(cls.browser.__exit__)
+
+    def open(self, path=None, fragment=""):
+        self.browser.open(path or self.page, fragment)
+        return self.browser
+
+    def tearDown(self):
+        self.assertEqual(self.browser.complaints(), [])
+        self.assertEqual(self.browser.js("window.violations"), [])
+
+    def status(self):
+        return self.browser.text("status")
+
+    def test_next_region(self):
+        browser = self.open()
+        browser.key("n")
+        first = re.match(r"region (\S+) of (\d+): ", self.status())
+        self.assertIsNotNone(first, self.status())
+        browser.key("n")
+        self.assertNotEqual(re.match(r"region (\S+) of ", self.status())[1], first[1])
+        browser.key("p")
+        self.assertEqual(re.match(r"region (\S+) of ", self.status())[1], first[1])
+        self.assertIn("region=" + first[1], browser.js("location.hash"))
+        self.assertIn(f"Region {first[1]}: ", browser.text("detail-head"))
+        browser.key("Enter")
+        self.assertEqual(browser.js("document.activeElement.id"), "detail")
+
+    def test_sort_by_loss(self):
+        browser = self.open()
+        browser.key("s", "s")
+        self.assertIn("rows by loss", self.status())
+        losses = browser.js("heat.order.map(row => heat.rowLoss[row.index])")
+        self.assertEqual(losses, sorted(losses, reverse=True))
+        self.assertNotEqual(losses[0], losses[-1])
+
+    def test_class(self):
+        browser = self.open()
+        before = browser.js("document.querySelector('#classes [aria-pressed=true]').textContent")
+        browser.key("c")
+        browser.wait(f"document.querySelector('#classes [aria-pressed=true]').textContent !== {json.dumps(before)}")
+        self.assertIn("class=communication", browser.js("location.hash"))
+        self.assertIn("waiting", browser.text("legend"))
+
+    def copied(self):
+        """What the key r copied, as it is in the clipboard."""
+        self.browser.call("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+        self.browser.key("r")
+        self.browser.wait("document.getElementById('status').textContent.startsWith('cop')")
+        text = self.browser.js("navigator.clipboard.readText()")
+        self.assertIn(text, self.status())
+        return text
+
+    def analyze(self, command):
+        words = shlex.split(command)
+        self.assertEqual(words[:2], ["vapro", "analyze"])
+        self.assertEqual(words[-1], self.capture)
+        done = run(VAPRO, *words[1:], cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "harm")))
+        return done.stderr
+
+    def test_copy_region(self):
+        browser = self.open()
+        browser.key("n")
+        region = browser.js("({ranks: chosen.ranks, begin: utc(chosen.begin), end: utc(chosen.end), who: chosen.who})")
+        command = self.copied()
+        self.assertIn(f"--region {region['ranks']}@{region['begin']}..{region['end']}", command)
+        self.assertIn("chosen", self.analyze(command))
+
+    def test_copy_selection(self):
+        browser = self.open()
+        browser.key("+")
+        browser.js("canvas.focus()")
+        browser.key("b", "l", "l", "l", "j", "b")
+        brush = browser.js("({r0: brush.r0, r1: brush.r1, t0: utc(brush.t0), t1: utc(brush.t1)})")
+        self.assertEqual(brush["r1"] - brush["r0"], 2)
+        command = self.copied()
+        self.assertIn(f"{brush['r0']}-{brush['r1'] - 1}@{brush['t0']}..{brush['t1']}", command)
+        self.analyze(command)
+        browser.key("Escape")
+        self.assertIsNone(browser.js("brush"))
+
+    def test_move(self):
+        browser = self.open()
+        browser.key("+", "+")
+        browser.js("canvas.focus()")
+        part = browser.js("part")
+        browser.key("ArrowRight", "ArrowDown")
+        moved = browser.js("part")
+        self.assertGreater(moved["t0"], part["t0"])
+        self.assertGreater(moved["r0"], part["r0"])
+        self.assertAlmostEqual(moved["t1"] - moved["t0"], part["t1"] - part["t0"])
+        browser.key("PageDown")
+        self.assertEqual(browser.js("[part.r0, part.r1]"), [4, 8])
+        self.assertIn("host", self.status())
+        browser.key("0")
+        self.assertEqual(browser.js("part"), browser.js("wholePart()"))
+
+    def test_address(self):
+        browser = self.open(fragment="#class=communication&time=5-15&rows=2-6&sort=rank&mean=1&region=1")
+        self.assertEqual(browser.js("[heat.map.class, part, sortBy, mean, chosen.number]"),
+                         ["communication", {"r0": 2, "r1": 6, "t0": 5, "t1": 15}, "rank", True, "1"])
+
+    def test_find_rank(self):
+        browser = self.open()
+        browser.key("/", "5", "Enter")
+        self.assertIn("rank 5 on ", self.status())
+        browser.key("/", "9", "9", "Enter")
+        self.assertIn("there is no rank", self.status())
+
+    def test_print(self):
+        browser = self.open()
+        pdf = browser.pdf()
+        self.assertEqual(len(re.findall(rb"/Type\s*/Page\b", pdf)), 2)
+
+    def test_accessibility(self):
+        browser = self.open()
+        nodes = browser.call("Accessibility.getFullAXTree")["nodes"]
+        named = [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node.get("ignored") and "role" in node]
+        verdict = browser.js("page.verdict")
+        self.assertIn(("region", "Verdict"), named)
+        self.assertTrue(any(role == "StaticText" and verdict[1:] in name for role, name in named), verdict)
+        self.assertIn(("region", "Slow regions"), named)
+        headers = {name for role, name in named if role == "columnheader"}
+        self.assertTrue({"no.", "severity", "who", "cause", "lost"} <= headers, headers)
+        self.assertIn(("button", "region 1, details"), named)
+        self.assertIn(("application", "Heat map of ranks over time"), named)
+
+    def test_view_agrees(self):
+        """The first region and the causes are those of `vapro view`."""
+        records = os.path.join(self.folder, "run.ndjson")
+        self.assertEqual(run(VAPRO, "analyze", "-o", records, self.capture).returncode, 0)
+        view = re.sub(r"\s+", " ", run(VAPRO, "view", "--width", "2000", "--color", "never", "--no-pager", records).stdout)
+        browser = self.open()
+        self.assertIn(browser.js("page.verdict"), view)
+        self.assertIn(" 1. " + browser.js("(one => (one.alarm ? one.severity + ': ' : '') + one.class + ' of ' + one.who)(page.regions[0])"), view)
+
+    def test_hostile_names(self):
+        records, page = os.path.join(self.folder, "hostile.ndjson"), os.path.join(self.folder, "hostile.html")
+        self.assertEqual(run(VAPRO, "analyze", "-o", records, self.capture).returncode, 0)
+        with open(records, encoding="utf-8") as file:
+            lines = [json.loads(line) for line in file]
+
+        def spoil(item):
+            """Every text that a user or a program chooses."""
+            if isinstance(item, list):
+                return [spoil(one) for one in item]
+            if not isinstance(item, dict):
+                return item
+            return {key: HOSTILE if key in ("host", "comm", "culprit", "who", "verdict", "advice", "evidence", "source", "from", "to", "labels", "text", "exe",
+                                            "symbols") and isinstance(value, str) else spoil(value) for key, value in item.items()}
+
+        with open(records, "w", encoding="utf-8") as file:
+            for line in lines:
+                line = spoil(line)
+                if "job" in line and isinstance(line["job"], str):
+                    line["job"] = HOSTILE
+                file.write(json.dumps(line) + "\n")
+            file.write(json.dumps({"schema": "vapro/1", "type": "warning", "time": lines[0]["time"], "host": HOSTILE, "code": HOSTILE, "text": HOSTILE, "pid": None}) + "\n")
+        written = run(VAPRO, "report", "--html", page, records)
+        self.assertEqual(written.returncode, 0, written.stderr)
+        browser = self.open(page)
+        browser.key("n", "Enter", "c", "s", "s")
+        self.assertIsNone(browser.js("window.harm"))
+        self.assertEqual(browser.js("document.images.length"), 0)
+        self.assertIn("<img src=x", browser.text("detail"))
+        self.assertIn("\u2039202e\u203a", browser.text("warnings"))
+        self.assertIsNone(re.search("[\u0001\u202e\u2066]", browser.js("document.body.innerText + document.title")))
+        self.assertTrue(browser.js("page.regions.length > 0 && page.regions.every(region => page.maps.some(map => ofJob(region, map)))"))
+
+    def test_empty(self):
+        """A run without a window."""
+        records, page = os.path.join(self.folder, "empty.ndjson"), os.path.join(self.folder, "empty.html")
+        with open(records, "w", encoding="utf-8") as file:
+            file.write(json.dumps({"schema": "vapro/1", "type": "hello", "time": "2026-01-01T00:00:00.000000000Z", "host": "n"}) + "\n")
+        self.assertEqual(run(VAPRO, "report", "--html", page, records).returncode, 0)
+        browser = self.open(page)
+        self.assertIn("no MPI or multi-threaded process was found", browser.text("verdict").replace("No", "no"))
+        self.assertIn("There is no heat map", browser.text("map-none"))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=int("-v" in sys.argv) + 1)

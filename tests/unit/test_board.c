@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the live state holds, and what of it a user sees. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "boarded.h"
+#include "report/record.h"
+
+static bool shows_all(void *ctx, uint32_t user, const struct result_interferer *task)
+{
+	(void)ctx;
+	(void)user;
+	(void)task;
+	return true;
+}
+
+/* Counts the records of a type, of any where it is NULL, in which a text occurs. */
+static unsigned count(const char *text, const char *type, const char *part)
+{
+	char head[64], *copy = strdup(text), *rest = copy, *line;
+	unsigned found = 0;
+
+	snprintf(head, sizeof(head), "\"type\":\"%s\"", type ? type : "");
+	while ((line = strsep(&rest, "\n")))
+		found += *line && (!type || strstr(line, head)) && strstr(line, part);
+	free(copy);
+	return found;
+}
+
+/* The record of a type and job; the caller deletes it. */
+static cJSON *record_of(const char *text, const char *type, const char *job)
+{
+	char *copy = strdup(text), *rest = copy, *line;
+	cJSON *found = NULL;
+
+	while (!found && (line = strsep(&rest, "\n"))) {
+		cJSON *record = cJSON_Parse(line);
+		const char *its = record__text(record, "type"), *name = record__text(record, "job");
+
+		if (its && !strcmp(its, type) && (!job || (name && !strcmp(name, job))))
+			found = record;
+		else
+			cJSON_Delete(record);
+	}
+	free(copy);
+	return found;
+}
+
+static void test_root_sees_all(void **state)
+{
+	struct board *board = boarded__new(NULL);
+	const cJSON *process, *speed;
+	size_t size;
+	char *text = boarded__write(board, 0 + 1, true, &size);
+	cJSON *record = record_of(text, "job_status", "slurm:1234.0");
+
+	(void)state;
+	assert_non_null(record);
+	assert_int_equal(record__uint(record, "uid"), 1000);
+	assert_int_equal(record__uint(record, "world_size"), 8);
+	assert_int_equal(cJSON_GetArraySize(record__item(record, "processes")), 4);
+	process = cJSON_GetArrayItem(record__item(record, "processes"), 2);
+	assert_int_equal(record__uint(process, "rank"), 2);
+	assert_string_equal(record__text(process, "probes"), "open");
+	speed = record__item(process, "performance");
+	/* the mean of the last bins, and nothing of a class that has no map */
+	assert_true(fabs(record__number(speed, "computation", 0) - (0.985 + 0.0123456 / 2)) < 0.001);
+	assert_true(isnan(record__number(speed, "io", NAN)));
+	assert_true(fabs(record__number(process, "evaluated_pct", 0) - 100.0 * 73 / 75) < 0.1);
+	cJSON_Delete(record);
+	record = record_of(text, "status", NULL);
+	assert_string_equal(record__text(record, "shows"), "all");
+	assert_true(record__number(record, "daemon_cpu_pct", 0) > 0.4);
+	cJSON_Delete(record);
+	assert_int_equal(count(text, "window", ""), 2);
+	assert_int_equal(count(text, "variance", ""), 6);
+	assert_int_equal(count(text, "diagnosis", "stress-ng"), 2);
+	assert_int_equal(count(text, NULL, "secret"), 1 + 1 + 3 + 1);
+	free(text);
+	board__free(board);
+}
+
+/* A user sees nothing of the jobs of others: no name, no process, no number. */
+static void test_users_see_their_own(void **state)
+{
+	struct board *board = boarded__new(shows_all);
+	static const char *const hidden[] = {"secret", "hidden", "7001", "\"uid\":2000", "/home/other"};
+	size_t size;
+	char *text = boarded__write(board, BOARDED_USER, false, &size);
+
+	(void)state;
+	assert_int_equal(count(text, "job_status", "slurm:1234.0"), 1);
+	assert_int_equal(count(text, "variance", ""), 3);
+	assert_int_equal(count(text, "status", "\"shows\":\"own\""), 1);
+	for (size_t i = 0; i < sizeof(hidden) / sizeof(*hidden); i++)
+		assert_null(strstr(text, hidden[i]));
+	assert_null(strstr(text, "jobs_left_out"));
+	free(text);
+	text = boarded__write(board, BOARDED_OTHER, false, &size);
+	assert_null(strstr(text, "slurm"));
+	assert_null(strstr(text, "\"exe\":\"/home/you/solver\""));
+	assert_null(strstr(text, "\"pid\":1000,"));
+	assert_int_equal(count(text, "job_status", "secret"), 1);
+	free(text);
+	/* users without jobs, and what has no user, which is 0 */
+	for (uint32_t user = 0; user < 2; user++) {
+		text = boarded__write(board, user ? 3001 : 0, false, &size);
+		assert_int_equal(count(text, NULL, ""), 1);
+		assert_int_equal(count(text, "status", ""), 1);
+		free(text);
+	}
+	board__free(board);
+}
+
+static bool shows_none(void *ctx, uint32_t user, const struct result_interferer *task)
+{
+	(void)ctx;
+	assert_true(user == BOARDED_USER || user == BOARDED_OTHER);
+	assert_int_equal(task->relation, VAPRO_FOREIGN); /* the job's own tasks are no question */
+	return false;
+}
+
+/* The tasks of others have no names, nor are they in sentences; what remains are the cause and the time. */
+static void test_tasks_of_others(void **state)
+{
+	struct board *board = boarded__new(shows_none);
+	const cJSON *task;
+	size_t size;
+	char *text = boarded__write(board, BOARDED_USER, false, &size);
+	cJSON *record = record_of(text, "diagnosis", NULL);
+
+	(void)state;
+	assert_null(strstr(text, "stress-ng"));
+	assert_null(strstr(text, "4242"));
+	assert_null(strstr(text, "rank 2 lost 1.5 s"));
+	assert_null(strstr(text, "Another task"));
+	assert_string_equal(record__text(record, "cause"), "preempted");
+	assert_string_equal(record__text(record, "culprit"), "(another user)");
+	task = cJSON_GetArrayItem(record__item(record, "interferers"), 0);
+	assert_string_equal(record__text(task, "comm"), "(another user)");
+	assert_true(record__number(task, "seconds", 0) > 1.2);
+	cJSON_Delete(record);
+	free(text);
+	/* root and the other records are as they were */
+	text = boarded__write(board, 1, true, &size);
+	assert_int_equal(count(text, "diagnosis", "stress-ng"), 2);
+	assert_int_equal(count(text, "variance", "rank 2 lost 1.5 s"), 2);
+	free(text);
+	board__free(board);
+}
+
+/* The stage names another job: a user sees it only for a region of a job of the user. */
+static void test_stage(void **state)
+{
+	static const char *const stages[] = {
+	    "{\"schema\":\"vapro/"
+	    "1\",\"type\":\"stage\",\"job\":\"slurm:1234.0\",\"variance\":1,\"parts_of\":\"memory\"}",
+	    "{\"schema\":\"vapro/"
+	    "1\",\"type\":\"stage\",\"job\":\"secret:9.0\",\"variance\":101,\"parts_of\":\"memory\"}",
+	    "{\"schema\":\"vapro/1\",\"type\":\"stage\",\"job\":null,\"variance\":null,\"parts_of\":null}"};
+	static const unsigned seen[][3] = {{1, 0, 0}, {0, 1, 0}, {1, 1, 1}}; /* by user, other, root */
+	struct board *board = boarded__new(NULL);
+	size_t size;
+
+	(void)state;
+	for (unsigned stage = 0; stage < 3; stage++) {
+		board__line(board, stages[stage]);
+		for (unsigned reader = 0; reader < 3; reader++) {
+			char *text =
+			    boarded__write(board, reader == 1 ? BOARDED_OTHER : BOARDED_USER, reader == 2, &size);
+
+			assert_int_equal(count(text, "stage", ""), seen[reader][stage]);
+			free(text);
+		}
+	}
+	board__free(board);
+}
+
+/* What ended goes after a minute; ids and jobs without end take bounded room. */
+static void test_bounds(void **state)
+{
+	struct board *board = board__new(NULL, NULL);
+	struct result_variance *variances = calloc(2000, sizeof(*variances));
+	struct job_result result;
+	size_t size, ended;
+	char *text;
+	cJSON *record;
+
+	(void)state;
+	assert_non_null(variances);
+	sample__fill(&result);
+	result.user = BOARDED_USER;
+	for (uint64_t i = 0; i < 2000; i++) {
+		variances[i] = result.variances[2];
+		variances[i].id = i + 1;
+		variances[i].lost_seconds = (double)i;
+	}
+	result.variances = variances;
+	result.variance_count = 2000;
+	boarded__window(board, &result);
+	board__end(board, result.end_ns);
+	text = boarded__write(board, BOARDED_USER, false, &size);
+	assert_int_equal(count(text, "variance", ""), 64);
+	/* those that lost most are there */
+	assert_int_equal(count(text, "variance", "\"lost_seconds\":1999"), 1);
+	assert_int_equal(count(text, "variance", "\"lost_seconds\":1936"), 1);
+	record = record_of(text, "job_status", "slurm:1234.0");
+	assert_int_equal(record__uint(record, "regions_left_out"), 2000 - 64);
+	cJSON_Delete(record);
+	free(text);
+	for (uint64_t i = 0; i < 2000; i++)
+		variances[i].state = VAPRO_REGION_CLOSED;
+	boarded__window(board, &result);
+	board__end(board, result.end_ns);
+	text = boarded__write(board, BOARDED_USER, false, &size);
+	ended = count(text, "variance", "\"state\":\"closed\"");
+	assert_int_equal(ended, 64);
+	free(text);
+	result.variance_count = 0;
+	result.end_ns += 61000000000ULL;
+	boarded__window(board, &result);
+	board__end(board, result.end_ns);
+	text = boarded__write(board, BOARDED_USER, false, &size);
+	assert_int_equal(count(text, "variance", ""), 0);
+	assert_int_equal(count(text, "job_status", ""), 1);
+	free(text);
+	/* jobs without end */
+	for (unsigned i = 0; i < 300; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "none:%u", i);
+		result.job = name;
+		boarded__window(board, &result);
+	}
+	board__end(board, result.end_ns);
+	text = boarded__write(board, 1, true, &size);
+	record = record_of(text, "status", NULL);
+	assert_int_equal(record__uint(record, "jobs_left_out"), 301 - 256);
+	cJSON_Delete(record);
+	free(text);
+	board__end(board, result.end_ns + 60000000001ULL);
+	text = boarded__write(board, 1, true, &size);
+	assert_int_equal(count(text, "window", ""), 0);
+	free(text);
+	board__free(board);
+	board__free(NULL);
+	free(variances);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_root_sees_all), cmocka_unit_test(test_users_see_their_own),
+	    cmocka_unit_test(test_tasks_of_others), cmocka_unit_test(test_stage), cmocka_unit_test(test_bounds)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

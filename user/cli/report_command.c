@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* `vapro report`: a run as a page, for people. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/exit_codes.h"
+#include "cli/commands.h"
+#include "cli/report_exports.h"
+#include "cli/report_output.h"
+#include "daemon/daemon.h"
+#include "page/page.h"
+#include "page/report_input.h"
+#include "report/run_option.h"
+
+enum { ROW_HTML = 1, ROW_SVG, ROW_CSV, ROW_TRACE, ROW_CLASS, ROW_JOB, ROW_RUN };
+
+static const struct option_row rows[] = {
+    {"html", "OUT|-", "the page's file; - is standard output (that of FILE with .html in place of its ending)",
+     ROW_HTML, 0},
+    {"svg", "OUT|-", "write the heat map of one job and class as a picture for papers", ROW_SVG, 0},
+    {"csv", "FOLDER", "write tables: jobs, causes, variances, states and cells, each a file of FOLDER", ROW_CSV, 0},
+    {"trace", "OUT|-", "write a trace in JSON, for Perfetto or chrome://tracing", ROW_TRACE, 0},
+    {"class", "computation|communication|io", "class of the picture (computation)", ROW_CLASS, 0},
+    {"job", "NAME", "only this job, as records name it (all jobs)", ROW_JOB, 0},
+    {"run", "N", "of a file that holds several runs: 1 = the first, -1 = the last (-1)", ROW_RUN, 0},
+    OPTIONS_HELP_ROW,
+};
+
+static int report_command__main(int argc, char **argv);
+
+const struct command report_command = {
+    .name = "report",
+    .program = "vapro report",
+    .summary = "write a run as one HTML page, a picture, tables or a trace",
+    .synopsis = "[option]... FILE...",
+    .about = "Writes a page that a browser opens without a network: the verdict, the causes of lost time, heat maps of "
+	     "all ranks over time, the slow regions with when, where and why, and what could not be evaluated. FILE is "
+	     "NDJSON output of vaprod, vapro run or vapro analyze (- is standard input), a capture, or fragments as "
+	     "NDJSON; several files are the hosts of one run. With --svg, --csv or --trace the page is written only if "
+	     "--html "
+	     "is given too. A file that is no report is not overwritten.",
+    .examples = "vapro report run.ndjson\twrites run.html\n"
+		"vapro report --html job.html node1.capture node2.capture\tone job on two hosts\n"
+		"vapro report --svg map.svg --csv tables --trace run.json run.ndjson\ta picture, tables and a trace",
+    .rows = rows,
+    .row_count = sizeof(rows) / sizeof(*rows),
+    .main = report_command__main,
+};
+
+struct choice {
+	const char *html; /* NULL: none */
+	struct report_exports exports;
+	const char *job;
+	int run;
+	const char **files;
+	size_t file_count;
+};
+
+/* Returns the page's name after that of its first file: run.html of run.ndjson. malloc'ed, or NULL. */
+static char *default_name(const char *file)
+{
+	static const char *const endings[] = {".ndjson", ".jsonl", ".json", ".capture"};
+	size_t length = strlen(file);
+	char *name;
+
+	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++) {
+		size_t ending = strlen(endings[i]);
+
+		if (length > ending && file[length - ending - 1] != '/' &&
+		    !strcmp(file + length - ending, endings[i])) {
+			length -= ending;
+			break;
+		}
+	}
+	return asprintf(&name, "%.*s.html", (int)length, file) < 0 ? NULL : name;
+}
+
+static int write_html(const struct run_report *report, const struct report_input *input, const char *path)
+{
+	FILE *file = report_output__open(path, PAGE_BEGIN);
+
+	return file ? report_output__close(file, path, page__write(report, input, VAPRO_VERSION, file)) : EXIT_FAILED;
+}
+
+static int write_all(const struct choice *choice, const struct run_report *report, const struct report_input *input)
+{
+	int code = choice->html ? write_html(report, input, choice->html) : EXIT_OK;
+
+	return report_exports__write(&choice->exports, report) || code ? EXIT_FAILED : EXIT_OK;
+}
+
+static int report(struct choice *choice)
+{
+	struct report_input input = {
+	    .files = choice->files, .count = choice->file_count, .run = choice->run, .job = choice->job};
+	bool plain = !choice->html && !report_exports__any(&choice->exports);
+	struct run_report report;
+	char err[512], *name = plain ? default_name(choice->files[0]) : NULL;
+	int code = EXIT_FAILED;
+
+	if (plain)
+		choice->html = name;
+	if (report_input__read(&input, &report, err, sizeof(err)))
+		fprintf(stderr, "vapro report: %s\n", err);
+	else if (plain && !name)
+		fprintf(stderr, "vapro report: out of memory\n");
+	else
+		code = write_all(choice, &report, &input);
+	if (!code && input.bad_lines) {
+		fprintf(stderr, "vapro report: %llu bad lines were refused\n", (unsigned long long)input.bad_lines);
+		code = EXIT_FAILED;
+	}
+	run_report__free(&report);
+	free(name);
+	return code || input.cut ? EXIT_FAILED : EXIT_OK;
+}
+
+/* Checks that at most one output is standard output. */
+static bool one_to_stdout(const struct choice *choice)
+{
+	const char *const outputs[] = {choice->html, choice->exports.svg, choice->exports.trace};
+	int count = 0;
+
+	for (size_t i = 0; i < sizeof(outputs) / sizeof(*outputs); i++)
+		count += outputs[i] && !strcmp(outputs[i], "-");
+	return count <= 1;
+}
+
+/* Applies one option. Returns 0, an exit code, or OPTIONS_HELP. */
+static int parse(struct choice *choice, int argc, char **argv)
+{
+	struct options options = command__options(&report_command, argc, argv);
+	int id;
+
+	while ((id = options__next(&options)) != OPTIONS_END) {
+		switch (id) {
+		case OPTIONS_HELP:
+			command__help(&report_command, options.value, stdout);
+			return OPTIONS_HELP;
+		case OPTIONS_ERROR:
+			return EXIT_USAGE;
+		case OPTIONS_OPERAND:
+			choice->files[choice->file_count++] = options.value;
+			break;
+		case ROW_HTML:
+			choice->html = options.value;
+			break;
+		case ROW_SVG:
+			choice->exports.svg = options.value;
+			break;
+		case ROW_CSV:
+			choice->exports.csv = options.value;
+			break;
+		case ROW_TRACE:
+			choice->exports.trace = options.value;
+			break;
+		case ROW_CLASS:
+			choice->exports.class = options.value;
+			if (report_exports__is_class(options.value))
+				break;
+			fprintf(stderr,
+				"vapro report: --class: '%s' is invalid; expected computation, communication or io\n",
+				options.value);
+			return EXIT_USAGE;
+		case ROW_JOB:
+			choice->job = options.value;
+			break;
+		case ROW_RUN:
+			if (run_option__parse(options.value, &choice->run))
+				break;
+			fprintf(stderr, "vapro report: --run: '%s' is invalid; expected " RUN_OPTION_RANGE "\n",
+				options.value);
+			return EXIT_USAGE;
+		}
+	}
+	if (!choice->file_count) {
+		fprintf(stderr,
+			"vapro report: a file is needed: NDJSON output of vaprod (or -), or a capture; see --help\n");
+		return EXIT_USAGE;
+	}
+	if (!choice->html && !report_exports__any(&choice->exports) && !strcmp(choice->files[0], "-")) {
+		fprintf(stderr, "vapro report: --html is needed where standard input is read: it says what to write\n");
+		return EXIT_USAGE;
+	}
+	if (choice->exports.class && !choice->exports.svg) {
+		fprintf(stderr, "vapro report: --class is that of the picture, so --svg is needed too\n");
+		return EXIT_USAGE;
+	}
+	if (!one_to_stdout(choice)) {
+		fprintf(stderr, "vapro report: only one output can be standard output (-)\n");
+		return EXIT_USAGE;
+	}
+	return 0;
+}
+
+static int report_command__main(int argc, char **argv)
+{
+	struct choice choice = {.run = RUN_OPTION_LAST, .files = calloc((size_t)argc, sizeof(*choice.files))};
+	int code = choice.files ? parse(&choice, argc, argv) : EXIT_FAILED;
+
+	if (!code)
+		code = report(&choice);
+	free(choice.files);
+	return code == OPTIONS_HELP ? EXIT_OK : code;
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Shows the live state of the run to `vapro top`. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/daemon_private.h"
+#include "report/pipeline.h"
+
+/*
+ * Returns whether a user may see the name of a task that took CPU time: it is the user's, or the system's. Tasks that
+ * are gone, and root's own jobs, are another user's.
+ */
+static bool shows(void *ctx, uint32_t user, const struct result_interferer *task)
+{
+	const struct daemon *daemon = ctx;
+	struct stat status;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%u", task->pid);
+	if (!user || !task->pid || stat(path, &status))
+		return false;
+	return status.st_uid == user - 1 || (!status.st_uid && !tracker__tracks(daemon->tracker, (pid_t)task->pid));
+}
+
+/* Writes the state for a user; a user sees the jobs of that user, root sees all. */
+static int answer(void *ctx, uid_t uid, FILE *out)
+{
+	static struct board_process processes[KERNEL_SLOTS];
+	const struct daemon *daemon = ctx;
+	struct line_totals totals;
+	struct board_facts facts = {
+	    .host = daemon->host,
+	    .version = VAPRO_VERSION,
+	    .pid = (uint32_t)getpid(),
+	    .utc_ns = utc_now(),
+	    .begin_ns = daemon->first_window,
+	    .window_s = daemon->options->config.window_s,
+	    .daemon_cpu_pct = daemon->window_cpu_pct,
+	};
+
+	pipeline__totals(daemon->tee.pipeline, &totals);
+	facts.lost_lines = totals.lost_lines;
+	return board__write(daemon->board, &facts, processes, tracker__status(daemon->tracker, processes, KERNEL_SLOTS),
+			    (uint32_t)uid + 1, !uid, out);
+}
+
+void daemon__show(struct daemon *daemon)
+{
+	char err[512];
+
+	daemon->window_cpu_pct = NAN;
+	if (!daemon->queries)
+		return;
+	daemon->board = board__new(shows, daemon);
+	if (!daemon->board) {
+		tracker__warn(daemon->tracker, "no_socket", 0, "`vapro top` cannot reach this vaprod: out of memory");
+		return;
+	}
+	daemon->status = status_server__open(query_server__path(daemon->queries), answer, daemon, err, sizeof(err));
+	if (daemon->status)
+		pipeline__show(daemon->tee.pipeline, daemon->board);
+	else
+		tracker__warn(daemon->tracker, "no_socket", 0, "`vapro top` cannot reach this vaprod: %s", err);
+}

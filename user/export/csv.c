@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "export/csv.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "export/csv_private.h"
+#include "export/row_order.h"
+#include "report/json.h"
+
+static void next(struct csv_row *row)
+{
+	if (row->begun)
+		putc(',', row->out);
+	row->begun = true;
+}
+
+void csv__text(struct csv_row *row, const char *text)
+{
+	bool quoted;
+
+	next(row);
+	if (!text)
+		return;
+	/* the empty text is quoted, for it is no missing value */
+	quoted = !*text || text[strcspn(text, ",\"\r\n")];
+	if (quoted)
+		putc('"', row->out);
+	while (*text) {
+		size_t length = utf8__length(text);
+
+		if (*text == '"')
+			putc('"', row->out);
+		if (length)
+			fwrite(text, 1, length, row->out);
+		else
+			putc('?', row->out);
+		text += length ? length : 1;
+	}
+	if (quoted)
+		putc('"', row->out);
+}
+
+void csv__number(struct csv_row *row, double value)
+{
+	next(row);
+	if (isfinite(value))
+		fprintf(row->out, "%.9g", value);
+}
+
+void csv__integer(struct csv_row *row, int64_t value)
+{
+	next(row);
+	fprintf(row->out, "%lld", (long long)value);
+}
+
+void csv__flag(struct csv_row *row, bool value)
+{
+	csv__text(row, value ? "true" : "false");
+}
+
+void csv__time(struct csv_row *row, uint64_t utc_ns)
+{
+	char text[JSON_TIME_SIZE];
+
+	csv__text(row, utc_ns ? json__time(utc_ns, text) : NULL);
+}
+
+void csv__list(struct csv_row *row, const char *const *items, size_t count)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *list = open_memstream(&text, &size);
+
+	for (size_t i = 0; list && i < count; i++)
+		fprintf(list, "%s%s", i ? " " : "", items[i]);
+	if (!list || fclose(list))
+		row->out_of_memory = true;
+	csv__text(row, count ? text : NULL);
+	free(text);
+}
+
+void csv__end(struct csv_row *row)
+{
+	fputs("\r\n", row->out);
+	row->begun = false;
+}
+
+const char *csv__job(const struct run_report *report, const char *said, uint32_t user)
+{
+	const struct summary *summary = run_report__summary(report);
+
+	for (size_t i = 0; i < summary->job_count; i++) {
+		if (summary->jobs[i].user == user && !strcmp(summary->jobs[i].said, said))
+			return summary->jobs[i].name;
+	}
+	return said;
+}
+
+double csv__seconds(const struct run_report *report, uint64_t utc_ns)
+{
+	return (double)(int64_t)(utc_ns - report->start_ns) / 1e9;
+}
+
+/* A field of a row of cells has few values, but there are millions: what is the same for a row is written once. */
+static int cells_of_row(const struct run_report *report, const struct view_map *map, size_t at, double *values,
+			FILE *out)
+{
+	const struct view_row *view_row = &map->rows[at];
+	size_t bins = (size_t)(map->end - map->first), size;
+	char *head = NULL;
+	struct csv_row row = {.out = open_memstream(&head, &size)};
+	int ret = row.out ? view_map__cells(map, at, at + 1, 1, bins, values) : -ENOMEM;
+
+	if (!row.out)
+		return ret;
+	csv__text(&row, map->job);
+	csv__text(&row, map->class);
+	csv__text(&row, view_row->host);
+	if (view_row->rank >= 0)
+		csv__integer(&row, view_row->rank);
+	else
+		csv__text(&row, NULL);
+	csv__integer(&row, (int64_t)view_row->pid);
+	if (view_row->thread >= 0)
+		csv__integer(&row, view_row->thread);
+	else
+		csv__text(&row, NULL);
+	if (fclose(row.out))
+		ret = -ENOMEM;
+	for (size_t bin = 0; !ret && bin < bins; bin++) {
+		struct csv_row cell = {.out = out, .begun = true};
+
+		if (isnan(values[bin]))
+			continue;
+		fputs(head, out);
+		csv__number(&cell, csv__seconds(report, (map->first + bin) * map->bin_ns));
+		csv__number(&cell, (double)map->bin_ns / 1e9);
+		csv__number(&cell, round(1e4 * values[bin]) / 1e4);
+		csv__end(&cell);
+	}
+	free(head);
+	return ret;
+}
+
+static int write_cells(const struct run_report *report, FILE *out)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < report->view.map_count; i++) {
+		const struct view_map *map = &report->view.maps[i];
+		double *values = malloc((size_t)(map->end - map->first + 1) * sizeof(*values));
+
+		ret = values ? 0 : -ENOMEM;
+		for (size_t row = 0; map->end && !ret && row < map->row_count; row++)
+			ret = cells_of_row(report, map, row, values, out);
+		free(values);
+	}
+	return ret;
+}
+
+/* Returns a mean over the time of a job's ranks, or NAN where there is none. */
+static double mean(double sum, double weight)
+{
+	return weight > 0 ? sum / weight : NAN;
+}
+
+static int write_jobs(const struct run_report *report, FILE *out)
+{
+	const struct summary *summary = run_report__summary(report);
+	struct csv_row row = {.out = out};
+
+	for (size_t i = 0; i < summary->job_count; i++) {
+		const struct job_summary *job = &summary->jobs[i];
+
+		csv__text(&row, job->name);
+		if (job->user)
+			csv__integer(&row, (int64_t)job->user - 1);
+		else
+			csv__text(&row, NULL);
+		csv__text(&row, job->program);
+		csv__time(&row, report->start_ns);
+		csv__time(&row, job->begin_ns);
+		csv__time(&row, job->end_ns);
+		csv__integer(&row, job->ranks);
+		csv__number(&row, job->world_size ? job->world_size : NAN);
+		csv__list(&row, (const char *const *)job->hosts, job->host_count);
+		csv__number(&row, job->rank_seconds);
+		csv__number(&row, 100 * mean(job->covered_total, job->rank_seconds));
+		for (int class = 0; class < VAPRO_CLASSES; class ++)
+			csv__number(&row, 100 * mean(job->covered[class], job->rank_seconds));
+		for (int class = 0; class < VAPRO_CLASSES; class ++)
+			csv__number(&row, mean(job->performed[class], job->performed_weight[class]));
+		csv__number(&row, mean(job->overhead, job->overhead_weight));
+		csv__number(&row, job->overhead_weight > 0 ? job->overhead_max : NAN);
+		csv__end(&row);
+	}
+	return row.out_of_memory ? -ENOMEM : 0;
+}
+
+/* Columns of a class are in the order of enum vapro_class. */
+const struct csv_table csv_tables[CSV_TABLES] = {
+    {"jobs.csv",
+     "job,uid,program,run_begin,begin,end,ranks,world_size,hosts,rank_seconds,evaluated_pct,evaluated_computation_pct,"
+     "evaluated_communication_pct,evaluated_io_pct,performance_computation,performance_communication,performance_io,"
+     "overhead_mean_pct,overhead_max_pct",
+     write_jobs},
+    {"causes.csv",
+     "job,number,cause,culprit,pid,place,class,severity,confirmed,alarm,begin_s,end_s,lost_seconds,caused_seconds,lost_"
+     "pct,share_pct,variances,ranks,rank_count,hosts,text",
+     csv__causes},
+    {"variances.csv",
+     "job,number,id,class,severity,confidence,alarm,begin_s,end_s,ranks,rank_count,hosts,performance,lost_seconds,"
+     "caused_"
+     "seconds,cause,culprit,culprit_pid,place,effect_of,where,verdict,advice",
+     csv__variances},
+    {"states.csv", "job,kind,state,class,variance,seconds,ratio,reason,labels", csv__states},
+    {"cells.csv", "job,class,host,rank,pid,thread,begin_s,seconds,performance", write_cells},
+};
+
+int csv__write(const struct csv_table *table, const struct run_report *report, FILE *out)
+{
+	fprintf(out, "%s\r\n", table->begin);
+	return table->write_rows(report, out);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files of tables share: fields of a row, and the tables of their own files. */
+#ifndef VAPRO_EXPORT_CSV_PRIVATE_H
+#define VAPRO_EXPORT_CSV_PRIVATE_H
+
+#include <stdio.h>
+
+#include "page/run_report.h"
+
+/* A row that is written: each field but the first follows a comma. */
+struct csv_row {
+	FILE *out;
+	bool begun, out_of_memory;
+};
+
+/* Write a field; what is NULL or NAN is an empty one. */
+void csv__text(struct csv_row *row, const char *text);
+void csv__number(struct csv_row *row, double value);
+void csv__integer(struct csv_row *row, int64_t value);
+void csv__flag(struct csv_row *row, bool value); /* true or false */
+void csv__time(struct csv_row *row, uint64_t utc_ns);
+void csv__list(struct csv_row *row, const char *const *items, size_t count); /* one field, joined by blanks */
+void csv__end(struct csv_row *row);
+
+/* Returns what a job is called where it is shown: user as in struct vapro_thread. */
+const char *csv__job(const struct run_report *report, const char *said, uint32_t user);
+
+/* Returns seconds from the run's begin. */
+double csv__seconds(const struct run_report *report, uint64_t utc_ns);
+
+/* csv_regions.c; each writes a table without its first line and returns 0 or a negative errno. */
+int csv__variances(const struct run_report *report, FILE *out);
+int csv__causes(const struct run_report *report, FILE *out);
+int csv__states(const struct run_report *report, FILE *out);
+
+#endif

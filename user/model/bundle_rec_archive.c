@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Retained bundles in checkpoints: see series.h. */
+#include "model/series.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A bundle without its factors. */
+struct saved_rec {
+	uint64_t start_ns, length_ns;
+	double sum_ns;
+	uint32_t series, n, flags, cell, bits;
+	float min_ns, max_ns, ratio, reference, usual_blocked, usual_frequency;
+	uint8_t reason, counted;
+	bool factors;
+};
+
+static const struct archive_column rec_columns[] = {
+    ARCHIVE_ONE(struct saved_rec, start_ns),
+    ARCHIVE_ONE(struct saved_rec, length_ns),
+    ARCHIVE_ONE(struct saved_rec, sum_ns),
+    ARCHIVE_ONE(struct saved_rec, series),
+    ARCHIVE_ONE(struct saved_rec, n),
+    ARCHIVE_ONE(struct saved_rec, flags),
+    ARCHIVE_ONE(struct saved_rec, cell),
+    ARCHIVE_ONE(struct saved_rec, bits),
+    ARCHIVE_ONE(struct saved_rec, min_ns),
+    ARCHIVE_ONE(struct saved_rec, max_ns),
+    ARCHIVE_ONE(struct saved_rec, ratio),
+    ARCHIVE_ONE(struct saved_rec, reference),
+    ARCHIVE_ONE(struct saved_rec, usual_blocked),
+    ARCHIVE_ONE(struct saved_rec, usual_frequency),
+    ARCHIVE_ONE(struct saved_rec, reason),
+    ARCHIVE_ONE(struct saved_rec, counted),
+    ARCHIVE_ONE(struct saved_rec, factors),
+};
+static const struct archive_table rec_table = ARCHIVE_TABLE("bundles", struct saved_rec, rec_columns);
+
+struct saved_factors {
+	float factor[VAPRO_FACTORS];
+};
+
+static const struct archive_column factor_columns[] = {ARCHIVE_MANY(struct saved_factors, factor)};
+static const struct archive_table factor_table = ARCHIVE_TABLE("factors", struct saved_factors, factor_columns);
+
+static uint32_t bits_of(const struct bundle_rec *rec)
+{
+	return (uint32_t)rec->is_new | (uint32_t)rec->covered << 1 | (uint32_t)rec->certified << 2 |
+	       (uint32_t)rec->no_reference << 3 | (uint32_t)rec->warm_up << 4 | (uint32_t)rec->provisional << 5 |
+	       (uint32_t)rec->attributed_only << 6 | (uint32_t)rec->rebased << 7 | (uint32_t)rec->waits << 8 |
+	       (uint32_t)rec->retained << 9 | (uint32_t)rec->disturbed << 10 | (uint32_t)rec->learnt << 11 |
+	       (uint32_t)rec->account << 12;
+}
+
+static void set_bits(struct bundle_rec *rec, uint32_t bits)
+{
+	rec->is_new = bits & 1;
+	rec->covered = bits >> 1 & 1;
+	rec->certified = bits >> 2 & 1;
+	rec->no_reference = bits >> 3 & 1;
+	rec->warm_up = bits >> 4 & 1;
+	rec->provisional = bits >> 5 & 1;
+	rec->attributed_only = bits >> 6 & 1;
+	rec->rebased = bits >> 7 & 1;
+	rec->waits = bits >> 8 & 1;
+	rec->retained = bits >> 9 & 1;
+	rec->disturbed = bits >> 10 & 1;
+	rec->learnt = bits >> 11 & 1;
+	rec->account = bits >> 12 & 3;
+}
+
+static struct saved_rec saved_of(const struct bundle_rec *rec)
+{
+	return (struct saved_rec){
+	    .start_ns = rec->start_ns,
+	    .length_ns = rec->end_ns - rec->start_ns,
+	    .sum_ns = rec->sum_ns,
+	    .series = rec->series,
+	    .n = rec->n,
+	    .flags = rec->flags,
+	    .cell = rec->cell,
+	    .bits = bits_of(rec),
+	    .min_ns = rec->min_ns,
+	    .max_ns = rec->max_ns,
+	    .ratio = rec->ratio,
+	    .reference = rec->reference,
+	    .usual_blocked = rec->usual_blocked,
+	    .usual_frequency = rec->usual_frequency,
+	    .reason = rec->reason,
+	    .counted = rec->counted,
+	    .factors = rec->factor != bundle_rec_no_factors,
+	};
+}
+
+static struct bundle_rec rec_of(const struct saved_rec *saved)
+{
+	struct bundle_rec rec = {
+	    .start_ns = saved->start_ns,
+	    .end_ns = saved->start_ns + saved->length_ns,
+	    .sum_ns = saved->sum_ns,
+	    .factor = bundle_rec_no_factors,
+	    .series = saved->series,
+	    .n = saved->n,
+	    .flags = saved->flags,
+	    .cell = saved->cell,
+	    .min_ns = saved->min_ns,
+	    .max_ns = saved->max_ns,
+	    .ratio = saved->ratio,
+	    .reference = saved->reference,
+	    .usual_blocked = saved->usual_blocked,
+	    .usual_frequency = saved->usual_frequency,
+	    .reason = saved->reason,
+	    .counted = saved->counted,
+	};
+
+	set_bits(&rec, saved->bits);
+	return rec;
+}
+
+static bool possible_rec(const struct series_book *book, uint32_t job, const struct saved_rec *saved)
+{
+	const struct clusters *clusters;
+
+	if (saved->series >= book->count || book->series[saved->series].job != job || !saved->n ||
+	    saved->length_ns > UINT64_MAX - saved->start_ns || saved->reason >= VAPRO_UNCOVERED_REASONS ||
+	    !(saved->ratio > 0))
+		return false;
+	if (saved->cell >= BUNDLE_NO_WORKLOAD)
+		return true;
+	clusters = book->workloads[book->workloads[book->series[saved->series].workload].head].clusters;
+	/* without counts no bundle has a cell, and the member is 0 */
+	return clusters ? saved->cell < clusters__cells(clusters)->handle_count : !saved->cell;
+}
+
+static void write_recs(struct archive *archive, const struct bundle_rec *recs, size_t count, size_t capacity)
+{
+	struct saved_rec *saved = archive__take(archive, count, sizeof(*saved));
+	struct saved_factors *factors = archive__take(archive, count, sizeof(*factors));
+	size_t used = 0;
+
+	for (size_t i = 0; saved && factors && i < count; i++) {
+		saved[i] = saved_of(&recs[i]);
+		if (saved[i].factors)
+			memcpy(factors[used++].factor, recs[i].factor, sizeof(factors->factor));
+	}
+	archive__rows(archive, &rec_table, &saved, &count, &capacity);
+	archive__rows(archive, &factor_table, &factors, &used, &used);
+	free(saved);
+	free(factors);
+}
+
+static void read_recs(struct archive *archive, struct series_book *book, uint32_t job, struct bundle_rec **recs,
+		      size_t *count, size_t *capacity)
+{
+	size_t saved_count = 0, room = 0, factor_count = 0, factor_room = 0, used = 0;
+	struct saved_factors *factors = NULL;
+	struct saved_rec *saved = NULL;
+
+	archive__rows(archive, &rec_table, &saved, &saved_count, &room);
+	archive__rows(archive, &factor_table, &factors, &factor_count, &factor_room);
+	*recs = room ? archive__take(archive, room, sizeof(**recs)) : NULL;
+	*capacity = *recs ? room : 0;
+	*count = 0;
+	for (size_t i = 0; i < saved_count && !archive__error(archive); i++) {
+		struct bundle_rec rec = rec_of(&saved[i]);
+
+		archive__check(archive, possible_rec(book, job, &saved[i]), "a bundle contradicts its history");
+		archive__check(archive, !saved[i].factors || used < factor_count, "a bundle lacks its factors");
+		if (archive__error(archive))
+			break;
+		if (saved[i].factors) {
+			float *own = pool__take(&book->factors);
+
+			if (!own) {
+				archive__fail(archive, -ENOMEM, "out of memory");
+				break;
+			}
+			memcpy(own, factors[used++].factor, sizeof(factors->factor));
+			rec.factor = own;
+		}
+		(*recs)[(*count)++] = rec;
+	}
+	free(saved);
+	free(factors);
+}
+
+void series__archive_recs(struct archive *archive, struct series_book *book, uint32_t job, struct bundle_rec **recs,
+			  size_t *count, size_t *capacity)
+{
+	if (archive__reads(archive))
+		read_recs(archive, book, job, recs, count, capacity);
+	else
+		write_recs(archive, *recs, *count, *capacity);
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The graph in checkpoints: see stg.h. Numbers by text, row and kind follow from what is written. */
+#include "model/stg_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static const struct archive_column thread_columns[] = {
+    ARCHIVE_ONE(struct stg_thread, about.id),	   ARCHIVE_ONE(struct stg_thread, about.rank),
+    ARCHIVE_ONE(struct stg_thread, about.thread),  ARCHIVE_ONE(struct stg_thread, about.world_size),
+    ARCHIVE_ONE(struct stg_thread, about.pid),	   ARCHIVE_ONE(struct stg_thread, about.tid),
+    ARCHIVE_ONE(struct stg_thread, about.job),	   ARCHIVE_ONE(struct stg_thread, about.host),
+    ARCHIVE_ONE(struct stg_thread, about.user),	   ARCHIVE_ONE(struct stg_thread, job),
+    ARCHIVE_ONE(struct stg_thread, row),	   ARCHIVE_ONE(struct stg_thread, next),
+    ARCHIVE_ONE(struct stg_thread, watched),	   ARCHIVE_ONE(struct stg_thread, used),
+    ARCHIVE_ONE(struct stg_thread, from_ns),	   ARCHIVE_ONE(struct stg_thread, to_ns),
+    ARCHIVE_ONE(struct stg_thread, work_from),	   ARCHIVE_ONE(struct stg_thread, on_cpu_ns),
+    ARCHIVE_ONE(struct stg_thread, attributed_ns), ARCHIVE_ONE(struct stg_thread, processor),
+};
+static const struct archive_table thread_table = ARCHIVE_TABLE("threads", struct stg_thread, thread_columns);
+
+static const struct archive_column state_columns[] = {
+    ARCHIVE_ONE(struct stg_state, about.id),
+    ARCHIVE_ONE(struct stg_state, about.class),
+    ARCHIVE_ONE(struct stg_state, about.from),
+    ARCHIVE_ONE(struct stg_state, about.to),
+    ARCHIVE_ONE(struct stg_state, about.labels),
+    ARCHIVE_ONE(struct stg_state, about.common),
+    ARCHIVE_ONE(struct stg_state, about.from_symbol),
+    ARCHIVE_ONE(struct stg_state, about.to_symbol),
+    ARCHIVE_ONE(struct stg_state, kind),
+    ARCHIVE_ONE(struct stg_state, common),
+    ARCHIVE_ONE(struct stg_state, group),
+    ARCHIVE_ONE(struct stg_state, peer),
+    ARCHIVE_ONE(struct stg_state, no_return),
+    ARCHIVE_ONE(struct stg_state, no_bytes),
+    ARCHIVE_ONE(struct stg_state, together),
+};
+static const struct archive_table state_table = ARCHIVE_TABLE("states", struct stg_state, state_columns);
+
+static const struct archive_column job_columns[] = {
+    ARCHIVE_ONE(struct stg_job, name),
+    ARCHIVE_ONE(struct stg_job, user),
+    ARCHIVE_ONE(struct stg_job, world_size),
+    ARCHIVE_ONE(struct stg_job, host_count),
+    ARCHIVE_ONE(struct stg_job, typical_computing_ns),
+    ARCHIVE_ONE(struct stg_job, most_computing_ns),
+};
+static const struct archive_table job_table = ARCHIVE_TABLE("jobs", struct stg_job, job_columns);
+
+static const struct archive_column row_columns[] = {
+    ARCHIVE_ONE(struct stg_row, rank),	 ARCHIVE_ONE(struct stg_row, thread),
+    ARCHIVE_ONE(struct stg_row, leader), ARCHIVE_ONE(struct stg_row, pid),
+    ARCHIVE_ONE(struct stg_row, tid),	 ARCHIVE_ONE(struct stg_row, first),
+    ARCHIVE_ONE(struct stg_row, host),	 ARCHIVE_ONE(struct stg_row, host_number),
+    ARCHIVE_ONE(struct stg_row, socket), ARCHIVE_ONE(struct stg_row, from_ns),
+    ARCHIVE_ONE(struct stg_row, to_ns),	 ARCHIVE_ONE(struct stg_row, computing_ns),
+};
+static const struct archive_table row_table = ARCHIVE_TABLE("rows", struct stg_row, row_columns);
+
+/* Numbers of a job's rows, all of them unordered. */
+static void make_order(struct archive *archive, struct stg_job *job)
+{
+	job->order_capacity = job->place_capacity = job->neighbour_capacity = job->row_capacity;
+	job->order = archive__take(archive, job->row_capacity, sizeof(*job->order));
+	job->place = archive__take(archive, job->row_capacity, sizeof(*job->place));
+	job->neighbours = archive__take(archive, job->row_capacity, sizeof(*job->neighbours));
+	for (size_t row = 0; !archive__error(archive) && row < job->row_count; row++)
+		job->order[row] = job->neighbours[row] = (uint32_t)row;
+	job->unordered = true;
+}
+
+static void put(struct archive *archive, struct table *table, uint64_t a, uint64_t b, uint32_t value)
+{
+	if (!archive__error(archive) && table__put(table, a, b, value))
+		archive__fail(archive, -ENOMEM, "out of memory");
+}
+
+static void number_rows(struct archive *archive, struct stg *stg, uint32_t id)
+{
+	struct stg_job *job = &stg->jobs[id];
+
+	for (size_t at = 0; at < job->row_count; at++) {
+		const struct stg_row *row = &job->rows[at];
+		uint64_t whose = id | (uint64_t)row->thread << 32, key = (uint64_t)row->rank;
+		uint32_t host;
+
+		if (!archive__check(archive,
+				    row->host && row->leader < job->row_count && row->host_number < job->host_count &&
+					job->host_count <= job->row_count && row->first <= stg->thread_count,
+				    "a row contradicts others"))
+			return;
+		host = intern__id(stg->texts, row->host);
+		if (row->rank < 0)
+			key = 1ULL << 63 | (uint64_t)host << 32 | row->pid;
+		put(archive, stg->rows, whose, key, (uint32_t)at);
+		put(archive, stg->hosts, id, host, row->host_number);
+	}
+}
+
+/* Each thread is once in the list of its row. */
+static void check_lists(struct archive *archive, const struct stg *stg)
+{
+	bool *met = archive__take(archive, stg->thread_count, sizeof(*met));
+
+	for (uint32_t id = 0; met && id < stg->job_count; id++) {
+		for (size_t row = 0; row < stg->jobs[id].row_count && !archive__error(archive); row++) {
+			uint32_t at = stg->jobs[id].rows[row].first;
+
+			for (; at; at = stg->threads[at - 1].next) {
+				if (!archive__check(archive,
+						    at <= stg->thread_count && !met[at - 1] &&
+							stg->threads[at - 1].job == id &&
+							stg->threads[at - 1].row == row,
+						    "a list of threads is damaged"))
+					break;
+				met[at - 1] = true;
+			}
+		}
+	}
+	for (size_t i = 0; met && i < stg->thread_count; i++)
+		archive__check(archive, met[i], "a list of threads is damaged");
+	free(met);
+}
+
+static void number_threads(struct archive *archive, struct stg *stg)
+{
+	for (uint32_t id = 0; id < stg->thread_count; id++) {
+		const struct stg_thread *thread = &stg->threads[id];
+
+		if (!archive__check(archive,
+				    thread->about.id == id && thread->about.job && thread->about.host &&
+					thread->job < stg->job_count && thread->row < stg->jobs[thread->job].row_count,
+				    "a thread contradicts others"))
+			return;
+		if (thread->about.tid)
+			put(archive, stg->tasks, (uint64_t)thread->about.pid << 32 | thread->about.tid,
+			    intern__id(stg->texts, thread->about.host), id);
+	}
+}
+
+static void number_states(struct archive *archive, struct stg *stg)
+{
+	for (uint32_t id = 0; id < stg->state_count; id++) {
+		const struct stg_state *state = &stg->states[id];
+		const struct vapro_state *about = &state->about;
+		uint32_t common;
+
+		if (!archive__check(archive,
+				    about->id == id && about->class < VAPRO_CLASSES && about->to && about->labels &&
+					about->common,
+				    "a state contradicts others"))
+			return;
+		common = intern__id(stg->texts, about->common);
+		put(archive, stg->kinds,
+		    (uint64_t)intern__id(stg->texts, about->from) << 32 | intern__id(stg->texts, about->to),
+		    (uint64_t)common << 2 | about->class, state->kind);
+		put(archive, stg->commons, common, about->class, state->common);
+		if (state->kind >= stg->kind_count)
+			stg->kind_count = state->kind + 1;
+		if (state->common >= stg->common_count)
+			stg->common_count = state->common + 1;
+	}
+}
+
+void stg__archive(struct archive *archive, struct stg *stg)
+{
+	bool reads = archive__reads(archive);
+
+	archive__texts(archive, stg->texts);
+	archive__rows(archive, &thread_table, &stg->threads, &stg->thread_count, &stg->thread_capacity);
+	archive__rows(archive, &state_table, &stg->states, &stg->state_count, &stg->state_capacity);
+	archive__rows(archive, &job_table, &stg->jobs, &stg->job_count, &stg->job_capacity);
+	for (size_t i = 0; i < stg->job_count; i++) {
+		struct stg_job *job = &stg->jobs[i];
+
+		archive__rows(archive, &row_table, &job->rows, &job->row_count, &job->row_capacity);
+		if (reads)
+			make_order(archive, job);
+		if (reads && archive__check(archive, job->name, "a job has no name"))
+			put(archive, stg->jobs_by_name, intern__id(stg->texts, job->name), job->user, (uint32_t)i);
+	}
+	for (uint32_t i = 0; reads && i < stg->job_count; i++)
+		number_rows(archive, stg, i);
+	if (!reads || archive__error(archive))
+		return;
+	number_threads(archive, stg);
+	number_states(archive, stg);
+	if (!archive__error(archive))
+		check_lists(archive, stg);
+}

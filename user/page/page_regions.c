@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The slow regions of a page: what `vapro view` says of each, and the details of its records. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diagnose/factors.h"
+#include "diagnose/interferers.h"
+#include "page/page_json.h"
+#include "page/page_private.h"
+#include "report/cause_text.h"
+#include "report/json.h"
+#include "report/record.h"
+
+/* Adds the call-sites of a record with where they are in words. */
+static bool add_sites(cJSON *object, const cJSON *variance)
+{
+	cJSON *list = cJSON_AddArrayToObject(object, "sites");
+	const cJSON *site;
+	bool ok = list;
+
+	cJSON_ArrayForEach(site, record__item(variance, "call_sites"))
+	{
+		char *text = summary__describe_item(site, "labels");
+		cJSON *item = ok ? page__append(list) : NULL;
+
+		ok = item && text && json__add_text(item, "text", text) &&
+		     json__add_text(item, "class", record__text(site, "class")) &&
+		     json__add_text(item, "labels", record__text(site, "labels")) &&
+		     json__add_number(item, "lost", record__number(site, "lost_seconds", NAN), 6) &&
+		     json__add_number(item, "ratio", record__number(site, "ratio", NAN), 4);
+		free(text);
+	}
+	return ok;
+}
+
+/* Adds the factors of a diagnosis: a tree by their parents, shares are of the parent's loss. */
+static bool add_factors(cJSON *object, const struct run_region *region)
+{
+	cJSON *list = cJSON_AddArrayToObject(object, "factors");
+	const cJSON *factor;
+	bool ok = list;
+
+	cJSON_ArrayForEach(factor, record__item(region->diagnosis, "factors"))
+	{
+		const char *name = record__text(factor, "name");
+		cJSON *item;
+
+		if (!name)
+			continue;
+		item = ok ? page__append(list) : NULL;
+		ok = item && json__add_text(item, "name", name) &&
+		     json__add_text(item, "parent", record__text(factor, "parent")) &&
+		     json__add_text(item, "meaning", region__meaning(region->region, name)) &&
+		     json__add_number(item, "share", record__number(factor, "contribution_pct", NAN) / 100, 4) &&
+		     json__add_number(item, "seconds", record__number(factor, "impact_seconds", NAN), 6) &&
+		     json__add_text(item, "method", record__text(factor, "method")) &&
+		     cJSON_AddBoolToObject(item, "major", record__true(factor, "major")) &&
+		     cJSON_AddBoolToObject(item, "approx", record__true(factor, "approx"));
+	}
+	return ok;
+}
+
+static bool add_interferers(cJSON *object, const cJSON *diagnosis)
+{
+	cJSON *list = cJSON_AddArrayToObject(object, "interferers");
+	const cJSON *task;
+	bool ok = list;
+
+	cJSON_ArrayForEach(task, record__item(diagnosis, "interferers"))
+	{
+		const char *comm = record__text(task, "comm");
+		int relation = record__word(record__text(task, "relation"), interferers__relation, VAPRO_RELATIONS);
+		cJSON *item;
+
+		if (!comm)
+			continue;
+		item = ok ? page__append(list) : NULL;
+		ok = item && json__add_text(item, "comm", comm) &&
+		     json__add_uint(item, "pid", record__uint(task, "pid")) &&
+		     json__add_number(item, "seconds", record__number(task, "seconds", NAN), 6) &&
+		     json__add_text(item, "relation",
+				    relation < VAPRO_RELATIONS && relation != VAPRO_FOREIGN
+					? interferers__says((enum vapro_relation)relation)
+					: NULL);
+	}
+	return ok;
+}
+
+/* Adds the slowest fragments of a region. */
+static bool add_exemplars(cJSON *object, const struct run_report *report, const cJSON *variance)
+{
+	const cJSON *sites = record__item(variance, "call_sites"), *exemplar;
+	cJSON *list = cJSON_AddArrayToObject(object, "exemplars");
+	bool ok = list;
+
+	cJSON_ArrayForEach(exemplar, record__item(variance, "exemplars"))
+	{
+		const cJSON *site = record__item(exemplar, "site");
+		const cJSON *state = site ? cJSON_GetArrayItem(sites, (int)record__uint(exemplar, "site")) : exemplar;
+		char *text = state ? summary__describe_item(state, "labels") : NULL;
+		uint64_t start_ns;
+		cJSON *item;
+
+		if (record__time(exemplar, "start", &start_ns)) {
+			item = ok ? page__append(list) : NULL;
+			ok = item && json__add_number(item, "start", page__offset(report, start_ns), 9) &&
+			     json__add_number(item, "seconds", record__number(exemplar, "duration_ns", NAN) / 1e9, 9) &&
+			     json__add_number(item, "rank", record__number(exemplar, "rank", NAN), 0) &&
+			     json__add_number(item, "thread", record__number(exemplar, "thread", NAN), 0) &&
+			     json__add_text(item, "state", text);
+		}
+		free(text);
+	}
+	return ok;
+}
+
+/* Adds copies of members that the page shows as they are. */
+static bool add_copies(cJSON *object, const struct run_region *region)
+{
+	const struct {
+		const cJSON *from;
+		const char *key;
+	} members[] = {
+	    {region->variance, "inside"},
+	    {region->variance, "culprits"},
+	    {region->variance, "also"},
+	    {record__item(region->diagnosis, "where"), "shared"},
+	    {record__item(region->diagnosis, "where"), "hosts"},
+	};
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < sizeof(members) / sizeof(*members); i++) {
+		const cJSON *item = record__item(members[i].from, members[i].key);
+
+		if (item)
+			ok = json__add(object, members[i].key, cJSON_Duplicate(item, true));
+	}
+	return ok;
+}
+
+static const char *confidence(const struct region *region)
+{
+	return region->confirmed ? "high" : region->place_only ? "medium" : "low";
+}
+
+static bool add_region(cJSON *item, const struct run_report *report, const struct run_region *own)
+{
+	const struct region *region = own->region;
+	char *ranks = json__ranks(region->ranks, region->rank_count);
+	bool ok = ranks && json__add_text(item, "number", own->number) && json__add_text(item, "job", region->job) &&
+		  json__add_number(item, "uid", region->user ? (double)region->user - 1 : NAN, 0) &&
+		  json__add_text(item, "class", region->class) &&
+		  json__add_number(item, "begin", page__offset(report, region->begin_ns), 9) &&
+		  json__add_number(item, "end", page__offset(report, region->end_ns), 9) &&
+		  cJSON_AddBoolToObject(item, "ended", region->ended) && json__add_text(item, "ranks", ranks) &&
+		  json__add_text(item, "who", region->who) && json__add_number(item, "lost", region->lost_seconds, 6) &&
+		  json__add_number(item, "caused", region->caused_seconds, 6) &&
+		  json__add_number(item, "speed", region->performance, 4) &&
+		  cJSON_AddBoolToObject(item, "work_unknown", region->work_unknown) &&
+		  json__add_text(item, "severity", *region->severity ? region->severity : NULL) &&
+		  cJSON_AddBoolToObject(item, "alarm", region->alarm) &&
+		  cJSON_AddBoolToObject(item, "sure", region__sure(region)) &&
+		  cJSON_AddBoolToObject(item, "effect", region->effect_of > 0) &&
+		  cJSON_AddBoolToObject(item, "waiting", region__is_waiting(region)) &&
+		  json__add_text(item, "confidence", confidence(region)) &&
+		  json__add_text(item, "evidence", region->evidence) &&
+		  json__add_text(item, "verdict", region->verdict) &&
+		  json__add_text(item, "cause", region->cause ? cause_text__noun(region->cause) : NULL) &&
+		  json__add_text(item, "culprit", *region->culprit.comm ? region->culprit.comm : NULL) &&
+		  json__add_text(item, "advice", region->advice) && add_sites(item, own->variance) &&
+		  add_factors(item, own) && add_interferers(item, own->diagnosis) &&
+		  add_exemplars(item, report, own->variance) && add_copies(item, own);
+
+	free(ranks);
+	return ok;
+}
+
+cJSON *page_json__regions(const struct run_report *report)
+{
+	cJSON *list = cJSON_CreateArray();
+	bool ok = list;
+
+	for (size_t i = 0; ok && i < report->region_count; i++) {
+		cJSON *item = page__append(list);
+
+		ok = item && add_region(item, report, &report->regions[i]);
+	}
+	if (ok)
+		return list;
+	cJSON_Delete(list);
+	return NULL;
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the records say of states: the loss in slow regions, the time that was not evaluated, and findings. A state
+ * about which nothing was said is not in the records.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "page/page_json.h"
+#include "page/page_private.h"
+#include "report/json.h"
+#include "report/record.h"
+
+#define STATES_MOST 2000
+
+struct state_row {
+	const char *job, *class;
+	char *text; /* owned */
+	double lost_seconds, unknown_seconds;
+	double ratio; /* greatest of its regions; 0: none */
+	unsigned regions;
+	const char *reason, *finding;
+};
+
+struct state_rows {
+	struct state_row *items;
+	size_t count, capacity;
+};
+
+/* Finds or makes the row of a state, and owns the text. Returns NULL when out of memory. */
+static struct state_row *find_row(struct state_rows *rows, const char *job, char *text)
+{
+	for (size_t i = 0; text && i < rows->count; i++) {
+		if (strcmp(rows->items[i].text, text) || strcmp(rows->items[i].job, job))
+			continue;
+		free(text);
+		return &rows->items[i];
+	}
+	if (!text || grow(&rows->items, &rows->capacity, rows->count + 1, sizeof(*rows->items))) {
+		free(text);
+		return NULL;
+	}
+	rows->items[rows->count] = (struct state_row){.job = job, .text = text};
+	return &rows->items[rows->count++];
+}
+
+static bool collect_regions(struct state_rows *rows, const struct run_report *report)
+{
+	for (size_t i = 0; i < report->region_count; i++) {
+		const cJSON *site;
+
+		cJSON_ArrayForEach(site, record__item(report->regions[i].variance, "call_sites"))
+		{
+			struct state_row *row =
+			    find_row(rows, report->regions[i].region->job, summary__describe_item(site, "labels"));
+
+			if (!row)
+				return false;
+			row->class = record__text(site, "class");
+			row->lost_seconds += record__number(site, "lost_seconds", 0);
+			row->ratio = fmax(row->ratio, record__number(site, "ratio", 0));
+			row->regions++;
+		}
+	}
+	return true;
+}
+
+static bool collect_gaps(struct state_rows *rows, const struct summary *summary)
+{
+	for (size_t i = 0; i < summary->job_count; i++) {
+		const struct job_summary *job = &summary->jobs[i];
+
+		for (size_t k = 0; k < job->gap_count; k++) {
+			const struct gap *gap = &job->gaps[k];
+			struct state_row *row;
+
+			if (!*gap->state)
+				continue;
+			row = find_row(rows, job->said, strdup(gap->state));
+			if (!row)
+				return false;
+			if (!row->reason || gap->rank_seconds > row->unknown_seconds)
+				row->reason = summary_reason_text[gap->reason];
+			row->unknown_seconds += gap->rank_seconds;
+		}
+	}
+	return true;
+}
+
+static bool collect_findings(struct state_rows *rows, const struct findings *findings)
+{
+	for (size_t i = 0; i < findings->count; i++) {
+		const struct finding *finding = &findings->items[i];
+		struct state_row *row = find_row(rows, finding->job, strdup(finding->state));
+
+		if (!row)
+			return false;
+		row->finding = findings__kind(finding->kind);
+	}
+	return true;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct state_row *x = a, *y = b;
+
+	if (x->lost_seconds != y->lost_seconds)
+		return x->lost_seconds > y->lost_seconds ? -1 : 1;
+	if (x->unknown_seconds != y->unknown_seconds)
+		return x->unknown_seconds > y->unknown_seconds ? -1 : 1;
+	return strcmp(x->text, y->text);
+}
+
+static bool list_rows(cJSON *list, const struct state_rows *rows)
+{
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < rows->count && i < STATES_MOST; i++) {
+		const struct state_row *row = &rows->items[i];
+		cJSON *item = page__append(list);
+
+		ok = item && json__add_text(item, "text", row->text) && json__add_text(item, "job", row->job) &&
+		     json__add_text(item, "class", row->class) &&
+		     json__add_number(item, "lost", row->lost_seconds, 6) &&
+		     json__add_number(item, "ratio", row->ratio > 0 ? row->ratio : NAN, 4) &&
+		     json__add_number(item, "regions", row->regions, 0) &&
+		     json__add_number(item, "unknown", row->unknown_seconds, 6) &&
+		     json__add_text(item, "reason", row->reason) && json__add_text(item, "finding", row->finding);
+	}
+	return ok;
+}
+
+cJSON *page_json__states(const struct run_report *report)
+{
+	const struct summary *summary = run_report__summary(report);
+	struct state_rows rows = {0};
+	cJSON *list = cJSON_CreateArray();
+	bool ok = list && collect_regions(&rows, report) && collect_gaps(&rows, summary) &&
+		  collect_findings(&rows, &summary->findings);
+
+	if (ok && rows.count)
+		qsort(rows.items, rows.count, sizeof(*rows.items), compare);
+	ok = ok && list_rows(list, &rows);
+	for (size_t i = 0; i < rows.count; i++)
+		free(rows.items[i].text);
+	free(rows.items);
+	if (ok)
+		return list;
+	cJSON_Delete(list);
+	return NULL;
+}

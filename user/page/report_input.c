@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "page/report_input.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "capture/capture.h"
+#include "report/lines.h"
+#include "report/pipeline.h"
+#include "report/run_option.h"
+
+/* Finds out what the files are: all of one kind. */
+static int find_kind(struct report_input *input, char *err, size_t err_size)
+{
+	static const char *const names[] = {[FILE_KIND_CAPTURE] = "a capture",
+					    [FILE_KIND_RECORDS] = "output of vaprod",
+					    [FILE_KIND_FRAGMENTS] = "a file of fragments"};
+
+	for (size_t i = 0; i < input->count; i++) {
+		const char *path = input->files[i];
+		/* what cannot be looked at before it is read is taken for records */
+		enum file_kind kind = strcmp(path, "-") ? file_kind__of(path) : FILE_KIND_RECORDS;
+
+		if (access(path, R_OK) && strcmp(path, "-")) {
+			int error = errno;
+
+			snprintf(err, err_size, "%s: %s", path, strerror(error));
+			return -error;
+		}
+		if (kind == FILE_KIND_UNKNOWN)
+			kind = FILE_KIND_RECORDS;
+		if (kind != FILE_KIND_CAPTURE && kind != FILE_KIND_FRAGMENTS &&
+		    file_kind__expect(path, FILE_KIND_RECORDS, err, err_size))
+			return -EINVAL;
+		if (!i)
+			input->kind = kind;
+		if (kind == input->kind)
+			continue;
+		snprintf(err, err_size, "%s is %s and %s is %s: the files of a report are of one kind", input->files[0],
+			 names[input->kind], path, names[kind]);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int read_records(struct report_input *input, struct run_report *report, char *err, size_t err_size)
+{
+	for (size_t i = 0; i < input->count; i++) {
+		bool standard = !strcmp(input->files[i], "-");
+		const char *name = standard ? "standard input" : input->files[i];
+		FILE *file = standard ? stdin : fopen(input->files[i], "re");
+		int ret = file ? run_report__add_file(report, file, input->run, name) : -errno;
+
+		if (file && !standard)
+			fclose(file);
+		if (ret == -ENOENT && report->view.runs)
+			snprintf(err, err_size, "%s: it has no run %d, but %zu", name, input->run, report->view.runs);
+		else if (ret)
+			snprintf(err, err_size, "%s: %s", name, strerror(-ret));
+		if (ret)
+			return ret;
+		if (!i)
+			run_option__say("report", name, report->view.run, report->view.runs);
+	}
+	input->run_read = report->view.run;
+	input->runs = report->view.runs;
+	return 0;
+}
+
+/* Adds the end of a run whose input has none. */
+static void say_bye(const struct stream_sink *pipeline, struct line_sink *lines, const char *reason)
+{
+	struct line_bye bye = {.utc_ns = utc_now(), .host = pipeline__host(pipeline), .exit_reason = reason};
+	char *line;
+
+	if (!bye.host)
+		bye.host = "unknown";
+	pipeline__totals(pipeline, &bye.totals);
+	line = lines__bye(&bye);
+	if (line)
+		line_sink__put(lines, line);
+	free(line);
+}
+
+/* Replays the input into lines. Returns 0, 1 where it was cut short, or a negative errno with a sentence in err. */
+static int replay(struct report_input *input, struct line_sink *lines, char *err, size_t err_size)
+{
+	struct capture_info info = {.by_instructions = false};
+	struct ndjson *ndjson = NULL;
+	struct stream_sink *pipeline;
+	const char *named[RULES_NAMED];
+	int ret;
+
+	if (input->kind == FILE_KIND_CAPTURE) {
+		ret = capture__run_info(input->files[0], input->run, &info, err, err_size);
+		if (ret)
+			return ret;
+		run_option__say("report", input->files[0], info.run, info.runs);
+		info.config.memory_cap *= input->count;
+	} else {
+		ndjson = ndjson__read(input->files, input->count, false, &input->bad_lines, err, err_size);
+		if (!ndjson)
+			return -EINVAL;
+		config__init(&info.config);
+		info.config.memory_cap *= ndjson__hosts(ndjson);
+		info.by_instructions = ndjson__by_instructions(ndjson);
+		info.run = info.runs = 1;
+	}
+	input->run_read = info.run;
+	input->runs = info.runs;
+	for (int i = 0; i < RULES_NAMED; i++)
+		named[i] = ndjson ? ndjson__named(ndjson, i) : info.named[i][0] ? info.named[i] : NULL;
+	pipeline = pipeline__new(&info.config, info.by_instructions ? VAPRO_BY_INSTRUCTIONS : VAPRO_BY_ARGUMENTS,
+				 info.host[0] ? info.host : NULL, lines, NULL);
+	if (!pipeline || pipeline__name_events(pipeline, named)) {
+		snprintf(err, err_size, "out of memory");
+		ret = -ENOMEM;
+	} else if (ndjson) {
+		ret = ndjson__feed(ndjson, info.config.window_s, pipeline, err, err_size);
+	} else {
+		ret = capture__replay_run(input->files, input->count, input->run, pipeline, err, err_size);
+	}
+	if (pipeline && (ndjson || ret))
+		say_bye(pipeline, lines, ret ? "error" : "end_of_input");
+	stream__close(pipeline);
+	ndjson__free(ndjson);
+	return ret;
+}
+
+/* Replays captures or fragments into an unnamed file of records, and reads that. */
+static int read_replayed(struct report_input *input, struct run_report *report, char *err, size_t err_size)
+{
+	FILE *file = tmpfile();
+	struct line_sink *lines = NULL;
+	char path[32];
+	int ret;
+
+	if (file) {
+		snprintf(path, sizeof(path), "/dev/fd/%d", fileno(file));
+		lines = line_sink__open(path, false);
+	}
+	if (!lines) {
+		ret = -errno;
+		snprintf(err, err_size, "no room for the records of the replay (TMPDIR or /tmp): %s", strerror(-ret));
+		if (file)
+			fclose(file);
+		return ret;
+	}
+	ret = replay(input, lines, err, err_size);
+	if (ret > 0) {
+		fprintf(stderr, "vapro report: %s\n", err);
+		input->cut = true;
+		ret = 0;
+	}
+	if (line_sink__close(lines) && !ret) {
+		snprintf(err, err_size, "no room for the records of the replay in /tmp");
+		ret = -ENOSPC;
+	}
+	if (!ret) {
+		ret = run_report__add_file(report, file, RUN_OPTION_LAST, "the replay");
+		if (ret)
+			snprintf(err, err_size, "the replay: %s", strerror(-ret));
+	}
+	fclose(file);
+	return ret;
+}
+
+int report_input__read(struct report_input *input, struct run_report *report, char *err, size_t err_size)
+{
+	int ret = run_report__init(report);
+
+	if (ret)
+		snprintf(err, err_size, "out of memory");
+	else
+		ret = find_kind(input, err, err_size);
+	report->view.job = input->job;
+	if (!ret)
+		ret = input->kind == FILE_KIND_RECORDS ? read_records(input, report, err, err_size)
+						       : read_replayed(input, report, err, err_size);
+	if (!ret && input->job && !report->view.job_records) {
+		snprintf(err, err_size, "the run has no job '%.200s'; `vapro view` names its jobs", input->job);
+		ret = -ENOENT;
+	}
+	if (!ret) {
+		input->bad_lines += report->view.bad_lines;
+		ret = run_report__finish(report);
+		if (ret)
+			snprintf(err, err_size, "out of memory");
+	}
+	return ret;
+}

@@ -1,0 +1,312 @@
+// What the page says in words and tables.
+"use strict";
+
+const ROWS_FIRST = 20; // of a table, before "show all"
+
+function plural(count, word) {
+	return count + " " + word + (count === 1 ? "" : "s");
+}
+
+function badge(severity) {
+	return make("span", "badge " + (/^[a-z]+$/.test(severity || "") ? severity : ""), severity || "");
+}
+
+function several() {
+	return page.jobs.length > 1;
+}
+
+function fillHead() {
+	const job = page.jobs[0];
+	document.title = "vapro report: " + clean(job ? job.name : "no job");
+	byId("title").replaceChildren(user(several() ? plural(page.jobs.length, "job") : job ? job.title : "no job"));
+	const where = job && !several() ? plural(job.ranks, "rank") + (job.host ? " on host " + clean(job.host) : job.hosts ? " on " + plural(job.hosts, "host") : "") + ", " : "";
+	byId("subtitle").textContent = where + "watched for " + duration(page.seconds) + " from " + utc(0).slice(0, 19).replace("T", " ") + " UTC" +
+		(page.source.runs > 1 ? " (run " + page.source.run + " of " + page.source.runs + ")" : "");
+	const verdict = byId("verdict"), words = {quiet: "", "no result": ""};
+	verdict.classList.add(page.level.replace(/[^a-z]/g, "-"));
+	if (!(page.level in words))
+		verdict.append(badge(page.level), ": ");
+	verdict.append(user(page.verdict.charAt(0).toUpperCase() + page.verdict.slice(1) + "."));
+	for (const one of page.jobs)
+		addFacts(one);
+	if (page.totals.sure || page.totals.unsure)
+		addFact(duration(page.totals.sure_seconds), "lost in " + plural(page.totals.sure, "slow region") +
+			(page.totals.unsure ? "; " + duration(page.totals.unsure_seconds) + " in " + page.totals.unsure + " suspected" : ""));
+}
+
+function addFact(number, text, className = "") {
+	byId("facts").append(make("li", className, make("b", "", number), " " + text));
+}
+
+function addFacts(job) {
+	const prefix = several() ? clean(job.name) + ": " : "";
+	if (several())
+		addFact(plural(job.ranks, "rank"), "in " + clean(job.title));
+	addFact(percent(job.covered), prefix + "of the ranks' time was evaluated", job.covered < 0.5 ? "low" : "");
+	if (job.overhead_pct !== null)
+		addFact(percent(job.overhead_pct / 100), prefix + "overhead of the measurement");
+	if (job.partial)
+		addFact("only " + job.ranks + " of " + job.world, prefix + "ranks were seen: others may be slower or be waited for", "low");
+}
+
+function cell(row, content, className = "") {
+	const data = make("td", className);
+	if (content instanceof Node)
+		data.append(content);
+	else
+		data.append(clean(content ?? ""));
+	row.append(data);
+	return data;
+}
+
+function clipped(text) {
+	const element = make("div", "clip text", text ?? "");
+	element.title = clean(text ?? "");
+	return element;
+}
+
+function fillCauses() {
+	const body = byId("causes-table").tBodies[0];
+	for (const cause of page.causes) {
+		const row = make("tr", "");
+		cell(row, badge(cause.severity));
+		cell(row, clipped(cause.text + (several() && cause.job ? " [job " + cause.job + "]" : "")));
+		cell(row, duration(cause.lost), "number");
+		cell(row, cause.caused ? duration(cause.caused) : "", "number");
+		cell(row, percent(cause.share), "number");
+		const links = make("td", "screen");
+		for (const number of cause.numbers.slice(0, 6)) {
+			const button = make("button", "", number);
+			button.type = "button";
+			button.setAttribute("aria-label", "region " + clean(number));
+			button.addEventListener("click", () => choose(page.regions.find(region => region.number === number), true));
+			links.append(button, " ");
+		}
+		if (cause.regions > 6)
+			links.append("of " + cause.regions);
+		row.append(links);
+		body.append(row);
+	}
+	const none = byId("causes-none");
+	if (!page.causes.length) {
+		byId("causes-table").parentElement.hidden = true;
+		none.hidden = false;
+		none.textContent = page.level === "no result" ? "None can be named, because nothing could be evaluated." : "None: no slow region was found in what could be evaluated.";
+	} else if (page.causes_more) {
+		none.hidden = false;
+		none.textContent = "and " + page.causes_more + " smaller causes";
+	}
+}
+
+// Why a region is slow, in few words.
+function causeText(region) {
+	if (region.number.includes("."))
+		return "waits for region " + region.number.split(".")[0];
+	return (region.cause || "not known") + (region.culprit ? ": " + region.culprit : "");
+}
+
+let regionsShown = ROWS_FIRST;
+let regionsBy = "loss";
+
+function regionRow(region) {
+	const row = make("tr", ""), button = make("button", "", region.number);
+	button.type = "button";
+	button.setAttribute("aria-label", "region " + clean(region.number) + ", details");
+	row.dataset.number = region.number;
+	cell(row, button, "short");
+	cell(row, region.alarm ? badge(region.severity) : region.effect ? "effect" : region.sure ? "confirmed" : "suspected", "short");
+	cell(row, region.waiting ? "waiting" : region.class, "short");
+	cell(row, clock(region.begin), "short");
+	cell(row, duration(region.end - region.begin) + (region.ended ? "" : " or more"), "number");
+	cell(row, clipped(region.who));
+	cell(row, clipped(causeText(region)));
+	cell(row, duration(region.lost), "number");
+	cell(row, region.caused ? duration(region.caused) : "", "number");
+	row.addEventListener("click", () => choose(region, true));
+	return row;
+}
+
+function fillRegions() {
+	const list = page.regions.slice(), totals = page.totals, body = byId("regions-table").tBodies[0];
+	if (regionsBy === "time")
+		list.sort((a, b) => a.begin - b.begin);
+	body.replaceChildren(...list.slice(0, regionsShown).map(regionRow));
+	byId("by-loss").parentElement.ariaSort = regionsBy === "loss" ? "descending" : "none";
+	byId("by-time").parentElement.ariaSort = regionsBy === "time" ? "ascending" : "none";
+	const more = byId("more");
+	more.hidden = list.length <= regionsShown;
+	more.textContent = "show all " + list.length;
+	byId("regions-sum").textContent = !list.length ? "None." : plural(list.length, "region") + ", worst first; what waited for a region follows it. Lost: " +
+		duration(totals.sure_seconds) + " in " + plural(totals.sure, "slow region") + (totals.unsure ? ", " + duration(totals.unsure_seconds) + " in " + totals.unsure + " suspected" : "") + ".";
+	byId("regions-table").parentElement.hidden = !list.length;
+	markChosen();
+}
+
+function markChosen() {
+	for (const row of byId("regions-table").tBodies[0].rows) {
+		const is = Boolean(chosen) && row.dataset.number === chosen.number;
+		row.classList.toggle("chosen", is);
+		if (is)
+			row.setAttribute("aria-current", "true");
+		else
+			row.removeAttribute("aria-current");
+	}
+}
+
+// The factors below a parent as a tree of bars; shares are of the loss of their level.
+function factorTree(region, parent) {
+	const list = make("ul", parent ? "" : "tree");
+	for (const factor of region.factors) {
+		if ((factor.parent || null) !== parent || (Math.abs(factor.share || 0) < 0.005 && !factor.major))
+			continue;
+		const item = make("li", factor.major ? "" : "minor"), bar = make("span", "bar");
+		bar.style.width = Math.round(160 * Math.min(1, Math.max(0, factor.share || 0))) + "px";
+		bar.setAttribute("aria-hidden", "true");
+		item.append(bar, make("b", "", ((factor.share || 0) * 100).toFixed(0) + " % " + factor.name), ": ",
+			user((factor.meaning || "") + (factor.seconds ? ", " + duration(factor.seconds) : "") + (factor.approx ? " (approximate)" : "")));
+		const below = factorTree(region, factor.name);
+		if (below)
+			item.append(below);
+		list.append(item);
+	}
+	return list.children.length ? list : null;
+}
+
+function listOf(items, write) {
+	const list = make("ul", "");
+	for (const item of items)
+		list.append(make("li", "", user(write(item))));
+	return list;
+}
+
+function addDetail(list, name, content) {
+	if (!content || (Array.isArray(content) && !content.length))
+		return;
+	list.append(make("dt", "", name), make("dd", "", content instanceof Node ? content : user(content)));
+}
+
+// `inside`: the functions where a slow computation spent its time, as far as the records have them.
+function insideText(item) {
+	return percent(item.share ?? (item.share_pct === undefined ? null : item.share_pct / 100)) + " in " + (item.function || "?") + (item.source ? " (" + item.source + ")" : "");
+}
+
+function fillDetail() {
+	const section = byId("detail"), list = byId("detail-list"), region = chosen;
+	section.hidden = !region;
+	if (!region)
+		return;
+	byId("detail-head").replaceChildren("Region " + clean(region.number) + ": ", user((region.waiting ? "waiting" : region.class) + " of " + region.who));
+	list.replaceChildren();
+	addDetail(list, "verdict", region.verdict);
+	addDetail(list, "loss", duration(region.lost) + (region.waiting ? " waited" : " lost" + (region.speed === null ? "" : ", " +
+		(region.work_unknown ? "could run for " + percent(region.speed) + " of the time" : "at " + percent(region.speed) + " of the best observed speed"))) +
+		(region.alarm ? "; severity " + region.severity : ""));
+	addDetail(list, "when", utc(region.begin) + " to " + utc(region.end).slice(11) + ": " + duration(region.begin) + " after the start, for " + duration(region.end - region.begin) +
+		(region.ended ? "" : ", and not over when last seen"));
+	addDetail(list, "ranks", region.ranks === "?" ? "not known" : region.ranks + (region.hosts && region.hosts.length ? " on " + region.hosts.slice(0, 8).join(", ") + (region.hosts.length > 8 ? " and " + (region.hosts.length - 8) + " more hosts" : "") : ""));
+	addDetail(list, "shared by them", (region.shared || []).map(one => one.fact + " " + one.value).join(", "));
+	if (region.sites.length)
+		addDetail(list, "where", listOf(region.sites, site => site.text + (site.lost === null ? "" : ": " + duration(site.lost) + " lost") +
+			(site.ratio ? ", " + site.ratio.toFixed(2) + " times as long" : "")));
+	if (Array.isArray(region.inside) && region.inside.length)
+		addDetail(list, "inside", listOf(region.inside, insideText));
+	addDetail(list, "why", region.waiting ? "waiting; the reason is elsewhere" : factorTree(region, null) || "unknown: too few fragments for a diagnosis");
+	if (region.interferers.length)
+		addDetail(list, "interference", listOf(region.interferers, task => task.comm + (task.pid ? " (pid " + task.pid + (task.relation ? ", " + task.relation : "") + ")" : "") +
+			" took " + duration(task.seconds) + " of CPU time"));
+	if (region.class === "communication" && (region.culprits || []).length)
+		addDetail(list, "late ranks", listOf(region.culprits, one => "rank " + one.rank + ": " + duration(one.lost_seconds) + " lost, " + duration(one.wait_seconds) + " waited"));
+	const effects = page.regions.filter(one => one.number.startsWith(region.number + "."));
+	if (effects.length)
+		addDetail(list, "impact on others", listOf(effects, effect => effect.number + ": " + effect.who + " waited " + duration(effect.lost) + " for it (" + effect.class + ")"));
+	else if (region.caused)
+		addDetail(list, "impact on others", "others waited " + duration(region.caused) + " for it");
+	addDetail(list, "confidence", region.confidence + (region.evidence ? ": " + region.evidence : ""));
+	addDetail(list, "suggestion", region.advice);
+	if (region.exemplars.length)
+		addDetail(list, "slowest examples", listOf(region.exemplars, one => (one.rank === null ? "" : "rank " + one.rank + ", ") + clock(one.start) + " for " + duration(one.seconds) +
+			(one.state ? ": " + one.state : "")));
+}
+
+let statesShown = ROWS_FIRST;
+
+function fillStates() {
+	const body = byId("states-table").tBodies[0], list = page.states.slice(0, statesShown);
+	body.replaceChildren();
+	for (const state of list) {
+		const row = make("tr", "");
+		cell(row, clipped(state.text));
+		cell(row, state.class, "short");
+		cell(row, state.lost ? duration(state.lost) : "", "number");
+		cell(row, state.ratio ? state.ratio.toFixed(2) : "", "number");
+		cell(row, state.regions || "", "number");
+		cell(row, state.unknown ? duration(state.unknown) : "", "number");
+		cell(row, state.reason);
+		cell(row, state.finding, "short");
+		body.append(row);
+	}
+	byId("more-states").hidden = page.states.length <= list.length;
+	byId("more-states").textContent = "show all " + page.states.length;
+	byId("states-table").parentElement.hidden = !page.states.length;
+	byId("states-none").hidden = page.states.length > 0;
+}
+
+function fillFindings() {
+	for (const finding of page.findings)
+		byId("findings").append(make("li", "", make("b", "", finding.kind + ": "), user(finding.text)));
+	for (const text of page.chosen)
+		byId("findings").append(make("li", "", make("b", "", "chosen by hand: "), user(text)));
+}
+
+function fillCoverage() {
+	const place = byId("coverage-list"), observer = page.observer;
+	for (const job of page.jobs) {
+		if (several())
+			place.append(make("h3", "", user(job.title)));
+		const classes = job.classes.filter(one => one.covered > 0).map(one => one.class + " " + percent(one.covered)).join(", ");
+		const speeds = job.classes.filter(one => one.class !== "communication" && one.speed !== null && one.covered >= 0.01);
+		const waiting = job.classes.find(one => one.class === "communication" && one.speed !== null && one.covered >= 0.01);
+		const list = make("ul", "");
+		list.append(make("li", "", make("b", "", percent(job.covered)), " of the ranks' time was evaluated" + (classes ? ": " + classes : "") + ". " + job.fragments + " fragments." +
+			(speeds.length ? " Average speed: " + speeds.map(one => one.class + " " + percent(one.speed)).join(", ") + " of the best observed." : "") +
+			(waiting ? " Waiting: " + percent(1 - waiting.speed) + " of the evaluated time in communication." : "")));
+		for (const gap of job.gaps.slice().sort((a, b) => b.share - a.share)) {
+			const item = make("li", "", make("b", "", percent(gap.share)), " not evaluated: ", user(gap.text));
+			if (gap.state && gap.state_share >= 0.02)
+				item.append("; most: ", user(gap.state), ", " + percent(gap.state_share));
+			item.append(". What would help: ", user(gap.help), ".");
+			list.append(item);
+		}
+		for (const loss of job.losses)
+			list.append(make("li", loss.lost ? "" : "soft", loss.lost ? plural(loss.count, "fragment") + " lost: " : loss.count + " ", user(loss.text)));
+		if (job.small_regions)
+			list.append(make("li", "", plural(job.small_regions, "slow region") + " of too little weight to be listed, " + duration(job.small_seconds) + " lost"));
+		if (job.partial)
+			list.append(make("li", "", "Only " + job.ranks + " of " + job.world + " ranks were seen: others may be slower or be waited for."));
+		list.append(make("li", "", job.overhead_pct === null ? "The overhead is not known: the input does not have it." :
+			make("span", "", make("b", "", percent(job.overhead_pct / 100)), " of the job's time was overhead of the measurement, of the worst process " + percent(job.overhead_most_pct / 100) +
+			(observer.cpu_pct === null ? "" : "; the daemon used " + observer.cpu_pct.toFixed(2) + " % of one CPU"))));
+		place.append(list);
+	}
+	const facts = make("ul", "");
+	if (observer.no_counters)
+		facts.append(make("li", "", "No hardware counters: ", user(observer.no_counters)));
+	if (observer.workload_source)
+		facts.append(make("li", "", "Equal work is identified by ", user(observer.workload_source), "."));
+	if (observer.lost_lines)
+		facts.append(make("li", "", plural(observer.lost_lines, "record") + " lost because the output could not be written."));
+	if (page.source.bad_lines)
+		facts.append(make("li", "", plural(page.source.bad_lines, "bad line") + " of the input " + (page.source.bad_lines === 1 ? "was" : "were") + " refused."));
+	if (page.source.cut)
+		facts.append(make("li", "", "A capture was cut short: what came after the cut is missing."));
+	if (!page.jobs.length)
+		facts.append(make("li", "", "No job was watched long enough for a window."));
+	if (facts.children.length)
+		place.append(facts);
+	for (const warning of page.warnings)
+		byId("warnings").append(make("li", "", make("b", "", "warning " + warning.code), (warning.count > 1 ? " (" + warning.count + " times)" : "") + ": ", user(warning.text)));
+	if (page.warnings_more)
+		byId("warnings").append(make("li", "", "and " + plural(page.warnings_more, "more warning or record", "")));
+	byId("foot").replaceChildren("vapro " + clean(page.version) + ", page of " + clean(page.created).slice(0, 19).replace("T", " ") + " UTC, from " + clean(page.source.kind) + ": ",
+		user(page.source.files.join(", ")), observer.kernel ? "; kernel " + clean(observer.kernel) : "", observer.exit_reason ? "; the run ended: " + clean(observer.exit_reason) : "");
+}

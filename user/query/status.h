@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The protocol of `vapro top` and vaprod over the status socket, to which every user may connect: one request, and then
+ * a snapshot of vaprod's state at once and after each interval, until one side closes.
+ *
+ *   vapro/1 status            ok BYTES           and so many bytes of records (NDJSON); again and again, or
+ *   interval_ms 1000          error KIND SENTENCE    and the end
+ *   (an empty line)
+ *
+ * The interval is 0 for one snapshot, or STATUS_LEAST_MS to STATUS_MOST_MS. A snapshot is late where vaprod has more to
+ * do, or where the earlier one is not read yet. Neither side trusts the other.
+ */
+#ifndef VAPRO_QUERY_STATUS_H
+#define VAPRO_QUERY_STATUS_H
+
+#include <stddef.h>
+
+#define STATUS_REQUEST_MAX 256
+#define STATUS_LEAST_MS 500
+#define STATUS_MOST_MS 3600000
+#define STATUS_RESPONSE_MAX (32U << 20)
+
+/*
+ * Parses the bytes received so far. Returns 0; -EAGAIN where the request is not complete yet; or -EINVAL
+ * with a sentence in err, also where there are bytes after the request.
+ */
+int status_request__parse(const char *text, size_t size, unsigned *interval_ms, char *err, size_t err_size);
+
+/* Formats a request. Returns its length, or -EINVAL where it does not fit. */
+int status_request__format(unsigned interval_ms, char *buf, size_t size);
+
+#endif

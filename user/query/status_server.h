@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vaprod's side of `vapro top` (status.h). The daemon's loop itself serves it, in small steps that never wait: what a
+ * client does not accept stays in one buffer, and a client that stops to read is dropped. Clients, those of one user,
+ * new connections in a second and the share of CPU time that snapshots take are bounded; some places are root's.
+ */
+#ifndef VAPRO_QUERY_STATUS_SERVER_H
+#define VAPRO_QUERY_STATUS_SERVER_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#define STATUS_CLIENTS 32      /* open at a time */
+#define STATUS_USER_CLIENTS 24 /* of them, those of other users than root */
+#define STATUS_PER_USER 4      /* of them, those of one user, who is not root */
+
+struct status_server;
+
+/* Writes a snapshot for a user into out. Returns 0, or -1 where there is none. */
+typedef int (*status_answerer)(void *ctx, uid_t uid, FILE *out);
+
+/*
+ * Opens the server beside the socket at path, on which this process listens. Returns NULL with a sentence in err.
+ */
+struct status_server *status_server__open(const char *path, status_answerer answer, void *ctx, char *err,
+					  size_t err_size);
+
+/* Serves all clients once, without blocking; now_ns: CLOCK_MONOTONIC. */
+void status_server__step(struct status_server *server, uint64_t now_ns);
+
+/* Returns the path of the server's socket. */
+const char *status_server__path(const struct status_server *server);
+
+/* Closes all connections and removes the socket. NULL is fine. */
+void status_server__close(struct status_server *server);
+
+#endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/board_private.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "report/json.h"
+#include "report/record.h"
+
+#define JOBS_MOST 256
+#define REGIONS_MOST 64		      /* of a job */
+#define LINE_MOST 32768		      /* bytes of a line that is retained */
+#define BYTES_MOST (8U << 20)	      /* bytes of all records of regions */
+#define OVER_NS 60000000000ULL	      /* time for which what has ended is shown */
+#define RECENT_BINS 10		      /* bins at a window's end whose mean is the present speed */
+#define ANOTHER_USER "(another user)" /* in place of a task's name */
+
+const char *const board_probes_name[BOARD_PROBES] = {
+    [BOARD_OPEN] = "open", [BOARD_REDUCED] = "reduced", [BOARD_CLOSED] = "closed", [BOARD_ENDED] = "ended"};
+
+struct board *board__new(board_shows shows, void *ctx)
+{
+	struct board *board = calloc(1, sizeof(*board));
+
+	if (!board)
+		return NULL;
+	board->shows = shows;
+	board->ctx = ctx;
+	return board;
+}
+
+static size_t bytes_of(const struct board_text *text)
+{
+	return (text->whole ? strlen(text->whole) + 1 : 0) + (text->shown ? strlen(text->shown) + 1 : 0);
+}
+
+/* Replaces a text; the board owns the new one. */
+static void set_text(struct board *board, struct board_text *text, struct board_text fresh)
+{
+	board->bytes += bytes_of(&fresh);
+	board->bytes -= bytes_of(text);
+	free(text->whole);
+	free(text->shown);
+	*text = fresh;
+}
+
+static void free_region(struct board *board, struct board_region *region)
+{
+	set_text(board, &region->variance, (struct board_text){0});
+	set_text(board, &region->diagnosis, (struct board_text){0});
+}
+
+static void free_job(struct board *board, struct board_job *job)
+{
+	for (size_t i = 0; i < job->region_count; i++)
+		free_region(board, &job->regions[i]);
+	free(job->regions);
+	free(job->rows);
+	free(job->window);
+	free(job->name);
+}
+
+void board__free(struct board *board)
+{
+	if (!board)
+		return;
+	for (size_t i = 0; i < board->job_count; i++)
+		free_job(board, &board->jobs[i]);
+	free(board->jobs);
+	free(board->stage);
+	free(board);
+}
+
+static struct board_job *job_of(struct board *board, const char *name, uint32_t user)
+{
+	struct board_job *job;
+
+	for (size_t i = 0; i < board->job_count; i++) {
+		job = &board->jobs[i];
+		if (job->user == user && !strcmp(job->name, name))
+			return job;
+	}
+	if (board->job_count == JOBS_MOST) {
+		board->jobs_left_out++;
+		return NULL;
+	}
+	if (grow(&board->jobs, &board->job_capacity, board->job_count + 1, sizeof(*job)))
+		return NULL;
+	job = &board->jobs[board->job_count];
+	*job = (struct board_job){.name = strdup(name), .user = user};
+	if (!job->name)
+		return NULL;
+	board->job_count++;
+	return job;
+}
+
+static struct board_row *row_of(struct board_job *job, const struct result_row *line)
+{
+	struct board_row *row;
+
+	for (size_t i = 0; i < job->row_count; i++) {
+		row = &job->rows[i];
+		if (row->pid == line->pid && row->rank == line->rank)
+			return row;
+	}
+	if (grow(&job->rows, &job->row_capacity, job->row_count + 1, sizeof(*row)))
+		return NULL;
+	row = &job->rows[job->row_count++];
+	*row = (struct board_row){.pid = line->pid, .rank = line->rank};
+	for (int class = 0; class < VAPRO_CLASSES; class ++)
+		row->speed[class] = NAN;
+	return row;
+}
+
+/* Adds a rank's values of one class: its speed now, and how much of the window could be evaluated. */
+static void add_row(struct board_job *job, const struct result_heatmap *map, const struct result_row *line)
+{
+	struct board_row *row = line->thread < 0 ? row_of(job, line) : NULL;
+	uint32_t valid = 0, recent = 0;
+	double sum = 0;
+
+	if (!row)
+		return;
+	for (uint32_t bin = 0; bin < map->bins; bin++) {
+		if (isnan(line->values[bin]))
+			continue;
+		valid++;
+		if (bin + RECENT_BINS < map->bins)
+			continue;
+		recent++;
+		sum += line->values[bin];
+	}
+	if (recent)
+		row->speed[map->class] = sum / recent;
+	row->evaluated = fmax(row->evaluated, (double)valid / map->bins);
+}
+
+static void forget_regions(struct board *board, struct board_job *job, uint64_t now_ns)
+{
+	for (size_t i = job->region_count; i-- > 0;) {
+		struct board_region *region = &job->regions[i];
+
+		if (!region->ended_ns || region->ended_ns + OVER_NS > now_ns)
+			continue;
+		free_region(board, region);
+		*region = job->regions[--job->region_count];
+	}
+}
+
+void board__begin(struct board *board, const struct job_result *result)
+{
+	struct board_job *job = job_of(board, result->job, result->user);
+
+	board->result = job ? result : NULL;
+	board->current = job ? (size_t)(job - board->jobs) : 0;
+	if (!job)
+		return;
+	job->end_ns = result->end_ns;
+	job->row_count = 0;
+	forget_regions(board, job, result->end_ns);
+	for (uint32_t i = 0; i < result->heatmap_count; i++) {
+		const struct result_heatmap *map = &result->heatmaps[i];
+
+		/* other maps correct what was before */
+		if (map->begin_ns + map->bins * VAPRO_BIN_NS != result->end_ns)
+			continue;
+		for (uint32_t row = 0; row < map->row_count; row++)
+			add_row(job, map, &map->rows[row]);
+	}
+}
+
+/* Finds or makes a region. A job that has too many gives up what ended first, then what lost least. */
+static struct board_region *region_of(struct board *board, struct board_job *job, uint64_t id)
+{
+	struct board_region *least = NULL;
+
+	for (size_t i = 0; i < job->region_count; i++) {
+		struct board_region *region = &job->regions[i];
+
+		if (region->id == id)
+			return region;
+		if (!least || (region->ended_ns ? !least->ended_ns || region->ended_ns < least->ended_ns
+						: !least->ended_ns && region->lost_s < least->lost_s))
+			least = region;
+	}
+	if (job->region_count == REGIONS_MOST) {
+		job->regions_left_out += !least->ended_ns;
+		free_region(board, least);
+		*least = (struct board_region){.id = id};
+		return least;
+	}
+	if (grow(&job->regions, &job->region_capacity, job->region_count + 1, sizeof(*least)))
+		return NULL;
+	job->regions[job->region_count] = (struct board_region){.id = id};
+	return &job->regions[job->region_count++];
+}
+
+static const struct result_variance *variance_of(const struct job_result *result, uint64_t id)
+{
+	for (uint32_t i = 0; i < result->variance_count; i++) {
+		if (result->variances[i].id == id)
+			return &result->variances[i];
+	}
+	return NULL;
+}
+
+static bool is_shown(const struct board *board, const struct result_interferer *task)
+{
+	return task->relation != VAPRO_FOREIGN || (board->shows && board->shows(board->ctx, board->result->user, task));
+}
+
+/* Returns whether a diagnosis names a task that the job's user may not see. */
+static bool names_others(const struct board *board, const struct result_diagnosis *diagnosis)
+{
+	bool others = diagnosis->culprit && !is_shown(board, diagnosis->culprit);
+
+	for (uint32_t i = 0; !others && i < diagnosis->interferer_count; i++)
+		others = !is_shown(board, &diagnosis->interferers[i]);
+	return others;
+}
+
+/* Replaces the names of others' tasks in a record, and drops the sentences that may hold them. */
+static char *without_others(const struct board *board, const struct result_diagnosis *diagnosis, cJSON *record)
+{
+	cJSON *list = cJSON_GetObjectItemCaseSensitive(record, "interferers");
+
+	cJSON_DeleteItemFromObjectCaseSensitive(record, "verdict");
+	if (diagnosis->culprit && !is_shown(board, diagnosis->culprit) && record__text(record, "culprit"))
+		cJSON_ReplaceItemInObjectCaseSensitive(record, "culprit", cJSON_CreateString(ANOTHER_USER));
+	if (list)
+		cJSON_ReplaceItemInObjectCaseSensitive(record, "advice", cJSON_CreateNull());
+	for (uint32_t i = 0; i < diagnosis->interferer_count; i++) {
+		cJSON *item = cJSON_GetArrayItem(list, (int)i);
+
+		if (!item || is_shown(board, &diagnosis->interferers[i]))
+			continue;
+		cJSON_ReplaceItemInObjectCaseSensitive(item, "comm", cJSON_CreateString(ANOTHER_USER));
+		cJSON_ReplaceItemInObjectCaseSensitive(item, "pid", cJSON_CreateNumber(0));
+	}
+	return cJSON_PrintUnformatted(record);
+}
+
+/*
+ * Retains a line, and what of it the job's user may see. Without memory, or room on the board, the earlier line
+ * remains.
+ */
+static void retain(struct board *board, struct board_text *text, const char *line, cJSON *record,
+		   const struct result_diagnosis *diagnosis)
+{
+	struct board_text fresh = {.others = names_others(board, diagnosis)};
+	bool room = strlen(line) <= LINE_MOST && board->bytes + 2 * strlen(line) <= BYTES_MOST;
+
+	fresh.whole = room ? strdup(line) : NULL;
+	if (fresh.whole && fresh.others)
+		fresh.shown = without_others(board, diagnosis, record);
+	if (fresh.whole && (!fresh.others || fresh.shown)) {
+		set_text(board, text, fresh);
+		return;
+	}
+	if (!text->whole)
+		board->jobs[board->current].regions_left_out++;
+	free(fresh.whole);
+}
+
+static void add_variance(struct board *board, const char *line, cJSON *record)
+{
+	struct board_job *job = &board->jobs[board->current];
+	const struct result_variance *variance = variance_of(board->result, record__uint(record, "id"));
+	struct board_region *region = variance ? region_of(board, job, variance->id) : NULL;
+
+	if (!region)
+		return;
+	region->ended_ns = variance->state == VAPRO_REGION_CLOSED ? board->result->end_ns : 0;
+	region->lost_s = variance->lost_seconds;
+	retain(board, &region->variance, line, record, &variance->diagnosis);
+}
+
+static void add_diagnosis(struct board *board, const char *line, cJSON *record)
+{
+	struct board_job *job = &board->jobs[board->current];
+	const struct result_variance *variance = variance_of(board->result, record__uint(record, "variance"));
+	struct board_region *region = variance ? region_of(board, job, variance->id) : NULL;
+
+	if (region)
+		retain(board, &region->diagnosis, line, record, &variance->diagnosis);
+}
+
+static void replace(char **text, const char *line)
+{
+	char *copy = strlen(line) <= LINE_MOST ? strdup(line) : NULL;
+
+	if (!copy)
+		return;
+	free(*text);
+	*text = copy;
+}
+
+void board__line(struct board *board, const char *line)
+{
+	static const char begin[] = "{\"schema\":\"" JSON_SCHEMA "\",\"type\":\"";
+	bool variance, diagnosis;
+	const char *type;
+	cJSON *record;
+
+	if (strncmp(line, begin, sizeof(begin) - 1))
+		return;
+	type = line + sizeof(begin) - 1;
+	variance = !strncmp(type, "variance\"", 9);
+	diagnosis = !strncmp(type, "diagnosis\"", 10);
+	if (!strncmp(type, "stage\"", 6)) {
+		replace(&board->stage, line);
+		return;
+	}
+	if (!board->result)
+		return;
+	if (!strncmp(type, "window\"", 7))
+		replace(&board->jobs[board->current].window, line);
+	if (!variance && !diagnosis)
+		return;
+	record = cJSON_Parse(line);
+	if (record && variance)
+		add_variance(board, line, record);
+	else if (record)
+		add_diagnosis(board, line, record);
+	cJSON_Delete(record);
+}
+
+void board__end(struct board *board, uint64_t end_ns)
+{
+	board->result = NULL;
+	board->end_ns = end_ns;
+	for (size_t i = board->job_count; i-- > 0;) {
+		if (board->jobs[i].end_ns + OVER_NS > end_ns)
+			continue;
+		free_job(board, &board->jobs[i]);
+		board->jobs[i] = board->jobs[--board->job_count];
+	}
+}

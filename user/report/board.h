@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The live state of a run, for those who look at it while it goes on (`vapro top`): of each job its latest window, the
+ * speed of its ranks at the window's end, and its slow regions. It is filled from the results and records of windows,
+ * and written as records (ARCHITECTURE section 9) for one reader: a user sees the jobs of that user only, and of tasks
+ * that took CPU time only those that the user may see. What it holds is bounded; what it leaves out is counted.
+ */
+#ifndef VAPRO_REPORT_BOARD_H
+#define VAPRO_REPORT_BOARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <vapro/analysis.h>
+
+struct board;
+
+/* State of a process's probes. */
+enum board_probes {
+	BOARD_OPEN,
+	BOARD_REDUCED, /* functions are left out, or returns are suppressed, to keep the budget */
+	BOARD_CLOSED,  /* closed for a while, to keep the budget */
+	BOARD_ENDED,   /* the process has ended */
+	BOARD_PROBES,
+};
+
+extern const char *const board_probes_name[BOARD_PROBES];
+
+/* What is known of a process now; texts are the caller's. */
+struct board_process {
+	uint32_t pid, user; /* user as in struct vapro_thread */
+	int32_t rank;	    /* -1 where unknown */
+	uint32_t world_size;
+	const char *job, *exe;
+	double calls_per_s, overhead_pct; /* in the last second; NAN: not known yet */
+	enum board_probes probes;
+};
+
+/* What is known of the daemon. */
+struct board_facts {
+	const char *host, *version;
+	uint32_t pid;
+	uint64_t utc_ns, begin_ns; /* now, and the begin of the run (UTC) */
+	double window_s;
+	double daemon_cpu_pct; /* of the last window; NAN where unknown */
+	uint64_t lost_lines;
+};
+
+/* Returns whether a user (as in struct vapro_thread) may see the name of a task that is no process of the user's job.
+ */
+typedef bool (*board_shows)(void *ctx, uint32_t user, const struct result_interferer *task);
+
+/* shows NULL: no user may. Returns NULL when out of memory. */
+struct board *board__new(board_shows shows, void *ctx);
+void board__free(struct board *board);
+
+/* Begins the lines of one job's window. */
+void board__begin(struct board *board, const struct job_result *result);
+
+/* Notes a line of the job whose window began, or a line of no job; lines of other types are ignored. */
+void board__line(struct board *board, const char *line);
+
+/* Ends the windows of all jobs; end_ns: UTC. Jobs that ended a minute ago are forgotten. */
+void board__end(struct board *board, uint64_t end_ns);
+
+/*
+ * Writes the state as records, one a line, `status` first. user: that of the reader, as in struct vapro_thread; all:
+ * the reader may see all jobs. processes: those of all users. Returns 0, or -ENOMEM; an error of out is its own.
+ */
+int board__write(const struct board *board, const struct board_facts *facts, const struct board_process *processes,
+		 size_t process_count, uint32_t user, bool all, FILE *out);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The data of a board: filled by board.c, written by board_write.c. */
+#ifndef VAPRO_REPORT_BOARD_PRIVATE_H
+#define VAPRO_REPORT_BOARD_PRIVATE_H
+
+#include "report/board.h"
+
+/* A record as it was emitted, and as the job's user may see it. */
+struct board_text {
+	char *whole, *shown;
+	bool others; /* it names tasks that the user may not see: shown differs */
+};
+
+struct board_region {
+	uint64_t id, ended_ns; /* ended_ns: end of the window in which it was closed; 0: it is open */
+	double lost_s;
+	struct board_text variance, diagnosis;
+};
+
+struct board_row {
+	uint32_t pid;
+	int32_t rank;
+	double speed[VAPRO_CLASSES]; /* NAN: not evaluated at the window's end */
+	double evaluated;	     /* 0..1, share of the window in which a class could be evaluated */
+};
+
+struct board_job {
+	char *name;
+	uint32_t user;
+	uint64_t end_ns; /* of its latest window */
+	char *window;	 /* that window's record, or NULL */
+	struct board_row *rows;
+	size_t row_count, row_capacity;
+	struct board_region *regions;
+	size_t region_count, region_capacity;
+	uint64_t regions_left_out;
+};
+
+struct board {
+	board_shows shows;
+	void *ctx;
+	struct board_job *jobs;
+	size_t job_count, job_capacity;
+	uint64_t jobs_left_out;
+	const struct job_result *result; /* of the job whose lines come; NULL: of none */
+	size_t current;			 /* this job's place among jobs */
+	char *stage;			 /* the latest stage record, or NULL */
+	size_t bytes;			 /* of the records of regions */
+	uint64_t end_ns;		 /* of the latest window; 0: none */
+};
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The records of a board for one reader. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "report/board_private.h"
+#include "report/json.h"
+#include "report/record.h"
+
+static int put(void *arg, const char *line)
+{
+	return fprintf(arg, "%s\n", line) < 0 ? -EIO : 0;
+}
+
+static int put_status(const struct board *board, const struct board_facts *facts, bool all, FILE *out)
+{
+	cJSON *object = json__head("status", facts->utc_ns, facts->host);
+	bool ok = object && json__add_text(object, "version", facts->version) &&
+		  json__add_uint(object, "pid", facts->pid) && json__add_time(object, "begin", facts->begin_ns) &&
+		  json__add_number(object, "window_seconds", facts->window_s, 3) &&
+		  json__add_text(object, "shows", all ? "all" : "own") &&
+		  (board->end_ns ? json__add_time(object, "window_end", board->end_ns)
+				 : json__add_text(object, "window_end", NULL));
+
+	/* what the daemon as a whole does is also a matter of the jobs of others */
+	if (ok && all)
+		ok = json__add_number(object, "daemon_cpu_pct", facts->daemon_cpu_pct, 2) &&
+		     json__add_uint(object, "lost_lines", facts->lost_lines) &&
+		     json__add_uint(object, "jobs_left_out", board->jobs_left_out);
+	return json__emit(object, ok, put, out);
+}
+
+static const struct board_row *row_of(const struct board_job *job, const struct board_process *process)
+{
+	for (size_t i = 0; job && i < job->row_count; i++) {
+		if (job->rows[i].pid == process->pid)
+			return &job->rows[i];
+	}
+	return NULL;
+}
+
+static bool add_process(cJSON *list, const struct board_process *process, const struct board_row *row)
+{
+	cJSON *item = cJSON_CreateObject(), *speed;
+	bool ok = item && cJSON_AddItemToArray(list, item);
+
+	if (!ok) {
+		cJSON_Delete(item);
+		return false;
+	}
+	ok = json__add_uint(item, "pid", process->pid) &&
+	     json__add_number(item, "rank", process->rank < 0 ? NAN : process->rank, 0) &&
+	     json__add_text(item, "exe", process->exe) &&
+	     json__add_text(item, "probes", board_probes_name[process->probes]) &&
+	     json__add_number(item, "calls_per_second", process->calls_per_s, 1) &&
+	     json__add_number(item, "overhead_pct", process->overhead_pct, 3) &&
+	     json__add_number(item, "evaluated_pct", row ? 100 * row->evaluated : NAN, 1);
+	speed = ok ? cJSON_AddObjectToObject(item, "performance") : NULL;
+	for (int class = 0; ok && class < VAPRO_CLASSES; class ++)
+		ok = speed && json__add_number(speed, vapro_class_name[class], row ? row->speed[class] : NAN, 4);
+	return ok;
+}
+
+/* A job by its name and user: what the board has of it, and its processes. */
+struct named_job {
+	const char *name;
+	uint32_t user;
+	const struct board_job *job; /* NULL: it had no window yet */
+};
+
+static int put_job(const struct board_facts *facts, const struct named_job *named,
+		   const struct board_process *processes, size_t process_count, FILE *out)
+{
+	cJSON *object = json__head("job_status", facts->utc_ns, facts->host), *list;
+	bool ok = object && json__add_job(object, named->name, named->user) &&
+		  json__add_uint(object, "regions_left_out", named->job ? named->job->regions_left_out : 0);
+	uint32_t world_size = 0;
+
+	list = ok ? cJSON_AddArrayToObject(object, "processes") : NULL;
+	ok = list;
+	for (size_t i = 0; ok && i < process_count; i++) {
+		const struct board_process *process = &processes[i];
+
+		if (process->user != named->user || strcmp(process->job, named->name))
+			continue;
+		world_size = process->world_size > world_size ? process->world_size : world_size;
+		ok = add_process(list, process, row_of(named->job, process));
+	}
+	ok = ok && json__add_uint(object, "world_size", world_size);
+	return json__emit(object, ok, put, out);
+}
+
+static int put_text(const struct board_text *text, bool all, FILE *out)
+{
+	const char *line = text->others && !all ? text->shown : text->whole;
+
+	return line ? put(out, line) : 0;
+}
+
+static int put_regions(const struct board_job *job, bool all, FILE *out)
+{
+	int ret = job->window ? put(out, job->window) : 0;
+
+	for (size_t i = 0; !ret && i < job->region_count; i++) {
+		ret = put_text(&job->regions[i].variance, all, out);
+		if (!ret && job->regions[i].variance.whole)
+			ret = put_text(&job->regions[i].diagnosis, all, out);
+	}
+	return ret;
+}
+
+/* Puts the stage: to a user only where it serves a region of the user's own job. */
+static int put_stage(const struct board *board, uint32_t user, bool all, FILE *out)
+{
+	cJSON *record = board->stage ? cJSON_Parse(board->stage) : NULL;
+	const char *name = record__text(record, "job");
+	uint64_t id = record__uint(record, "variance");
+	bool shown = record && all;
+
+	for (size_t i = 0; record && name && !shown && i < board->job_count; i++) {
+		const struct board_job *job = &board->jobs[i];
+
+		if (job->user != user || strcmp(job->name, name))
+			continue;
+		for (size_t k = 0; !shown && k < job->region_count; k++)
+			shown = job->regions[k].id == id;
+	}
+	cJSON_Delete(record);
+	return shown ? put(out, board->stage) : 0;
+}
+
+static const struct board_job *find(const struct board *board, const char *name, uint32_t user)
+{
+	for (size_t i = 0; i < board->job_count; i++) {
+		if (board->jobs[i].user == user && !strcmp(board->jobs[i].name, name))
+			return &board->jobs[i];
+	}
+	return NULL;
+}
+
+/* Returns whether an earlier process has the job of this one, or the board does. */
+static bool is_named(const struct board *board, const struct board_process *processes, size_t at)
+{
+	for (size_t i = 0; i < at; i++) {
+		if (processes[i].user == processes[at].user && !strcmp(processes[i].job, processes[at].job))
+			return true;
+	}
+	return find(board, processes[at].job, processes[at].user);
+}
+
+int board__write(const struct board *board, const struct board_facts *facts, const struct board_process *processes,
+		 size_t process_count, uint32_t user, bool all, FILE *out)
+{
+	int ret = put_status(board, facts, all, out);
+
+	if (!ret)
+		ret = put_stage(board, user, all, out);
+	for (size_t i = 0; !ret && i < board->job_count; i++) {
+		const struct board_job *job = &board->jobs[i];
+
+		if (!all && (!user || job->user != user))
+			continue;
+		ret = put_job(facts, &(struct named_job){job->name, job->user, job}, processes, process_count, out);
+		if (!ret)
+			ret = put_regions(job, all, out);
+	}
+	for (size_t i = 0; !ret && i < process_count; i++) {
+		const struct board_process *process = &processes[i];
+
+		/* such a process has had no window yet */
+		if ((!all && (!user || process->user != user)) || is_named(board, processes, i))
+			continue;
+		ret = put_job(facts, &(struct named_job){process->job, process->user, NULL}, processes, process_count,
+			      out);
+	}
+	return ret == -EIO ? 0 : ret;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The pipeline as its events (pipeline.c) and its checkpoints (pipeline_checkpoint.c) see it. */
+#ifndef VAPRO_REPORT_PIPELINE_PRIVATE_H
+#define VAPRO_REPORT_PIPELINE_PRIVATE_H
+
+#include "analysis/causes.h"
+#include "model/bands.h"
+#include "report/node_variances.h"
+#include "report/pipeline.h"
+#include "report/reported.h"
+#include "report/source_names.h"
+
+struct pipeline {
+	struct stream_sink sink; /* first */
+	struct analysis *analysis;
+	struct line_sink *lines;
+	struct summary *summary;
+	struct source_names *names;
+	struct narrator *narrator;
+	struct board *board; /* or NULL */
+	struct causes *causes;
+	struct stream_clock clock;
+	char *host;
+	struct vapro_thread *threads; /* copies, for the ranks of exemplars */
+	size_t thread_count, thread_capacity;
+	struct reported_variances reported;
+	struct node_variances nodes; /* in no checkpoint: nodes emit their variances again as they change */
+	double rank_seconds, judged_seconds;
+	uint64_t selections;
+	struct line_totals totals;
+	uint64_t begin_ns, end_ns, memory_cap;
+	struct vapro_selection selection; /* its ranks are the caller's */
+	bool selected;
+	char *unanswered;   /* why the region chosen by hand has no diagnosis; NULL: it has one, or none was chosen */
+	bool shed_reported; /* the summary has it: the first time is enough */
+	struct rules rules;
+	struct bands *bands; /* NULL where no rule splits states */
+};
+
+static inline struct pipeline *pipeline_of(const struct stream_sink *sink)
+{
+	return (struct pipeline *)sink;
+}
+
+#endif
