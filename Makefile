@@ -57,10 +57,10 @@ CFLAGS ?= -O3 -g
 CFLAGS += -std=gnu11 $(WARNINGS)
 # the decoder of instructions, by CPU
 DECODER = $(if $(filter amd64,$(ARCH)),-lZydis,-lcapstone)
-LDLIBS = -lbpf -ldw -lelf -liberty $(DECODER) -lcjson -lgsl -lgslcblas -lz -lm
+LDLIBS = -lbpf -ldw -lelf -liberty $(DECODER) -lcjson -lgsl -lgslcblas -lnats -lzstd -lz -lm
 SANITIZE = -fsanitize=address,undefined -fno-omit-frame-pointer -O1
 
-LIB_SOURCES := $(filter-out user/cli/vaprod.c user/cli/vapro.c,$(wildcard user/*/*.c user/*/*/*.c))
+LIB_SOURCES := $(filter-out user/cli/vaprod.c user/cli/vapro.c user/cli/vapro-worker.c,$(wildcard user/*/*.c user/*/*/*.c))
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(B)/%.o)
 TEST_OBJECTS := $(LIB_SOURCES:%.c=$(B)/test/%.o)
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(B)/test/%,$(wildcard tests/unit/test_*.c))
@@ -70,7 +70,7 @@ UNIT_SHARED := $(patsubst tests/unit/%.c,$(B)/test/shared/%.o,$(filter-out $(wil
 .SECONDARY:
 .PHONY: all deps help demo check check-unit check-live check-vm guest-programs accept accuracy bench install clean format
 
-all: $(B)/vaprod $(B)/vapro
+all: $(B)/vaprod $(B)/vapro $(B)/vapro-worker
 
 # The script alone knows package names. What only builds installs nothing: it names what is missing, and `make deps`
 # installs it; so do the targets that set up a fresh Debian 12 machine by themselves.
@@ -140,7 +140,7 @@ $(B)/test/libvapro.a: $(TEST_OBJECTS)
 # the live view, which the daemon has not
 $(B)/vapro: LDLIBS += -lncursesw
 
-$(B)/vaprod $(B)/vapro: $(B)/%: $(B)/user/cli/%.o $(B)/libvapro.a
+$(B)/vaprod $(B)/vapro $(B)/vapro-worker: $(B)/%: $(B)/user/cli/%.o $(B)/libvapro.a
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(CFLAGS) $(LTO) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
@@ -180,7 +180,7 @@ $(B)/test/source_cases_split $(B)/test/source_cases_linked: $(B)/test/source_cas
 # Its own allocator counts, and fails where a test requests it.
 $(B)/test/test_memory: TEST_LINK = -Wl,$(subst $() ,$(comma),$(addprefix --wrap=,malloc calloc realloc strdup free))
 # Ends each window with a checkpoint where a test requests it.
-$(B)/test/test_checkpoint: TEST_LINK = -Wl,--wrap=analysis__end_window
+$(B)/test/test_checkpoint $(B)/test/test_checkpoint_damage: TEST_LINK = -Wl,--wrap=analysis__end_window,--wrap=analysis__new
 comma := ,
 
 $(B)/test/test_%: tests/unit/test_%.c $(UNIT_SHARED) $(B)/test/libvapro.a | $(B)/.deps-test
@@ -197,6 +197,10 @@ $(B)/tests/%: tests/sites/%.c $(B)/libvapro.a
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
 
 $(B)/tests/%: tests/moves/%.c $(B)/libvapro.a
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
+
+$(B)/tests/%: tests/nodes/%.c $(B)/libvapro.a
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
 
@@ -264,7 +268,7 @@ $(B)/tests/refuse_counting.so: tests/counters/refuse_counting.c | $(B)/.deps-bui
 
 check: check-unit check-live
 
-check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(SOURCE_CASES) $(B)/tests/print_events $(B)/tests/make_capture
+check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(SOURCE_CASES) $(B)/tests/print_events $(B)/tests/make_capture $(B)/tests/send_blocks
 	$(Q)for t in $(UNIT_TESTS); do echo "== $$t"; $$t || exit 1; done
 	$(Q)tests/counters/compare_events.py $(B)/tests/print_events
 	$(Q)tests/tools/test_programs.py
@@ -277,6 +281,7 @@ check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(
 	$(Q)tests/tools/test_examples.py $(B)
 	$(Q)tests/tools/test_exports.py $(B)
 	$(Q)tests/tools/test_page.py $(B)
+	$(Q)tests/nodes/test_worker.py $(B)
 
 # Live tests share the machine with whatever else it does: what fails gets a second chance, and is reported.
 check-live: all workloads $(addprefix $(B)/tests/,print_sites confine sum_counts move_probes refuse_counting.so)

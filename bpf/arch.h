@@ -69,6 +69,12 @@ static __always_inline u64 place(struct pt_regs *ctx)
 	return ctx->ip;
 }
 
+/* Returns the address in the program at which an interrupt came; 0: in the kernel. */
+static __always_inline u64 sampled_address(struct pt_regs *ctx)
+{
+	return ctx->cs & 3 ? ctx->ip : 0;
+}
+
 #define SYSCALL_A0(regs) ((regs)->di)
 #define SYSCALL_A1(regs) ((regs)->si)
 #define SYSCALL_A2(regs) ((regs)->dx)
@@ -140,6 +146,11 @@ static __always_inline bool returns_to(const struct arguments *args, u64 sp, u64
 static __always_inline u64 place(struct pt_regs *ctx)
 {
 	return ctx->pc;
+}
+
+static __always_inline u64 sampled_address(struct pt_regs *ctx)
+{
+	return ctx->pstate & 15 ? 0 : ctx->pc; /* the exception level */
 }
 
 #define SYSCALL_A0(regs) ((regs)->regs[0])

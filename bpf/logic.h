@@ -123,6 +123,12 @@ static __always_inline bool waited(const struct bpf_thread_state *thread, u32 re
 	return thread->unentered ? enters : regions - thread->region <= enters;
 }
 
+/* Whether a computation is open: the time since the last call of a thread that made one. */
+static __always_inline bool computes(const struct bpf_thread_state *thread)
+{
+	return thread->open == KERNEL_NOTHING && thread->vertex;
+}
+
 /* Returns a predefined MPICH datatype's size; 1 for derived ones, whose handle has none. */
 static __always_inline u64 mpich_size(u32 handle)
 {

@@ -55,6 +55,7 @@ u32 next_vertex = 1, next_edge = 1, next_path = 1, next_handle;
 u32 vertices_used, edges_used, handles_used, paths_used; /* entries; user space subtracts deleted ones */
 u64 polls_seen;						 /* polling calls, while these are learnt */
 u64 row_looks;						 /* hits at KERNEL_SITE_LOOK */
+u64 inside_lost;					 /* samples that found the map full */
 u64 records_lost;					 /* records other than fragments that found the ring full */
 
 struct {
@@ -306,6 +307,14 @@ struct {
 	__type(key, struct kernel_request_key);
 	__type(value, struct kernel_request_slot);
 } request_slots SEC(".maps");
+
+/* Samples since user space has read them; allocated at once, since they come in interrupts. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct kernel_inside_key);
+	__type(value, struct kernel_inside);
+} inside_samples SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);

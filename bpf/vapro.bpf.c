@@ -9,6 +9,7 @@
 #include "rows.h"
 #include "syscalls.h"
 #include "task.h"
+#include "inside.h"
 
 /*
  * Kernels from 6.13 on give programs of this type a stack for each CPU, as if they could not be preempted.
@@ -148,6 +149,14 @@ SEC("tp_btf/task_newtask")
 int BPF_PROG(task_new, struct task_struct *task, u64 clone_flags)
 {
 	return thread_begins(task, clone_flags);
+}
+
+/* Left out where the kernel refuses it: see user/probe/bpf/sampler.h. */
+SEC("perf_event")
+int inside_clock(struct bpf_perf_event_data *ctx)
+{
+	inside_sample(ctx);
+	return 0;
 }
 
 SEC("syscall")

@@ -25,10 +25,10 @@ def record(kind, seconds, **members):
     return {"schema": "vapro/1", "type": kind, "time": stamp(seconds), "host": "n0", "job": "slurm:4096", "uid": 1000, **members}
 
 
-def values_of(name, count, slow, source):
-    """The performance of a rank's bins: noise below the best, as real jobs have it, dips, and in communication waiting."""
+def values_of(name, count, rank, slow, source):
+    """The performance of a rank's bins: noise below the best, as real jobs have it, dips, and in communication waiting, each rank its own share."""
     if name == "communication":
-        return source.choices(WAITING, k=count)
+        return source.choices(WAITING[rank % len(WAITING)], k=count)
     values = source.choices(NOISE, k=count)
     if slow:
         values[source.randrange(count)] = "0.48"
@@ -37,7 +37,7 @@ def values_of(name, count, slow, source):
 
 CHANCE = random.Random(1)
 NOISE = [f"{1 - abs(CHANCE.gauss(0, 0.03)):.3f}" for _ in range(4096)]
-WAITING = [f"{min(1, max(0, CHANCE.gauss(0.55, 0.2))):.3f}" for _ in range(4096)]
+WAITING = [[f"{min(1, max(0, CHANCE.gauss(share / 64, 0.1))):.3f}" for _ in range(512)] for share in range(8, 60)]
 
 
 def write_run(name, ranks, bins, regions):
@@ -59,7 +59,7 @@ def write_run(name, ranks, bins, regions):
                               rows=[])
                 text = json.dumps(head, separators=(",", ":"))[:-3]
                 rows = (f'{{"rank":{rank},"pid":{10000 + rank},"host":"node{rank // PER_HOST:04d}","values":['
-                        + ",".join(values_of(name_of_class, count, rank % 17 == begin // BINS_PER_LINE % 17, source)) + "]}" for rank in range(ranks))
+                        + ",".join(values_of(name_of_class, count, rank, rank % 17 == begin // BINS_PER_LINE % 17, source)) + "]}" for rank in range(ranks))
                 file.write(text + "[" + ",".join(rows) + "]}\n")
         for number in range(1, regions + 1):
             begin, rank = source.randrange(bins - 10) * BIN_NS / 1e9, source.randrange(ranks)
@@ -114,7 +114,7 @@ def part_page():
         row(what + "first picture", f"{big['first']:.0f} ms", "< 1,000 ms", big["first"] < 1000),
         row(what + "full draw", f"{big['full']:.0f} ms", "< 400 ms", big["full"] < 400),
         row(what + "move and zoom, median (most)", f"{big['move']:.0f} ms ({big['move_most']:.0f} ms)", "< 80 ms", big["move"] < 80),
-        row(what + "the same with means", f"{big['mean']:.0f} ms"),
+        row(what + "the same with means, median", f"{big['mean']:.0f} ms", "< 80 ms", big["mean"] < 80),
         row("page of 16,384 ranks x 2,000 bins x 3 classes: opens", f"{huge['first']:.0f} ms, {huge['bytes'] / 1e6:.1f} MB, {huge['columns']} columns", "it opens", True, **huge),
         row("page of 16,384 ranks: move and zoom, median", f"{huge['move']:.0f} ms"),
     ]

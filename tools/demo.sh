@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # make demo: a real MPI program on two cores, a CPU hog on one of them for three seconds, vaprod
 # attached to the running processes; then what vaprod found beside what really happened. About 45 s.
-# Leaves build/demo/vapro.ndjson, the truth logs and the hog's log.
+# Leaves build/demo/vapro.ndjson and its page vapro.html, the truth logs and the hog's log.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -123,4 +123,10 @@ if [ $code -ne 0 ]; then
 fi
 echo
 echo "All that vaprod said is in $out/vapro.ndjson; the program's result: $(cat "$out/demo_mpi.out")"
+if "$build/vapro" report --html "$out/vapro.html" "$out/vapro.ndjson" 2>"$out/report.out"; then
+	echo "The map above and more of it, as a page for a browser: $out/vapro.html"
+else
+	cat "$out/report.out" >&2
+	code=1
+fi
 exit $code

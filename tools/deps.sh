@@ -16,17 +16,17 @@ decoder() { # ARCH
 }
 
 build='gcc g++ clang llvm make pkg-config libbpf-dev libelf-dev libdw-dev libiberty-dev libcjson-dev
-zlib1g-dev libgsl-dev libncurses-dev libcmocka-dev bpftool clang-format python3'
+zlib1g-dev libzstd-dev libnats-dev libgsl-dev libncurses-dev libcmocka-dev bpftool clang-format python3'
 build="$build $(decoder "$(uname -m)")"
 run='perl gfortran openmpi-bin libopenmpi-dev mpich libmpich-dev libucx-dev libhwloc-dev libomp-dev hpcc lammps scalapack-mpi-test netpipe-openmpi examl
-python3-mpi4py stress-ng python3-jsonschema binutils mandoc gdb e2fsprogs zsh fish chromium'
+python3-mpi4py nats-server stress-ng python3-jsonschema binutils mandoc gdb e2fsprogs zsh fish chromium'
 bench='bpftrace linux-perf'
 cross='clang llvm lld make bpftool'
 vm='qemu-system-x86 qemu-system-arm debian-archive-keyring gcc-aarch64-linux-gnu gfortran-aarch64-linux-gnu'
 
 # for another CPU: what vapro and the test programs are built with and run on there
 sysroot='libc6-dev libgcc-12-dev libstdc++-12-dev libbpf-dev libelf-dev libdw-dev libiberty-dev DECODER libcjson-dev libgsl-dev
-zlib1g-dev libncurses-dev libopenmpi-dev openmpi-bin libmpich-dev mpich libucx-dev libhwloc-dev gfortran'
+zlib1g-dev libzstd-dev libnats-dev libncurses-dev libopenmpi-dev openmpi-bin libmpich-dev mpich libucx-dev libhwloc-dev gfortran'
 
 install=yes
 if [ "${1-}" = missing ]; then

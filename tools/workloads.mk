@@ -2,7 +2,7 @@
 # Test workloads and noise injectors, build/tools/NAME: included by the Makefile, also usable alone
 # (make -f tools/workloads.mk workloads). MPI programs: demo_mpi random_work fifo_reader flat_out
 # iterate rounds busy_calls sleepers hazards classes stalls throw stencil steps requests paths wrapped hybrid walk nested, with the frame
-# of loop.h posts sendrecv wrapped_twice kernels3 mpiio hybrid_steps (and omp_small, without MPI), and kernels that log their work: cg ft
+# of loop.h posts sendrecv wrapped_twice kernels3 mpiio two_parts hybrid_steps (and omp_small, without MPI), and kernels that log their work: cg ft
 # ep pagerank; plain ones: bystander late_mpi unmap
 # barriers crew solver hog memory_hog fifo_writer pauser; with OpenMP: team, crew_omp and regions, and team_llvm, crew_llvm
 # and regions_llvm, the same with the other library.
@@ -16,7 +16,7 @@ MPIF90_MPICH ?= mpif90.mpich
 CLANG ?= clang
 
 # the programs of make accept WHAT=programs
-LOOPS_MPI := posts sendrecv wrapped_twice kernels3 mpiio
+LOOPS_MPI := posts sendrecv wrapped_twice kernels3 mpiio two_parts
 WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate sleepers hazards steps requests wrapped classes \
 	rounds busy_calls stalls walk cg ft ep pagerank nested $(LOOPS_MPI)
 WORKLOAD_MPI_CXX := throw stencil

@@ -58,6 +58,13 @@ struct pt_regs {
 };
 #endif
 
+/* The context of a program at a perf event: its layout is that of user space, whatever the kernel. */
+struct bpf_perf_event_data {
+	struct pt_regs regs;
+	u64 sample_period;
+	u64 addr;
+};
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct super_block {

@@ -63,6 +63,14 @@ struct result_site {
 	double ratio; /* the region's time there over its expected time; NAN: unknown */
 };
 
+/* A place in code where slow computation ran. */
+struct result_inside {
+	const char *site; /* as of a call that returns there; VAPRO_IN_KERNEL */
+	uint64_t samples;
+};
+
+#define VAPRO_IN_KERNEL "[kernel]"
+
 struct result_exemplar {
 	uint32_t thread;
 	uint64_t start_ns, duration_ns;
@@ -203,6 +211,9 @@ struct result_variance {
 	bool still_open;		 /* rests on a fragment that has not ended */
 	const struct result_site *sites; /* most lost first */
 	uint32_t site_count;
+	const struct result_inside *inside; /* of computation; most samples first */
+	uint32_t inside_count;
+	uint64_t inside_samples; /* also in places that are not listed; 0: it was not sampled */
 	const struct result_culprit *culprits;
 	uint32_t culprit_count;
 	const struct result_exemplar *exemplars; /* worst first, at most 5 */
@@ -406,6 +417,26 @@ struct vapro_stage_request {
 };
 
 void analysis__stage_request(const struct analysis *analysis, struct vapro_stage_request *request);
+
+/*
+ * Threads to be sampled until the next window: those of slow computation that goes on, of the worst variances first.
+ * Valid after each end_window.
+ */
+#define VAPRO_INSIDE_THREADS 16
+
+struct vapro_inside_request {
+	uint32_t count;
+	uint32_t tids[VAPRO_INSIDE_THREADS]; /* tasks */
+};
+
+void analysis__inside_request(const struct analysis *analysis, struct vapro_inside_request *request);
+
+/*
+ * Adds samples of a thread's place in the computation after a call, of the window that ends next; site as in struct
+ * result_inside, NULL: unlisted places. Returns 0, -EINVAL for an unknown thread or state, or -ENOMEM.
+ */
+int analysis__add_inside(struct analysis *analysis, uint32_t thread, uint32_t state, const char *site,
+			 uint64_t samples);
 
 /*
  * Hopping: the calls of a call-site in a wrapper, whose states' times spread, are distinguished by their callers, one

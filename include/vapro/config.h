@@ -74,6 +74,7 @@ struct vapro_config {
 	enum vapro_tristate io;
 	enum vapro_tristate threads;
 	enum vapro_tristate interrupts; /* timing of interrupts; auto: while a diagnosis wants it */
+	enum vapro_tristate inside;	/* sampling of slow computation; auto: where the kernel can */
 	bool no_return;
 	double learn_s; /* how long polling calls are learnt when a process is attached */
 	enum vapro_attach attach;
@@ -117,6 +118,7 @@ enum vapro_option_type {
 enum vapro_group {
 	VAPRO_GROUP_SELECTION,
 	VAPRO_GROUP_OUTPUT,
+	VAPRO_GROUP_PUBLISHING,
 	VAPRO_GROUP_OVERHEAD,
 	VAPRO_GROUP_ANALYSIS,
 	VAPRO_GROUP_ANALYSIS_EXPERT,

@@ -27,11 +27,25 @@
 
 struct options {
 	uint32_t ranks, seconds, bundles, fragments, states, ranks_per_host;
+	uint32_t host; /* its number from 1: ranks of this host only; 0: of all */
 	double noise, jitter;
 	bool counters;
 	uint64_t seed;
-	const char *path;
+	const char *job, *path;
 };
+
+/* Ranks of the file. */
+static uint32_t first_rank(const struct options *options)
+{
+	return options->host ? (options->host - 1) * options->ranks_per_host : 0;
+}
+
+static uint32_t end_rank(const struct options *options)
+{
+	uint32_t end = options->host ? options->host * options->ranks_per_host : options->ranks;
+
+	return end < options->ranks ? end : options->ranks;
+}
 
 struct maker {
 	const struct options *options;
@@ -52,6 +66,8 @@ static void usage(FILE *out)
 	      "  --fragments N       fragments in a bundle; 1 = single fragments, each emitted by itself (1)\n"
 	      "  --states N          computations in the loop, and as many calls of MPI_Allreduce (4)\n"
 	      "  --ranks-per-host N  (64)\n"
+	      "  --host N            only the ranks of this host, 1 = the first: captures of all hosts are one job\n"
+	      "  --job TEXT          identity of the job (sim:1)\n"
 	      "  --counters          with instructions and the CPU's time by stage 1\n"
 	      "  --jitter X          relative scatter of durations (0.02)\n"
 	      "  --noise X           share of rank-seconds in which another task takes half of the CPU (0)\n"
@@ -83,9 +99,10 @@ static void put(struct maker *maker, const struct stream_event *event)
 
 static void emit_hello(struct maker *maker, const struct vapro_config *config)
 {
+	char host[32];
 	struct line_hello hello = {
 	    .utc_ns = UTC,
-	    .host = "sim0",
+	    .host = host,
 	    .version = "synthetic",
 	    .kernel = "none",
 	    .mode = "none",
@@ -95,8 +112,10 @@ static void emit_hello(struct maker *maker, const struct vapro_config *config)
 	    .clock = {MONO, UTC},
 	};
 	struct stream_event event = {.type = STREAM_LINE};
-	char *line = lines__hello(&hello);
+	char *line;
 
+	snprintf(host, sizeof(host), "sim%u", first_rank(maker->options) / maker->options->ranks_per_host);
+	line = lines__hello(&hello);
 	event.line = line;
 	if (line)
 		put(maker, &event);
@@ -115,23 +134,23 @@ static void name_ranks(struct maker *maker)
 	const struct options *options = maker->options;
 	char host[32];
 
-	for (uint32_t rank = 0; rank < options->ranks; rank++) {
+	for (uint32_t rank = first_rank(options); rank < end_rank(options); rank++) {
 		struct stream_event event = {.type = STREAM_THREAD};
 
 		snprintf(host, sizeof(host), "sim%u", rank / options->ranks_per_host);
 		event.thread = (struct vapro_thread){
-		    .id = rank,
+		    .id = rank - first_rank(options),
 		    .rank = (int32_t)rank,
 		    .world_size = options->ranks,
 		    .pid = 10000 + rank,
 		    .tid = 10000 + rank,
-		    .job = "sim:1",
+		    .job = options->job,
 		    .host = host,
 		};
 		put(maker, &event);
-		put(maker, &(struct stream_event){.type = STREAM_SEEN, .seen = {rank, MONO, 0}});
+		put(maker, &(struct stream_event){.type = STREAM_SEEN, .seen = {rank - first_rank(options), MONO, 0}});
 		put(maker, &(struct stream_event){.type = STREAM_PLACE,
-						  .place = {.thread = rank,
+						  .place = {.thread = rank - first_rank(options),
 							    .cpu = (int32_t)(rank % options->ranks_per_host),
 							    .socket = 0,
 							    .numa = 0}});
@@ -189,7 +208,7 @@ static uint64_t emit_bundle(struct maker *maker, uint32_t rank, uint32_t state, 
 	double now_ns = each_ns * (1 + options->jitter * (2 * chance(options, 2, rank, call) - 1));
 	bool computes = !(state & 1);
 
-	*bundle = (struct vapro_bundle){.thread = rank, .state = state, .n = n};
+	*bundle = (struct vapro_bundle){.thread = rank - first_rank(options), .state = state, .n = n};
 	maker->calls[rank] += n;
 	if (computes && options->counters)
 		count(bundle, now_ns * n, each_ns);
@@ -252,7 +271,7 @@ static void emit_bin(struct maker *maker, uint64_t bin)
 	double pairs = options->bundles / (double)BINS_PER_S * options->fragments / 2;
 	double compute_ns = BUSY * COMPUTING * VAPRO_BIN_NS / pairs, call_ns = compute_ns * (1 - COMPUTING) / COMPUTING;
 
-	for (uint32_t rank = 0; rank < options->ranks; rank++) {
+	for (uint32_t rank = first_rank(options); rank < end_rank(options); rank++) {
 		bool disturbs = disturbed(options, rank, bin);
 
 		if (options->fragments > 1)
@@ -262,7 +281,7 @@ static void emit_bin(struct maker *maker, uint64_t bin)
 		if (!disturbs)
 			continue;
 		put(maker, &(struct stream_event){.type = STREAM_INTERFERENCE,
-						  .interference = {.thread = rank,
+						  .interference = {.thread = rank - first_rank(options),
 								   .pid = HOG,
 								   .bin = UTC / VAPRO_BIN_NS + bin,
 								   .preempted_ns = VAPRO_BIN_NS / 2,
@@ -272,12 +291,14 @@ static void emit_bin(struct maker *maker, uint64_t bin)
 
 static void emit_window(struct maker *maker, uint64_t begin_ns, uint64_t end_ns, bool last)
 {
-	for (uint32_t rank = 0; rank < maker->options->ranks; rank++) {
+	for (uint32_t rank = first_rank(maker->options); rank < end_rank(maker->options); rank++) {
 		if (last)
-			put(maker, &(struct stream_event){.type = STREAM_SEEN, .seen = {rank, MONO, MONO + end_ns}});
+			put(maker,
+			    &(struct stream_event){.type = STREAM_SEEN,
+						   .seen = {rank - first_rank(maker->options), MONO, MONO + end_ns}});
 		put(maker, &(struct stream_event){.type = STREAM_FACTS,
 						  .facts = {.pid = 10000 + rank,
-							    .job = "sim:1",
+							    .job = maker->options->job,
 							    .wall_ns = end_ns - begin_ns,
 							    .hits = maker->options->bundles,
 							    .cost_ns = (end_ns - begin_ns) / 1000}});
@@ -325,6 +346,7 @@ static bool parse(struct options *options, int argc, char **argv)
 	    {"--ranks", &options->ranks},     {"--seconds", &options->seconds},
 	    {"--bundles", &options->bundles}, {"--fragments", &options->fragments},
 	    {"--states", &options->states},   {"--ranks-per-host", &options->ranks_per_host},
+	    {"--host", &options->host},
 	};
 	const struct {
 		const char *name;
@@ -359,11 +381,15 @@ static bool parse(struct options *options, int argc, char **argv)
 			known = parse_number(argv[i + 1], 0, &number);
 			options->seed = known ? (uint64_t)number : 0;
 		}
+		if (i + 1 < argc && !strcmp(argv[i], "--job")) {
+			options->job = argv[i + 1];
+			known = true;
+		}
 		if (!known)
 			return false;
 		i++;
 	}
-	return options->path != NULL;
+	return options->path && first_rank(options) < options->ranks;
 }
 
 int main(int argc, char **argv)
@@ -375,7 +401,8 @@ int main(int argc, char **argv)
 				  .states = 4,
 				  .ranks_per_host = 64,
 				  .jitter = 0.02,
-				  .seed = 1};
+				  .seed = 1,
+				  .job = "sim:1"};
 	struct maker maker = {.options = &options};
 	struct vapro_config config;
 	char *tunables;
@@ -387,7 +414,8 @@ int main(int argc, char **argv)
 	}
 	config__init(&config);
 	/* a capture of each host would have its own hello */
-	config.memory_cap *= (options.ranks + options.ranks_per_host - 1) / options.ranks_per_host;
+	if (!options.host)
+		config.memory_cap *= (options.ranks + options.ranks_per_host - 1) / options.ranks_per_host;
 	tunables = config__to_text(&config);
 	maker.calls = calloc(options.ranks, sizeof(*maker.calls));
 	maker.sink = tunables && maker.calls ? capture__create(options.path, tunables) : NULL;

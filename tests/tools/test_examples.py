@@ -7,6 +7,7 @@ job the command line is read, by an option that prints and ends. Also: the page 
 import json
 import os
 import re
+import socket
 import shlex
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]) else os.path.join(ROOT, "build"))
-COMMANDS = ("run", "analyze", "diagnose", "diff", "view", "report", "top", "stg", "check")
+COMMANDS = ("run", "analyze", "diagnose", "diff", "view", "report", "top", "stg", "publish", "check")
 
 
 def text_of(*path):
@@ -63,8 +64,18 @@ class Examples(unittest.TestCase):
                     two_runs.write(one.read())
         subprocess.run([os.path.join(BUILD, "vapro"), "analyze", "-o", "run.ndjson", "run.capture"], check=True, cwd=cls.folder.name)
 
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            cls.address = f"127.0.0.1:{free.getsockname()[1]}"
+        config = os.path.join(cls.folder.name, "broker.conf")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write(f'listen: {cls.address}\njetstream {{ store_dir: "{cls.folder.name}/store", max_file: 256M }}\n')
+        cls.broker = subprocess.Popen(["nats-server", "-c", config], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
     @classmethod
     def tearDownClass(cls):
+        cls.broker.kill()
+        cls.broker.wait()
         cls.folder.cleanup()
 
     def run_words(self, words):
@@ -82,6 +93,8 @@ class Examples(unittest.TestCase):
         elif words[1] in ("diagnose", "top", "check"):
             words.append("--help")
             shown = "Usage: vapro " + words[1]
+        elif words[1] == "publish":
+            words = [word.replace("nats://broker", f"nats://{self.address}") for word in words]
         elif "--fail-on" in words:
             codes = {0, 7 if words[1] == "diff" else 4}
         done = self.run_words(words)

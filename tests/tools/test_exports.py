@@ -126,6 +126,7 @@ class Exports(unittest.TestCase):
         counters = {event["name"] for event in events if event["ph"] == "C"}
         for word in ("mean performance, %", "worst performance, %", "ranks evaluated"):
             self.assertIn("computation: " + word, counters)
+        self.assertIn("communication: mean waiting, %", counters)
 
     def test_regions_are_on_their_ranks(self):
         events = self.trace("run.ndjson")["traceEvents"]
@@ -217,16 +218,21 @@ class Exports(unittest.TestCase):
         cells = picture.find(SVG + "g")
         self.assertGreater(len(cells.findall(SVG + "path")), 3)
 
-    def test_every_cell_is_drawn_once(self):
-        """The areas of the cells are together that of the map less what was not evaluated."""
-        cells = self.picture("run.ndjson").find(SVG + "g")
-        area = 0
-        for path in cells.iter(SVG + "path"):
+    def test_cells_are_drawn(self):
+        """The path of each colour has the area of all cells that are as slow or slower, and cells of none overlap."""
+        areas = []
+        for path in self.picture("run.ndjson").find(SVG + "g").iter(SVG + "path"):
+            drawn = set()
             for rectangle in path.get("d").split("M")[1:]:
-                width, height = rectangle.partition("h")[2].partition("h")[0].split("v")
-                area += int(width) * int(height)
-        rows = [row for row in self.tables("run.ndjson")["cells"] if row["class"] == "computation"]
-        self.assertEqual(area, len(rows))
+                place, width, height = rectangle.replace("v", "h").split("h")[:3]
+                left, top = (int(number) for number in place.split())
+                cells = {(left + x, top + y) for x in range(int(width)) for y in range(int(height))}
+                self.assertFalse(cells & drawn, rectangle)
+                drawn |= cells
+            areas.append(len(drawn))
+        speeds = [float(row["performance"]) for row in self.tables("run.ndjson")["cells"] if row["class"] == "computation"]
+        levels = [int(20 * (1 - speed) + 0.5) for speed in speeds]
+        self.assertEqual(areas, [sum(level >= least for level in levels) for least in sorted(set(levels))])
 
     def test_many_ranks_share_rows(self):
         """More ranks than rows: the slowest rank of each row is what is seen, and the file stays small."""

@@ -10,8 +10,8 @@ import sys
 import unittest
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "user")
-ORDER = ("base", "functions", "config", "sandbox", "target", "model", "compare", "capture", "probe/elf", "probe/pmu", "probe/bpf", "overhead",
-         "probe/attach", "collect", "detect", "diagnose", "analysis", "report", "page", "export", "query", "top", "daemon", "cli")
+ORDER = ("base", "functions", "config", "sandbox", "target", "model", "compare", "capture", "wire", "broker", "probe/elf", "probe/pmu", "probe/bpf", "overhead",
+         "probe/attach", "collect", "detect", "diagnose", "analysis", "report", "worker", "page", "export", "query", "top", "daemon", "cli")
 
 
 def sources(root):

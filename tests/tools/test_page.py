@@ -26,6 +26,93 @@ def run(*command, **options):
     return subprocess.run(command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, **options)
 
 
+class Command(unittest.TestCase):
+    """Files in, files out, and what is refused."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="vapro-report-")
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        for name in ("one", "two"):
+            run(os.path.join(BUILD, "tests", "make_capture"), "--ranks", "2", "--seconds", "12", name + ".capture", cwd=cls.folder)
+        run(VAPRO, "analyze", "-o", "one.ndjson", "one.capture", cwd=cls.folder)
+
+    def report(self, *words, **options):
+        return subprocess.run([VAPRO, "report", *words], capture_output=True, text=True, timeout=60, cwd=self.folder, **{"stdin": subprocess.DEVNULL, **options})
+
+    def read(self, name):
+        with open(os.path.join(self.folder, name), encoding="utf-8") as file:
+            return file.read()
+
+    def refused(self, code, text, *words):
+        done = self.report(*words)
+        self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+        self.assertIn(text, done.stderr)
+
+    def data(self, text):
+        return json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])
+
+    def test_default_name(self):
+        done = self.report("one.ndjson")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("wrote one.html", done.stderr)
+        self.assertEqual(os.stat(os.path.join(self.folder, "one.html")).st_mode & 0o777, 0o640)
+        self.assertEqual(self.report("one.ndjson").returncode, 0)  # its own page is replaced
+
+    def test_same_from_records_and_capture(self):
+        """The page of a capture is that of the records of its replay."""
+        pages = [self.data(self.report("--html", "-", name).stdout) for name in ("one.ndjson", "one.capture")]
+        for key in ("verdict", "jobs", "regions", "maps", "states", "causes", "hosts"):
+            self.assertEqual(pages[0][key], pages[1][key])
+        self.assertEqual([page["source"]["kind"] for page in pages], ["records", "captures"])
+
+    def test_standard_input(self):
+        with open(os.path.join(self.folder, "one.ndjson"), encoding="utf-8") as file:
+            done = self.report("--html", "-", "-", stdin=file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(done.stdout.startswith("<!DOCTYPE html>"))
+        self.refused(2, "--html is needed", "-")
+
+    def test_other_files_stay(self):
+        before = self.read("one.ndjson")
+        self.refused(1, "exists and is no report", "--html", "one.ndjson", "one.capture")
+        self.assertEqual(self.read("one.ndjson"), before)
+        os.symlink("one.ndjson", os.path.join(self.folder, "link.html"))
+        self.refused(1, "symbolic link", "--html", "link.html", "one.capture")
+        self.refused(1, "it is a directory", "--html", ".", "one.capture")
+        self.refused(1, "No such file or directory", "--html", "missing/x.html", "one.capture")
+        self.assertEqual(self.read("one.ndjson"), before)
+
+    def test_wrong_input(self):
+        self.refused(2, "a file is needed")
+        self.refused(1, "missing.ndjson: No such file or directory", "missing.ndjson")
+        self.refused(1, "are of one kind", "one.ndjson", "one.capture")
+        self.refused(1, "is a directory", ".")
+        with open(os.path.join(self.folder, "empty.ndjson"), "w", encoding="utf-8"):
+            pass
+        self.refused(1, "is empty", "empty.ndjson")
+        self.refused(1, "it has no run 7", "--run", "7", "one.ndjson")
+        self.refused(2, "--run", "--run", "x", "one.ndjson")
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "empty.html")))
+
+    def test_bad_lines(self):
+        with open(os.path.join(self.folder, "bad.ndjson"), "w", encoding="utf-8") as file:
+            file.write(self.read("one.ndjson") + "{broken\n")
+        done = self.report("--html", "bad.html", "bad.ndjson")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("1 bad line was refused", done.stderr)
+        self.assertEqual(self.data(self.read("bad.html"))["source"]["bad_lines"], 1)
+
+    def test_cut_capture(self):
+        with open(os.path.join(self.folder, "two.capture"), "rb") as file:
+            data = file.read()
+        with open(os.path.join(self.folder, "cut.capture"), "wb") as file:
+            file.write(data[:len(data) * 2 // 3])
+        done = self.report("--html", "cut.html", "cut.capture")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertTrue(self.data(self.read("cut.html"))["source"]["cut"])
+
+
 class Page(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -205,6 +292,7 @@ class Page(unittest.TestCase):
         self.assertIsNone(browser.js("window.harm"))
         self.assertEqual(browser.js("document.images.length"), 0)
         self.assertIn("<img src=x", browser.text("detail"))
+        self.assertGreater(browser.js("page.regions[0].sites.length"), 0)
         self.assertIn("\u2039202e\u203a", browser.text("warnings"))
         self.assertIsNone(re.search("[\u0001\u202e\u2066]", browser.js("document.body.innerText + document.title")))
         self.assertTrue(browser.js("page.regions.length > 0 && page.regions.every(region => page.maps.some(map => ofJob(region, map)))"))
@@ -216,7 +304,7 @@ class Page(unittest.TestCase):
             file.write(json.dumps({"schema": "vapro/1", "type": "hello", "time": "2026-01-01T00:00:00.000000000Z", "host": "n"}) + "\n")
         self.assertEqual(run(VAPRO, "report", "--html", page, records).returncode, 0)
         browser = self.open(page)
-        self.assertIn("no MPI or multi-threaded process was found", browser.text("verdict").replace("No", "no"))
+        self.assertIn("no MPI or multi-threaded process was found", browser.text("verdict"))
         self.assertIn("There is no heat map", browser.text("map-none"))
 
 

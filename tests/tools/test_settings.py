@@ -42,17 +42,20 @@ class Settings(unittest.TestCase):
             example = file.read()
         self.assertEqual(vaprod("--print-config")[1], example, "`make -B deploy/vapro.conf` writes it")
         active = re.sub(r"^#(?=[a-z][a-z -]* ?=)", "", example, flags=re.M)
-        active = re.sub(r"^(event NAME|pid|exe|duration|output|capture|fail-on|cpus) ?=.*\n", "", active, flags=re.M)
+        active = re.sub(r"^(event NAME|pid|exe|duration|output|capture|fail-on|cpus|publish|publish-(?!only)[a-z]+|cluster) ?=.*\n", "", active, flags=re.M)
         self.assertGreater(len(re.findall(r"^[a-z-]+ =", active, re.M)), 40)
         self.assertEqual(settings(config=active), [])
 
     def test_every_option_can_be_set(self):
         config = ("[selection]\npid = 1\npid = 2\nexe = lmp*\nduration = 5m\nuser-function = exe:f\n[output]\noutput = run.ndjson\noutput = -\n"
-                  "capture = run.capture\nquiet = yes\n[overhead]\ncpus = 0-3\nmemory-cap = 1G\n[kernel]\nevent X=cpu/event=1/\n")
+                  "capture = run.capture\nquiet = yes\n[publishing]\npublish = nats://user:secret@b1,nats://b2:4333\npublish-only = yes\n"
+                  "cluster = blue\npublish-memory = 8M\n[overhead]\ncpus = 0-3\nmemory-cap = 1G\n[kernel]\nevent X=cpu/event=1/\n")
         self.assertEqual(settings(config=config), [
             ("selection", "pid", "1"), ("selection", "pid", "2"), ("selection", "exe", "lmp*"), ("selection", "duration", "5m"),
             ("selection", "function", "exe:f"), ("output", "output", "run.ndjson"), ("output", "output", "-"),
-            ("output", "capture", "run.capture"), ("output", "quiet", "yes"), ("overhead", "cpus", "0-3"), ("overhead", "memory-cap", "1G"),
+            ("output", "capture", "run.capture"), ("output", "quiet", "yes"),
+            ("publishing", "publish", "nats://b1,nats://b2:4333"), ("publishing", "publish-only", "yes"), ("publishing", "cluster", "blue"),
+            ("publishing", "publish-memory", "8M"), ("overhead", "cpus", "0-3"), ("overhead", "memory-cap", "1G"),
             ("kernel", "event X", "cpu/event=1/")])
 
     def test_command_line_wins(self):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Runs of an analysis with a checkpoint before and after each window: analysis__end_window is wrapped by the linker.
+ * Runs of an analysis with a checkpoint before and after each window: the linker wraps analysis__end_window, and
+ * analysis__new to set tunables.
  * Each run is recorded as the lines of all its windows.
  */
 #ifndef VAPRO_CHECKPOINTED_H
@@ -30,7 +31,10 @@ static struct {
 	struct analysis *former; /* has the results of the last window */
 	size_t bytes;		 /* of the last checkpoint after a window */
 	uint8_t *last;		 /* the same; the test frees it */
-	unsigned taken_over;
+	unsigned resumed;
+	uint64_t memory_cap;	  /* of the analyses made from here on */
+	bool remembers;		  /* they retain what windows drop */
+	uint64_t shed, variances; /* seen in recorded windows */
 } run;
 
 static inline int add_line(void *arg, const char *line)
@@ -73,6 +77,9 @@ static inline void record(const struct analysis *analysis, const struct job_resu
 		 hop.site ? hop.site : "");
 	add_line(run.into, text);
 	run.into->windows++;
+	run.shed += shed.merged + shed.bundles + shed.bins + shed.remembered;
+	for (uint32_t i = 0; i < count; i++)
+		run.variances += results[i].variance_count;
 	free(about);
 }
 
@@ -114,7 +121,23 @@ static inline void take_over(struct analysis *analysis)
 	exchange(analysis, fresh);
 	analysis__free(run.former);
 	run.former = fresh;
-	run.taken_over++;
+	run.resumed++;
+}
+
+struct analysis *__real_analysis__new(const struct vapro_config *config, enum vapro_workload_source source);
+struct analysis *__wrap_analysis__new(const struct vapro_config *config, enum vapro_workload_source source);
+
+struct analysis *__wrap_analysis__new(const struct vapro_config *config, enum vapro_workload_source source)
+{
+	struct vapro_config own = *config;
+	struct analysis *analysis;
+
+	own.memory_cap = run.memory_cap;
+	own.hop_frames = 4;
+	analysis = __real_analysis__new(&own, source);
+	if (analysis && run.remembers)
+		analysis__remember(analysis, 30, 1 << 20);
+	return analysis;
 }
 
 int __real_analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t end_ns, bool last,
@@ -143,6 +166,8 @@ static inline void end_run(void)
 	run.former = NULL;
 	run.into = NULL;
 	run.checkpoints = false;
+	run.memory_cap = 0;
+	run.remembers = false;
 }
 
 static inline void clear_lines(struct lines *lines)
@@ -152,18 +177,18 @@ static inline void clear_lines(struct lines *lines)
 }
 
 /* Fails with the first line that differs. */
-static inline void assert_same(const struct lines *plain, const struct lines *taken_over)
+static inline void assert_same(const struct lines *plain, const struct lines *resumed)
 {
 	size_t at = 0, begin = 0;
 
 	assert_true(plain->windows > 0);
-	assert_int_equal(plain->windows, taken_over->windows);
-	if (plain->length == taken_over->length && !memcmp(plain->text, taken_over->text, plain->length))
+	assert_int_equal(plain->windows, resumed->windows);
+	if (plain->length == resumed->length && !memcmp(plain->text, resumed->text, plain->length))
 		return;
-	for (; plain->text[at] && plain->text[at] == taken_over->text[at]; at++)
+	for (; plain->text[at] && plain->text[at] == resumed->text[at]; at++)
 		begin = plain->text[at] == '\n' ? at + 1 : begin;
 	fail_msg("at %zu: %.*s\n became %.*s", at - begin, (int)strcspn(plain->text + begin, "\n"), plain->text + begin,
-		 (int)strcspn(taken_over->text + begin, "\n"), taken_over->text + begin);
+		 (int)strcspn(resumed->text + begin, "\n"), resumed->text + begin);
 }
 
 #endif

@@ -22,6 +22,7 @@ struct analysis {
 	struct job_result result;
 	uint64_t from_ns, to_ns;
 	uint32_t threads, states, windows, refused, hops;
+	uint64_t samples;
 	bool last;
 	bool fresh; /* each window has new variances */
 };
@@ -163,6 +164,20 @@ void analysis__refuse_stage(struct analysis *analysis, const char *expand)
 	analysis->refused++;
 }
 
+void analysis__inside_request(const struct analysis *analysis, struct vapro_inside_request *request)
+{
+	*request = (struct vapro_inside_request){.count = 1, .tids = {(uint32_t)analysis->windows}};
+}
+
+int analysis__add_inside(struct analysis *analysis, uint32_t thread, uint32_t state, const char *site, uint64_t samples)
+{
+	(void)state;
+	if (thread >= analysis->threads || !site)
+		return -EINVAL;
+	analysis->samples += samples;
+	return 0;
+}
+
 void analysis__hop_request(struct analysis *analysis, uint64_t now_ns, struct vapro_hop_event *event)
 {
 	*event = (struct vapro_hop_event){.hop = now_ns == analysis->hops ? VAPRO_HOP_UP : VAPRO_HOP_NONE};
@@ -232,6 +247,8 @@ static inline struct stream_sink *run(struct line_sink *lines, struct summary *s
 	assert_int_equal(stub.refused, 1);
 	put(sink, (struct stream_event){.type = STREAM_HOP, .hop = {6, 7, VAPRO_HOP_REFUSED, "a+1", NULL, "no"}});
 	assert_int_equal(stub.hops, 1);
+	put(sink, (struct stream_event){.type = STREAM_INSIDE, .inside = {0, 0, "a@0+0x1", 12}});
+	assert_int_equal(stub.samples, 12);
 	put(sink, (struct stream_event){.type = STREAM_WINDOW,
 					.window = {SAMPLE_UTC + 15 * second, SAMPLE_UTC + 25 * second, true, 0.75}});
 	put(sink, (struct stream_event){.type = STREAM_END});

@@ -57,6 +57,7 @@ struct sim_scenario {
 	bool thinned;	     /* the governor suppresses calls instead of closing links */
 	double scale;	     /* factor of all computations; 0: 1 */
 	bool threads;	     /* not ranks but threads of one process, which wait at barriers */
+	bool inside;	     /* requested threads are sampled, at p@0+0x2 most */
 	bool spins;	     /* a waiting rank is on the CPU, and waiting ranks preempt each other */
 	uint32_t world_size; /* 0: ranks */
 	const char *cpus;    /* CPUs that each rank may use; NULL: unknown */
@@ -82,6 +83,8 @@ struct sim_found {
 	uint32_t interferer_pid;
 	double interferer_seconds;
 	uint32_t exemplars, sites;
+	char hottest[64]; /* place with most samples; "" none */
+	uint64_t hottest_samples, samples;
 };
 
 struct sim_report {
@@ -96,6 +99,8 @@ struct sim_report {
 	uint32_t thread_lines;	    /* heat-map lines of threads */
 	double truth_preempted[64]; /* per rank: seconds preempted in computation */
 	uint64_t bundles;
+	uint32_t requested_most, requested_last; /* threads to be sampled after a window, and after the last one */
+	uint32_t requested_tid;			 /* the first one of the last request that had any */
 };
 
 void sim_config(struct vapro_config *config);

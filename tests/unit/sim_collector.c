@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "sim_collector.h"
 
+#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -232,6 +233,32 @@ static int by_end(const void *a, const void *b)
 	return (left->end_ns > right->end_ns) - (left->end_ns < right->end_ns);
 }
 
+/* Samples the requested threads in the computations after each call, as if the next window were over. */
+static void sample(struct sim *sim, struct analysis *analysis)
+{
+	static const uint32_t calls[] = {A1, A2, W};
+	struct sim_report *found = sim->report;
+	struct vapro_inside_request request;
+
+	analysis__inside_request(analysis, &request);
+	found->requested_last = request.count;
+	if (request.count > found->requested_most)
+		found->requested_most = request.count;
+	if (request.count)
+		found->requested_tid = request.tids[0];
+	for (uint32_t i = 0; i < request.count; i++)
+		for (size_t call = 0; call < sizeof(calls) / sizeof(calls[0]); call++) {
+			uint32_t thread = request.tids[i] - 1000;
+
+			assert_int_equal(analysis__add_inside(analysis, thread, calls[call], "p@0+0x1", 100), 0);
+			assert_int_equal(analysis__add_inside(analysis, thread, calls[call], "p@0+0x2", 200), 0);
+			assert_int_equal(analysis__add_inside(analysis, thread, calls[call], "p@0+0x2", 100), 0);
+			assert_int_equal(analysis__add_inside(analysis, thread, calls[call], NULL, 50), 0);
+		}
+	assert_int_equal(analysis__add_inside(analysis, 4095, 0, "p@0+0x1", 1), -EINVAL);
+	assert_int_equal(analysis__add_inside(analysis, 0, 4095, "p@0+0x1", 1), -EINVAL);
+}
+
 void sim_feed(struct sim *sim, struct analysis *analysis)
 {
 	size_t at = 0, next = 0;
@@ -276,5 +303,7 @@ void sim_feed(struct sim *sim, struct analysis *analysis)
 				 0);
 		assert_int_equal(count, 1);
 		sim_read(sim->report, &results[0]);
+		if (sim->s->inside)
+			sample(sim, analysis);
 	}
 }

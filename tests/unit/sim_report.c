@@ -56,6 +56,9 @@ static void note(struct sim_report *report, const struct result_variance *v)
 	f->culprit = v->culprit_count ? v->culprits[0].rank : -1;
 	f->exemplars = v->exemplar_count;
 	f->sites = v->site_count;
+	f->samples = v->inside_samples;
+	f->hottest_samples = v->inside_count ? v->inside[0].samples : 0;
+	snprintf(f->hottest, sizeof(f->hottest), "%s", v->inside_count ? v->inside[0].site : "");
 	snprintf(f->evidence, sizeof(f->evidence), "%s", v->evidence);
 	snprintf(f->advice, sizeof(f->advice), "%s", v->diagnosis.advice);
 	memset(f->level_sum, 0, sizeof(f->level_sum));

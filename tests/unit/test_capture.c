@@ -60,6 +60,8 @@ static void test_exact(void **state)
 	events[count++] =
 	    (struct stream_event){.type = STREAM_NAME, .name = {"b@0+0x1", 0, "f(int)", 0, "/s/f.cpp", 7}};
 	events[count++] = (struct stream_event){.type = STREAM_NAME, .name = {"b@0+0x2", 1, NULL, 0x1c, NULL, 0}};
+	events[count++] = (struct stream_event){.type = STREAM_INSIDE, .inside = {1, 0, "b@0+0x3", 1ULL << 40}};
+	events[count++] = (struct stream_event){.type = STREAM_INSIDE, .inside = {0, 1, NULL, 2}};
 	events[count++] =
 	    (struct stream_event){.type = STREAM_WINDOW, .window = {UTC, UTC + 1, true, 0.123456789, 0.5, 0.25}};
 	events[count++] = (struct stream_event){.type = STREAM_END};
@@ -145,6 +147,12 @@ static void test_exact(void **state)
 			assert_int_equal(a->name.depth, b->name.depth);
 			assert_int_equal(a->name.offset, b->name.offset);
 			assert_int_equal(a->name.line, b->name.line);
+			break;
+		case STREAM_INSIDE:
+			assert_int_equal(a->inside.thread, b->inside.thread);
+			assert_int_equal(a->inside.state, b->inside.state);
+			same_text(a->inside.site, b->inside.site);
+			assert_int_equal(a->inside.samples, b->inside.samples);
 			break;
 		case STREAM_HOP:
 			assert_memory_equal(&a->hop, &b->hop, offsetof(struct stream_hop, site));

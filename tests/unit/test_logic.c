@@ -30,6 +30,20 @@ static void cells_are_log_linear(void **state)
 	assert_true(cell_of(UINT64_MAX) < 512);
 }
 
+static void computation_is_open_between_calls(void **state)
+{
+	struct bpf_thread_state thread = {.open = KERNEL_NOTHING};
+
+	(void)state;
+	assert_false(computes(&thread)); /* before the first call */
+	thread.vertex = 3;
+	assert_true(computes(&thread));
+	for (uint32_t open = KERNEL_CALL; open <= KERNEL_WAIT; open++) {
+		thread.open = open;
+		assert_false(computes(&thread));
+	}
+}
+
 static void nesting_follows_the_stack_pointer(void **state)
 {
 	struct bpf_thread_state thread = {.open = KERNEL_NOTHING, .sp = 1000};
@@ -427,6 +441,7 @@ int main(void)
 	    cmocka_unit_test(spans_sample_calls_evenly),
 	    cmocka_unit_test(bundles_have_places),
 	    cmocka_unit_test(cells_are_log_linear),
+	    cmocka_unit_test(computation_is_open_between_calls),
 	    cmocka_unit_test(nesting_follows_the_stack_pointer),
 	    cmocka_unit_test(merging_keeps_sums_and_bounds),
 	    cmocka_unit_test(tail_calls_belong_to_their_call),

@@ -40,6 +40,9 @@
 	"\",\"pid\":7,\"seconds\":1,\"relation\":\"foreign\"}],\"where\":{\"hosts\":[\"n1\"]},\"cause\":"              \
 	"\"preempted\","                                                                                               \
 	"\"culprit\":\"" comm "\",\"advice\":\"move it\"}\n"
+#define OTHER_HOST(type, members)                                                                                      \
+	"{\"schema\":\"vapro/1\",\"type\":\"" type                                                                     \
+	"\",\"time\":\"2026-01-01T00:00:10.000000000Z\",\"host\":\"n2\",\"job\":\"j\"," members "}\n"
 #define HOSTILE "</script><script>alert(1)</script>"
 
 static void read_text(struct run_report *report, const char *text)
@@ -58,16 +61,20 @@ static void read_text(struct run_report *report, const char *text)
 static void test_bytes(void **state)
 {
 	(void)state;
-	assert_int_equal(cells__byte(NAN, false), 0);
-	assert_int_equal(cells__byte(0, false), 1);
-	assert_int_equal(cells__byte(-0.5, false), 1);
-	assert_int_equal(cells__byte(0.504, false), 51);
-	assert_int_equal(cells__byte(1, false), 101);
-	assert_int_equal(cells__byte(1.5, false), 101);
-	assert_int_equal(cells__byte(0.94, true), 95);
-	assert_int_equal(cells__byte(0.95, true), 98);
-	assert_int_equal(cells__byte(1, true), 98);
-	assert_int_equal(cells__byte(NAN, true), 0);
+	assert_int_equal(cells__byte(NAN, CELLS_EXACT), 0);
+	assert_int_equal(cells__byte(0, CELLS_EXACT), 1);
+	assert_int_equal(cells__byte(-0.5, CELLS_EXACT), 1);
+	assert_int_equal(cells__byte(0.504, CELLS_EXACT), 51);
+	assert_int_equal(cells__byte(1, CELLS_EXACT), 101);
+	assert_int_equal(cells__byte(1.5, CELLS_EXACT), 101);
+	assert_int_equal(cells__byte(0.94, CELLS_SPEED), 95);
+	assert_int_equal(cells__byte(0.95, CELLS_SPEED), 98);
+	assert_int_equal(cells__byte(1, CELLS_SPEED), 98);
+	assert_int_equal(cells__byte(NAN, CELLS_SPEED), 0);
+	assert_int_equal(cells__byte(0.52, CELLS_WAITING), 51);
+	assert_int_equal(cells__byte(0.53, CELLS_WAITING), 56);
+	assert_int_equal(cells__byte(1, CELLS_WAITING), 101);
+	assert_int_equal(cells__byte(0, CELLS_WAITING), 1);
 }
 
 /* Adds a map of two rows, "bins" bins each; rank 1 has no value in the first half. */
@@ -105,7 +112,7 @@ static void test_full_resolution(void **state)
 
 	(void)state;
 	make_map(&report, 10, 3);
-	assert_int_equal(cells__make(&cells, &report.view.maps[0], NULL, 0, 20, false), 0);
+	assert_int_equal(cells__make(&cells, &report.view.maps[0], NULL, 0, 20, CELLS_EXACT), 0);
 	assert_int_equal(cells.rows, 2);
 	assert_int_equal(cells.columns, 10);
 	assert_int_equal(cells.part_count, 1);
@@ -130,9 +137,9 @@ static void test_two_resolutions(void **state)
 	(void)state;
 	make_map(&report, 1000, 203);
 	map = &report.view.maps[0];
-	assert_int_equal(
-	    cells__make(&cells, map, &(struct cells_interval){map->first + 500, map->first + 520}, 1, 2 * 200, false),
-	    0);
+	assert_int_equal(cells__make(&cells, map, &(struct cells_interval){map->first + 500, map->first + 520}, 1,
+				     2 * 200, CELLS_EXACT),
+			 0);
 	assert_true(cells.columns < 210);
 	assert_non_null(cells.mean);
 	at = map->first;
@@ -177,7 +184,7 @@ static void test_bounded(void **state)
 	make_map(&report, 5000, 0);
 	for (uint64_t i = 0; i < 100; i++)
 		intervals[i].end = (intervals[i].first = report.view.maps[0].first + 50 * i) + 25;
-	assert_int_equal(cells__make(&cells, &report.view.maps[0], intervals, 100, 2 * 500, true), 0);
+	assert_int_equal(cells__make(&cells, &report.view.maps[0], intervals, 100, 2 * 500, CELLS_SPEED), 0);
 	assert_true(cells.columns <= 500 + cells.part_count + 2);
 	assert_int_equal(cells.parts[0].bins, 1); /* the first is the most important */
 	cells__free(&cells);
@@ -208,6 +215,32 @@ static void test_regions(void **state)
 	assert_int_equal(report.end_ns - report.start_ns, 10000000000ULL);
 	assert_string_equal(run_report__verdict(&report, text), "critical"); /* 25 % of the time */
 	assert_non_null(strstr(text, "hog preempted rank 0 on host n1: 5.00 s lost"));
+	run_report__free(&report);
+}
+
+/* Each vaprod numbers its own regions. */
+static void test_hosts(void **state)
+{
+	struct run_report report;
+
+	(void)state;
+	read_text(&report,
+		  VARIANCE("1", "0", "computation", "1", "null") DIAGNOSIS("1", "hog") OTHER_HOST(
+		      "variance", "\"id\":1,\"revision\":0,\"state\":\"closed\",\"class\":\"computation\"," BEGIN
+				  ",\"end\":\"2026-01-01T00:00:02.000000000Z\",\"ranks\":\"5\",\"lost_seconds\":3")
+		      OTHER_HOST("variance",
+				 "\"id\":2,\"revision\":0,\"state\":\"closed\",\"class\":\"communication\"," BEGIN
+				 ",\"end\":\"2026-01-01T00:00:02.000000000Z\",\"ranks\":\"6\","
+				 "\"lost_seconds\":3,\"effect_of\":1"));
+	assert_int_equal(report.region_count, 3);
+	assert_int_equal(report.regions[0].region->ranks[0], 0); /* it alone is sure */
+	assert_non_null(report.regions[0].diagnosis);
+	assert_string_equal(report.regions[1].number, "2");
+	assert_int_equal(report.regions[1].region->ranks[0], 5);
+	assert_null(report.regions[1].diagnosis);
+	assert_string_equal(report.regions[2].number, "2.1");
+	is_text(report.regions[2].variance, "host", "n2");
+	assert_int_equal(report.cause_list.count, 2);
 	run_report__free(&report);
 }
 
@@ -361,10 +394,15 @@ static void test_full_disk(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_bytes),	    cmocka_unit_test(test_full_resolution),
-	    cmocka_unit_test(test_two_resolutions), cmocka_unit_test(test_bounded),
-	    cmocka_unit_test(test_regions),	    cmocka_unit_test(test_verdicts),
-	    cmocka_unit_test(test_page_has_cells),  cmocka_unit_test(test_texts_are_no_markup),
+	    cmocka_unit_test(test_bytes),
+	    cmocka_unit_test(test_full_resolution),
+	    cmocka_unit_test(test_two_resolutions),
+	    cmocka_unit_test(test_bounded),
+	    cmocka_unit_test(test_regions),
+	    cmocka_unit_test(test_verdicts),
+	    cmocka_unit_test(test_hosts),
+	    cmocka_unit_test(test_page_has_cells),
+	    cmocka_unit_test(test_texts_are_no_markup),
 	    cmocka_unit_test(test_full_disk),
 	};
 

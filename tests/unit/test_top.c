@@ -177,7 +177,8 @@ static void test_jobs_page(void **state)
 		SHOWN("4/8");
 		SHOWN("97]");
 		SHOWN("0.4%");
-		SHOWN("ended rank 2 lost 1.5 s?."); /* the verdict, without its control character */
+		SHOWN("ended preempted by stress-ng: rank 2 lost 1.5 s?."); /* the verdict, without its control
+									       character */
 		SHOWN("lasts computation of ranks 0-1, 0.20 s lost so far");
 		HIDDEN("ranks 0-1,3"); /* an effect */
 	}
@@ -279,12 +280,12 @@ static void test_orders(void **state)
 	top_model__key(&model, TOP_KEY_ENTER);
 	press("s"); /* by rank */
 	draw(80, 24);
-	SHOWN("order: rank");
+	SHOWN("by rank");
 	for (int i = 0; i < 3; i++)
 		assert_true(row_of(ranks[i]) < row_of(ranks[i + 1]));
 	press("r");
 	draw(80, 24);
-	SHOWN("order: rank (rev)");
+	SHOWN("by rank, reversed");
 	for (int i = 0; i < 3; i++)
 		assert_true(row_of(ranks[i]) > row_of(ranks[i + 1]));
 	press("rss"); /* by calls, the most first */
@@ -293,13 +294,13 @@ static void test_orders(void **state)
 		assert_true(row_of(ranks[i]) > row_of(ranks[i + 1]));
 	press("s"); /* by overhead: the unknown one is the last */
 	draw(80, 24);
-	SHOWN("order: overhead");
+	SHOWN("by overhead");
 	first = row_of(ranks[0]);
 	for (int i = 1; i < 4; i++)
 		assert_true(first > row_of(ranks[i]));
 	press("s<");
 	draw(80, 24);
-	SHOWN("order: overhead");
+	SHOWN("by overhead");
 }
 
 /* The cursor stays on what was selected, where that is now. */

@@ -127,12 +127,30 @@ static void test_slow_stays_visible(void **state)
 	free(lines);
 	has("one row is up to 10 ranks");
 	has("each cell shows");
-	has("\n50-59 .............................@.............................\n");
-	has("\n60-69 ...........................................................\n");
+	has("\nworst 55 ...........................@............................\n");
+	has("\n   50-59 ...........................@............................\n");
+	has("\n   60-69 ........................................................\n");
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
 		if (strncmp(line, "  %", 3))
 			assert_true(strlen(line) <= 66);
 	}
+}
+
+static void test_order_of_loss(void **state)
+{
+	static const struct view_options sorted = {.color = VIEW_COLOR_NEVER, .width = 80, .rows = 3, .by_loss = true};
+	static const char lines[] = MAP(
+	    "computation", "00.0", "0",
+	    ROW("0", "1,1") "," ROW("1", "0.9,0.9") "," ROW("2", "0.3,1") "," ROW("3", "1,1") "," ROW("4", "0.1,0.2"));
+
+	(void)state;
+	assert_int_equal(view(lines, &sorted), 0);
+	has("\n  rank 4 @@\n  rank 2 %.\n3 others ::\n");
+	assert_null(strstr(text, "worst"));
+	assert_int_equal(view(lines, &(struct view_options){.color = VIEW_COLOR_NEVER, .width = 80, .rows = 3}), 0);
+	has("\nworst 4 @@\n");
+	assert_int_equal(view(lines, &(struct view_options){.color = VIEW_COLOR_NEVER, .width = 80}), 0);
+	assert_null(strstr(text, "worst")); /* each rank has a line of its own */
 }
 
 static void test_color(void **state)
@@ -365,6 +383,7 @@ int main(void)
 	    cmocka_unit_test(test_map),
 	    cmocka_unit_test(test_revision),
 	    cmocka_unit_test(test_slow_stays_visible),
+	    cmocka_unit_test(test_order_of_loss),
 	    cmocka_unit_test(test_color),
 	    cmocka_unit_test(test_regions),
 	    cmocka_unit_test(test_verdict),

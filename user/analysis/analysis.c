@@ -53,7 +53,8 @@ struct analysis *analysis__new(const struct vapro_config *config, enum vapro_wor
 	analysis->context.source = source;
 	analysis->context.stg = stg__new();
 	analysis->context.hops = hops__new();
-	if (!analysis->context.stg || !analysis->context.hops ||
+	analysis->context.inside = inside__new();
+	if (!analysis->context.stg || !analysis->context.hops || !analysis->context.inside ||
 	    series__init(&analysis->context.series, &analysis->context.config, source, analysis->context.stg)) {
 		analysis__free(analysis);
 		return NULL;
@@ -71,6 +72,7 @@ void analysis__free(struct analysis *analysis)
 	free(analysis->results);
 	series__free(&analysis->context.series);
 	hops__free(analysis->context.hops);
+	inside__free(analysis->context.inside);
 	stg__free(analysis->context.stg);
 	driver__free(&analysis->context.driver);
 	places__free(&analysis->context.places);
@@ -210,6 +212,8 @@ int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t 
 			return -ENOMEM;
 		used++;
 	}
+	for (size_t i = 0; i < analysis->job_count; i++)
+		inside__retain(context->inside, context->stg, analysis->jobs[i].id, &analysis->jobs[i].book);
 	history__bound(context, analysis->jobs, analysis->job_count, span.end);
 	analysis__switch_stage(context, analysis->jobs);
 	analysis_memory__finalize(context, analysis->jobs, analysis->job_count);

@@ -258,6 +258,7 @@ void analysis__archive(struct archive *archive, struct analysis *analysis)
 	driver__archive(archive, &context->driver, stg__jobs(context->stg));
 	places__archive(archive, &context->places);
 	archive_jobs(archive, analysis);
+	inside__archive(archive, context->inside, context->stg);
 }
 
 /* ---- as a file */
@@ -300,7 +301,7 @@ int analysis__load(struct analysis *analysis, const uint8_t *data, size_t size, 
 
 	if (archive && stg__threads(analysis->context.stg))
 		archive__fail(archive, -EINVAL, "it can be read into a new analysis only");
-	if (archive) {
+	if (archive && !archive__error(archive)) {
 		analysis__archive(archive, analysis);
 		archive__end(archive);
 	}

@@ -179,6 +179,15 @@ int analysis__add_account(struct analysis *analysis, const struct vapro_account 
 	return account__add(&job->account, analysis->context.stg, &shifted);
 }
 
+int analysis__add_inside(struct analysis *analysis, uint32_t thread, uint32_t state, const char *site, uint64_t samples)
+{
+	const struct stg *stg = analysis->context.stg;
+
+	if (thread >= stg__threads(stg) || state >= stg__states(stg))
+		return -EINVAL;
+	return inside__add(analysis->context.inside, thread, state, site, samples);
+}
+
 int analysis__add_facts(struct analysis *analysis, const struct vapro_process_facts *facts)
 {
 	uint32_t id = stg__find_job(analysis->context.stg, facts->job, facts->user);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define PATH_SITES 0.2 /* share of the loss of the call-site that loses most */
+#define INSIDE_MAX 256 /* places where a computation ran */
 #define START_BINS 10  /* attaching takes a while, and so do the first fragments */
 
 static int build_ranks(const struct builder *builder, struct job_result *result)
@@ -120,6 +121,26 @@ static int build_sites(const struct builder *builder, const struct variance *var
 	out->sites = sites;
 	out->site_count = (uint32_t)(live < SITES_MAX ? live : SITES_MAX);
 	out->ratio_slow = ratio_slow(sums, count, out);
+	return 0;
+}
+
+int builder__inside(const struct builder *builder, const uint32_t *rows, size_t row_count, struct result_variance *out)
+{
+	const struct analysis_context *context = builder->context;
+	struct result_inside *places = builder__take(builder, INSIDE_MAX, sizeof(*places));
+	const char *from[SITES_MAX];
+	uint32_t count = 0;
+
+	if (out->class != VAPRO_COMPUTATION)
+		return 0;
+	if (!places)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < out->site_count; i++)
+		if (out->sites[i].state->class == VAPRO_COMPUTATION && out->sites[i].state->from)
+			from[count++] = out->sites[i].state->from;
+	out->inside = places;
+	out->inside_count = inside__find(context->inside, context->stg, builder->job->id, rows, row_count, from, count,
+					 places, INSIDE_MAX, &out->inside_samples);
 	return 0;
 }
 
@@ -336,6 +357,7 @@ static int build_variance(const struct builder *builder, const struct emitted_va
 	advice__who(out, split_up(builder, variance), who, sizeof(who));
 	out->who = arena__copy(&builder->context->arena, who);
 	if (!out->evidence || !out->who || build_sites(builder, variance, out) ||
+	    builder__inside(builder, variance->rows, variance->row_count, out) ||
 	    build_exemplars(builder, variance, out))
 		return -ENOMEM;
 	item = diagnoses__find(&builder->job->diagnoses, variance->id);

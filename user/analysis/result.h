@@ -21,6 +21,9 @@ void *builder__take(const struct builder *builder, size_t count, size_t size);
 /* Orders call-sites by the time lost, most first. */
 int builder__compare_sites(const void *a, const void *b);
 
+/* Builds where computation of the rows ran, in the states of the call-sites of out. Returns 0 or -ENOMEM. */
+int builder__inside(const struct builder *builder, const uint32_t *rows, size_t row_count, struct result_variance *out);
+
 bool builder__alive(const struct builder *builder, const struct stg_row *row);
 
 /* Returns the end of the places that belong to the same rank as `place`. */

@@ -195,8 +195,9 @@ static int build_selection(const struct builder *builder, const struct diagnosis
 	}
 	advice__who(out, false, who, sizeof(who));
 	out->who = arena__copy(&builder->context->arena, who);
-	return out->who && !build_sites(builder, out) ? builder__diagnosis(builder, item, rows, row_count, NULL, out)
-						      : -ENOMEM;
+	return out->who && !build_sites(builder, out) && !builder__inside(builder, rows, row_count, out)
+		   ? builder__diagnosis(builder, item, rows, row_count, NULL, out)
+		   : -ENOMEM;
 }
 
 /* Accepts rows that have ended too: the region may be older. */

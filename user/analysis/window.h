@@ -15,6 +15,7 @@
 #include "detect/coverage.h"
 #include "detect/evidence.h"
 #include "detect/bundle_shares.h"
+#include "detect/inside.h"
 #include "detect/sets.h"
 #include "detect/spatial.h"
 #include "detect/waiting.h"
@@ -114,6 +115,7 @@ struct analysis_context {
 	struct stg *stg;
 	struct series_book series;
 	struct hops *hops;
+	struct inside *inside;
 	uint32_t last_variance;
 	unsigned counted; /* groups of counters that any bundle has, as bits */
 	struct driver driver;

@@ -10,7 +10,8 @@
  *
  *   unsigned, signed   zigzag varint of the difference to the value before; 0 is followed by the number of further
  *                      equal values
- *   double, float      varint: 0 = as the value before, followed by the number of further ones; 4 i + 1 = the integer
+ *   float              its bits, as an unsigned
+ *   double             varint: 0 = as the value before, followed by the number of further ones; 4 i + 1 = the integer
  *                      i; 2 = four bytes follow, a float; 3 = eight bytes follow
  *   text               unsigned: its number among the texts (archive__texts)
  *   chars              length (varint), and bytes

@@ -169,82 +169,79 @@ static void store(struct archive *archive, enum archive_kind kind, char *member,
 	}
 }
 
-static double value_of(enum archive_kind kind, uint64_t bits)
+static double value_of(uint64_t bits)
 {
-	uint32_t half = (uint32_t)bits;
 	double value;
-	float narrow;
 
-	if (kind == ARCHIVE_FLOAT) {
-		memcpy(&narrow, &half, sizeof(narrow));
-		return narrow;
-	}
 	memcpy(&value, &bits, sizeof(value));
 	return value;
 }
 
-/* The bits of a number of the column's kind. */
-static uint64_t bits_of(enum archive_kind kind, double value)
+static uint64_t bits_of(double value)
 {
-	float narrow = (float)value;
-	uint32_t half;
 	uint64_t bits;
 
-	if (kind == ARCHIVE_FLOAT) {
-		memcpy(&half, &narrow, sizeof(half));
-		return half;
-	}
 	memcpy(&bits, &value, sizeof(bits));
 	return bits;
 }
 
-static bool is_real(enum archive_kind kind)
+static float narrow_of(uint32_t bits)
 {
-	return kind == ARCHIVE_FLOAT || kind == ARCHIVE_DOUBLE;
+	float value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return value;
 }
 
-static void write_real(struct archive *archive, enum archive_kind kind, uint64_t bits)
+static void write_double(struct archive *archive, uint64_t bits)
 {
-	double value = value_of(kind, bits);
+	double value = value_of(bits);
+	float narrow = (float)value;
 	uint8_t first = FOUR_BYTES;
 	uint32_t half;
 
-	if (value >= 0 && value < INTEGER_MOST && bits_of(kind, (double)(uint64_t)value) == bits) {
+	if (value >= 0 && value < INTEGER_MOST && bits_of((double)(uint64_t)value) == bits) {
 		archive__put_varint(archive, &archive->column, (uint64_t)value << 2 | INTEGER);
 		return;
 	}
-	if (bits_of(kind, value_of(ARCHIVE_FLOAT, bits_of(ARCHIVE_FLOAT, value))) == bits) {
-		half = htole32((uint32_t)bits_of(ARCHIVE_FLOAT, value));
+	if (bits_of((double)narrow) == bits) {
+		memcpy(&half, &narrow, sizeof(half));
+		half = htole32(half);
 		archive__put(archive, &archive->column, &first, 1);
 		archive__put(archive, &archive->column, &half, sizeof(half));
 		return;
 	}
 	first = EIGHT_BYTES;
-	bits = htole64(kind == ARCHIVE_FLOAT ? bits_of(ARCHIVE_DOUBLE, value) : bits);
+	bits = htole64(bits);
 	archive__put(archive, &archive->column, &first, 1);
 	archive__put(archive, &archive->column, &bits, sizeof(bits));
 }
 
-/* Reads a number whose first one is known. */
-static uint64_t read_real(struct archive *archive, const struct archive_column *column, uint64_t first)
+/* Reads a double whose first number is known. */
+static uint64_t read_double(struct archive *archive, uint64_t first)
 {
 	size_t size = first == FOUR_BYTES ? 4 : 8;
 	uint64_t bits = 0;
-	double value;
 
 	if ((first & 3) == INTEGER)
-		return bits_of(column->kind, (double)(first >> 2));
-	if (!archive__check(archive, first <= EIGHT_BYTES, "a number has an unknown form") ||
+		return bits_of((double)(first >> 2));
+	if (!archive__check(archive, first == FOUR_BYTES || first == EIGHT_BYTES, "a number has an unknown form") ||
 	    !archive__check(archive, (size_t)(archive->end - archive->at) >= size, "a number is cut"))
 		return 0;
 	memcpy(&bits, archive->at, size);
 	archive->at += size;
 	bits = le64toh(bits);
-	value = value_of(size == 4 ? ARCHIVE_FLOAT : ARCHIVE_DOUBLE, bits);
-	archive__check(archive, column->any || isfinite(value), "a number is not finite");
-	if (size == 8 && column->kind == ARCHIVE_DOUBLE)
-		return bits; /* as it was, also where it is no number */
-	return bits_of(column->kind, value);
+	return size == 4 ? bits_of((double)narrow_of((uint32_t)bits)) : bits;
+}
+
+/* Whether a column may have the value. */
+static bool allowed(const struct archive_column *column, uint64_t bits)
+{
+	if (column->any)
+		return true;
+	if (column->kind == ARCHIVE_FLOAT)
+		return isfinite(narrow_of((uint32_t)bits));
+	return column->kind != ARCHIVE_DOUBLE || isfinite(value_of(bits));
 }
 
 /* ---- columns */
@@ -318,8 +315,8 @@ void archive__write_column(struct archive *archive, const struct archive_column 
 				archive__put_varint(archive, &archive->column, run - 1);
 				run = 0;
 			}
-			if (is_real(column->kind))
-				write_real(archive, column->kind, bits);
+			if (column->kind == ARCHIVE_DOUBLE)
+				write_double(archive, bits);
 			else
 				archive__put_varint(archive, &archive->column, zigzag(bits - before));
 			before = bits;
@@ -352,10 +349,11 @@ void archive__read_column(struct archive *archive, const struct archive_column *
 
 				if (first == SAME)
 					run = archive__get_varint(archive);
-				else if (is_real(column->kind))
-					bits = read_real(archive, column, first);
+				else if (column->kind == ARCHIVE_DOUBLE)
+					bits = read_double(archive, first);
 				else
 					bits += unzigzag(first);
+				archive__check(archive, allowed(column, bits), "a number is not finite");
 			}
 			store(archive, column->kind, at, bits);
 		}

@@ -8,6 +8,7 @@
 
 #include "capture/capture.h"
 #include "capture/capture_format.h"
+#include "capture/capture_head.h"
 #include "capture/crc.h"
 #include "capture/output_file.h"
 
@@ -87,26 +88,6 @@ static int capture__close(struct stream_sink *sink)
 	return ret;
 }
 
-static bool add_table(cJSON *records, uint32_t type)
-{
-	const struct capture_table *table = &capture_tables[type];
-	cJSON *record = cJSON_AddObjectToObject(records, table->name), *columns;
-	bool ok = record && cJSON_AddNumberToObject(record, "type", type);
-
-	columns = ok ? cJSON_AddArrayToObject(record, "columns") : NULL;
-	ok = columns;
-	for (uint32_t i = 0; ok && i < table->count; i++) {
-		const struct capture_column *own = &table->columns[i];
-		cJSON *column = cJSON_CreateObject();
-
-		ok = column && cJSON_AddItemToArray(columns, column) &&
-		     cJSON_AddStringToObject(column, "name", own->name) &&
-		     cJSON_AddStringToObject(column, "type", capture_wire_name[capture__wire(own->kind)]) &&
-		     cJSON_AddStringToObject(column, "unit", own->unit);
-	}
-	return ok;
-}
-
 static char *make_head(const char *tunables)
 {
 	cJSON *head = cJSON_CreateObject(), *parsed = cJSON_Parse(tunables ? tunables : "{}"), *records = NULL;
@@ -123,12 +104,8 @@ static char *make_head(const char *tunables)
 	     cJSON_AddStringToObject(head, "encoding", encoding) && cJSON_AddItemToObject(head, "tunables", parsed);
 	if (ok) {
 		parsed = NULL;
-		records = cJSON_AddObjectToObject(head, "records");
-		ok = records;
-	}
-	for (uint32_t type = 0; ok && type < CAPTURE_TYPES; type++) {
-		if (capture_tables[type].name)
-			ok = add_table(records, type);
+		records = capture_head__tables();
+		ok = records && cJSON_AddItemToObject(head, "records", records);
 	}
 	text = ok ? cJSON_PrintUnformatted(head) : NULL;
 	if (!text)

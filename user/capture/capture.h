@@ -52,6 +52,9 @@ struct capture_info {
 	size_t run, runs;	     /* the number of this run, from 1, and how many the file holds */
 };
 
+/* Fills what the line `hello` says, over tunables that are there already; other lines change nothing. */
+void capture_info__hello(struct capture_info *info, const char *line);
+
 /* Reads the head and the first lines of a run. Returns 0 or a negative errno with a sentence in err. */
 int capture__run_info(const char *path, int run, struct capture_info *info, char *err, size_t err_size);
 

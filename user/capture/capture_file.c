@@ -8,7 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capture/capture_check.h"
 #include "capture/capture_file.h"
+#include "capture/capture_head.h"
 #include "capture/capture_runs.h"
 #include "capture/crc.h"
 
@@ -31,43 +33,13 @@ struct capture_file {
 	bool ended;
 };
 
-/* Returns a sentence about what is wrong, or NULL. */
-static const char *read_columns(struct capture_layout *layout, const struct capture_table *table, const cJSON *columns)
-{
-	const cJSON *item;
-
-	cJSON_ArrayForEach(item, columns)
-	{
-		const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "name"));
-		const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "type"));
-		const struct capture_column *own = NULL;
-		uint32_t wire = 0;
-
-		if (!name || !type || layout->count == CAPTURE_COLUMNS_MAX)
-			return "its head names a column badly";
-		while (wire < WIRES && strcmp(type, capture_wire_name[wire]))
-			wire++;
-		if (wire == WIRES)
-			return "its head has a column of unknown type";
-		for (uint32_t i = 0; table && i < table->count; i++) {
-			if (strcmp(table->columns[i].name, name))
-				continue;
-			if (capture__wire(table->columns[i].kind) != wire)
-				return "its head has a column of another type than ours";
-			own = &table->columns[i];
-		}
-		capture_layout__add(layout, wire, own);
-	}
-	return NULL;
-}
-
 static const char *read_head(struct capture_file *file, const cJSON *head)
 {
 	const char *magic = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(head, "magic"));
 	const char *order = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(head, "byte_order"));
-	const cJSON *records = cJSON_GetObjectItemCaseSensitive(head, "records"), *record;
+	const cJSON *records = cJSON_GetObjectItemCaseSensitive(head, "records");
 	const cJSON *tunables = cJSON_GetObjectItemCaseSensitive(head, "tunables");
-	const char *wrong = NULL;
+	const char *wrong;
 
 	if (!magic)
 		return "it is no capture";
@@ -77,26 +49,9 @@ static const char *read_head(struct capture_file *file, const cJSON *head)
 		return "its byte order is not little";
 	if (!cJSON_IsObject(records))
 		return "its head names no records";
-	cJSON_ArrayForEach(record, records)
-	{
-		const cJSON *number = cJSON_GetObjectItemCaseSensitive(record, "type");
-		uint32_t type = 0;
-
-		if (!cJSON_IsNumber(number) || number->valuedouble < 0 || number->valuedouble != number->valueint)
-			return "its head has a record without a type";
-		while (type < CAPTURE_TYPES &&
-		       (!capture_tables[type].name || strcmp(capture_tables[type].name, record->string)))
-			type++;
-		/* a later version's record is passed over by its number */
-		if (type == CAPTURE_TYPES || number->valueint >= CAPTURE_TYPES)
-			continue;
-		file->type_of[number->valueint] = type;
-		file->layouts[type].count = 0;
-		wrong = read_columns(&file->layouts[type], &capture_tables[type],
-				     cJSON_GetObjectItemCaseSensitive(record, "columns"));
-		if (wrong)
-			return wrong;
-	}
+	wrong = capture_head__read_tables(records, file->layouts, file->type_of);
+	if (wrong)
+		return wrong;
 	file->tunables = tunables ? cJSON_PrintUnformatted(tunables) : strdup("{}");
 	return file->tunables ? NULL : "out of memory";
 }
@@ -250,61 +205,17 @@ static int refuse(struct capture_file *file, int ret, const char *what, char *er
 	return ret;
 }
 
-static const char *empty_for_null(const char *text)
-{
-	return text ? text : "";
-}
-
-/* Checks what consumers rely on. Returns the error, or NULL. */
+/* Checks what consumers rely on: here ids are dense, too. Returns the error, or NULL. */
 static const char *check(struct capture_file *file, struct stream_event *event)
 {
-	const struct vapro_bundle *bundle = &event->bundle;
+	const char *wrong = capture__check(event, file->threads, file->states);
 
-	switch (event->type) {
-	case STREAM_LINE:
-		return event->line ? NULL : "an empty line";
-	case STREAM_THREAD:
-		event->thread.job = empty_for_null(event->thread.job);
-		event->thread.host = empty_for_null(event->thread.host);
-		return event->thread.id == file->threads++ ? NULL : "a thread is out of order";
-	case STREAM_STATE:
-		event->state.to = empty_for_null(event->state.to);
-		event->state.labels = empty_for_null(event->state.labels);
-		event->state.common = empty_for_null(event->state.common);
-		if ((uint32_t)event->state.class >= VAPRO_CLASSES)
-			return "a state is of no class";
-		return event->state.id == file->states++ ? NULL : "a state is out of order";
-	case STREAM_SEEN:
-		return event->seen.thread < file->threads ? NULL : "an unknown thread";
-	case STREAM_PLACE:
-		return event->place.thread < file->threads ? NULL : "an unknown thread";
-	case STREAM_INTERFERENCE:
-		return event->interference.thread < file->threads ? NULL : "an unknown thread";
-	case STREAM_ACCOUNT:
-		return event->account.thread < file->threads ? NULL : "an unknown thread";
-	case STREAM_FACTS:
-		event->facts.job = empty_for_null(event->facts.job);
-		return NULL;
-	case STREAM_BUNDLE:
-		if (bundle->thread >= file->threads || bundle->state >= file->states)
-			return "a bundle of an unknown thread or state";
-		return bundle->n && bundle->start_ns <= bundle->end_ns ? NULL : "an impossible bundle";
-	case STREAM_WINDOW:
-		return event->window.begin_ns <= event->window.end_ns ? NULL : "an impossible window";
-	case STREAM_STAGE:
-		if (event->stage.refused && !event->stage.expand)
-			return "a stage of no factor is refused";
-		return event->stage.begin_ns <= event->stage.end_ns ? NULL : "an impossible change of stage";
-	case STREAM_HOP:
-		if (!event->hop.site)
-			return "a hop of no call-site";
-		return event->hop.begin_ns <= event->hop.end_ns ? NULL : "an impossible hop";
-	case STREAM_NAME:
-		return event->name.site ? NULL : "a name of no call-site";
-	case STREAM_CLOCK:
-	case STREAM_END:
-		break;
-	}
+	if (wrong)
+		return wrong;
+	if (event->type == STREAM_THREAD && event->thread.id != file->threads++)
+		return "a thread is out of order";
+	if (event->type == STREAM_STATE && event->state.id != file->states++)
+		return "a state is out of order";
 	return NULL;
 }
 

@@ -113,6 +113,7 @@ static const struct capture_column facts_columns[] = {
     LOST("unmatched", VAPRO_LOST_UNMATCHED),
     LOST("counter", VAPRO_LOST_COUNTER),
     LOST("states", VAPRO_LOST_STATES),
+    LOST("published", VAPRO_LOST_PUBLISHED),
     COLUMN("user", COLUMN_U32, facts.user, "uid + 1, 0 unknown: part of the job's identity"),
 };
 
@@ -183,6 +184,13 @@ static const struct capture_column name_columns[] = {
     COLUMN("line", COLUMN_U32, name.line, "number, 0 unknown"),
 };
 
+static const struct capture_column inside_columns[] = {
+    COLUMN("thread", COLUMN_U32, inside.thread, "thread id"),
+    COLUMN("state", COLUMN_U32, inside.state, "id of the call after which the computation began"),
+    COLUMN("site", COLUMN_TEXT, inside.site, "place, as of a call that returns there; none: places too rare"),
+    COLUMN("samples", COLUMN_U64, inside.samples, "count in this window"),
+};
+
 #define TABLE(member)                                                                                                  \
 	{                                                                                                              \
 #member, member##_columns, sizeof(member##_columns) / sizeof(member##_columns[0]),                     \
@@ -205,6 +213,7 @@ const struct capture_table capture_tables[CAPTURE_TYPES] = {
     [STREAM_HOP] = TABLE(hop),
     [STREAM_ACCOUNT] = TABLE(account),
     [STREAM_NAME] = TABLE(name),
+    [STREAM_INSIDE] = TABLE(inside),
 };
 
 const char *const capture_wire_name[WIRES] = {

@@ -91,7 +91,7 @@ int capture__replay_run(const char *const *paths, size_t count, int run, struct 
 		err[0] = 0;
 	if (count == 1)
 		return replay_one(paths[0], run, sink, err, err_size);
-	return capture_merge(paths, count, run, sink, err, err_size);
+	return capture_merge(paths, count, run, sink, NULL, err, err_size);
 }
 
 /* Available events have their places in the order in which they were wanted. */
@@ -119,7 +119,7 @@ static void read_counters(struct capture_info *info, const cJSON *counters)
 	}
 }
 
-static void read_hello(struct capture_info *info, const char *line)
+void capture_info__hello(struct capture_info *info, const char *line)
 {
 	cJSON *object = cJSON_Parse(line);
 	const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, "type"));
@@ -156,7 +156,7 @@ int capture__run_info(const char *path, int run, struct capture_info *info, char
 	while (!ret && !info->host[0] && capture_file__next(file, &event, err, err_size) > 0 &&
 	       event.type != STREAM_WINDOW) {
 		if (event.type == STREAM_LINE)
-			read_hello(info, event.line);
+			capture_info__hello(info, event.line);
 	}
 	capture_file__close(file);
 	return ret;

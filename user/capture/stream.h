@@ -28,7 +28,8 @@ enum stream_type {
 	STREAM_STAGE,
 	STREAM_HOP,
 	STREAM_ACCOUNT,
-	STREAM_NAME, /* added last: files hold the other numbers */
+	STREAM_NAME,
+	STREAM_INSIDE, /* added last: files hold the other numbers */
 };
 
 struct stream_clock {
@@ -80,6 +81,14 @@ struct stream_name {
 	uint32_t line;	      /* 0 unknown */
 };
 
+/* Samples of a thread's place in its open computations, of the window that ends next. */
+struct stream_inside {
+	uint32_t thread;
+	uint32_t state;	  /* the call after which the computation began */
+	const char *site; /* as in struct result_inside; NULL: places too rare to be listed */
+	uint64_t samples;
+};
+
 struct stream_event {
 	enum stream_type type;
 	union {
@@ -96,6 +105,7 @@ struct stream_event {
 		struct stream_stage stage;
 		struct stream_hop hop;
 		struct stream_name name;
+		struct stream_inside inside;
 		struct stream_window window;
 	};
 };

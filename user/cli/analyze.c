@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/terminal.h"
 #include "capture/capture.h"
+#include "capture/capture_merge.h"
 #include "capture/file_kind.h"
 #include "capture/output_file.h"
 #include "cli/command_line.h"
@@ -178,6 +179,17 @@ static int progress_put(struct stream_sink *sink, const struct stream_event *eve
 	return stream__put(progress->to, event);
 }
 
+/* What the merge of several captures holds counts as memory of the analysis. */
+struct memory {
+	struct merge_watch watch; /* first */
+	struct stream_sink *pipeline;
+};
+
+static void memory_held(struct merge_watch *watch, size_t bytes)
+{
+	pipeline__held_elsewhere(((struct memory *)watch)->pipeline, bytes);
+}
+
 static void say_bye(const struct stream_sink *pipeline, struct line_sink *lines, const char *reason)
 {
 	struct line_bye bye = {.utc_ns = utc_now(), .host = pipeline__host(pipeline), .exit_reason = reason};
@@ -269,6 +281,7 @@ static int replay(const struct analyze *analyze, const struct ndjson *ndjson, co
 	    pipeline__new(&analyze->config, source, !ndjson && info->host[0] ? info->host : NULL, lines, summary);
 	struct progress progress = {.sink = {.put = progress_put}, .to = pipeline};
 	struct stream_sink *sink = isatty(STDERR_FILENO) ? &progress.sink : pipeline;
+	struct memory memory = {.watch = {memory_held}, .pipeline = pipeline};
 	char err[512] = "";
 	int status, score = EXIT_OK;
 
@@ -285,9 +298,11 @@ static int replay(const struct analyze *analyze, const struct ndjson *ndjson, co
 	}
 	if (ndjson)
 		status = ndjson__feed(ndjson, analyze->config.window_s, sink, err, sizeof(err));
+	else if (analyze->file_count > 1)
+		status = capture_merge(analyze->files, (size_t)analyze->file_count, analyze->run, sink, &memory.watch,
+				       err, sizeof(err));
 	else
-		status = capture__replay_run(analyze->files, (size_t)analyze->file_count, analyze->run, sink, err,
-					     sizeof(err));
+		status = capture__replay_run(analyze->files, 1, analyze->run, sink, err, sizeof(err));
 	if (progress.bundles >= 262144)
 		fputs("\r\033[K", stderr);
 	if (status) {

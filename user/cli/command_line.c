@@ -16,6 +16,7 @@
 #include "cli/daemon_rows.h"
 #include "cli/settings.h"
 #include "report/json.h"
+#include "wire/subject.h"
 
 #define DURATION_MOST_S 1e9 /* some 30 years */
 
@@ -122,6 +123,36 @@ static int set_text(struct command_line *line, const char **member, const char *
 	return *member ? 0 : refuse(origin, "out of memory");
 }
 
+static int set_cluster(struct command_line *line, const char *text, const struct origin *origin)
+{
+	if (!*text || strlen(text) >= WIRE_TEXT_MAX)
+		return refuse(origin, "cluster: a name of 1 to %d letters is needed", WIRE_TEXT_MAX - 1);
+	return set_text(line, &line->options->publish.cluster, text, origin);
+}
+
+static int set_publish_memory(struct command_line *line, const char *text, const struct origin *origin)
+{
+	double bytes;
+
+	if (units__bytes(text, &bytes) || bytes < PUBLISHING_MEMORY_LEAST || bytes > PUBLISHING_MEMORY_MOST)
+		return refuse(origin, "publish-memory: invalid size '%s'; expected 1M to 64G, as in 16M", text);
+	line->options->publish.memory_bytes = (uint64_t)bytes;
+	return 0;
+}
+
+/* Whether publishing is complete, once all options are read. Returns 0 or -EINVAL with a sentence. */
+static int check_publishing(const struct daemon_options *options, const struct origin *origin)
+{
+	const struct publishing_options *publish = &options->publish;
+	char why[400];
+
+	if (!publish->broker.servers)
+		return publish->only ? refuse(origin, "publish-only needs --publish") : 0;
+	if (broker_options__check(&publish->broker, why, sizeof(why)))
+		return refuse(origin, "publish: %s", why);
+	return 0;
+}
+
 /* Sets an option of the table that is no tunable. Returns 0 or -EINVAL with a sentence. */
 static int set_row(struct command_line *line, int id, const char *value, const struct origin *origin)
 {
@@ -140,6 +171,23 @@ static int set_row(struct command_line *line, int id, const char *value, const s
 		return set_output(line, "-", origin);
 	case ROW_CAPTURE:
 		return set_text(line, &options->capture, value, origin);
+	case ROW_PUBLISH:
+		return set_text(line, &options->publish.broker.servers, value, origin);
+	case ROW_PUBLISH_ONLY:
+		options->publish.only = true;
+		return 0;
+	case ROW_CLUSTER:
+		return set_cluster(line, value, origin);
+	case ROW_PUBLISH_CREDENTIALS:
+		return set_text(line, &options->publish.broker.credentials, value, origin);
+	case ROW_PUBLISH_CA:
+		return set_text(line, &options->publish.broker.ca, value, origin);
+	case ROW_PUBLISH_CERT:
+		return set_text(line, &options->publish.broker.cert, value, origin);
+	case ROW_PUBLISH_KEY:
+		return set_text(line, &options->publish.broker.key, value, origin);
+	case ROW_PUBLISH_MEMORY:
+		return set_publish_memory(line, value, origin);
 	case ROW_QUIET:
 		line->log_most = LOG_LEVEL_WARNING;
 		return 0;
@@ -226,7 +274,7 @@ static int look_ahead(const struct command *command, struct options options, str
 /* Returns the n-th value of a setting that is not its default, as text. */
 static const char *value_of(void *ctx, const char *name, size_t n)
 {
-	static char text[32];
+	static char text[1024];
 	const struct command_line *line = ctx;
 	const struct daemon_options *options = line->options;
 	const char *outputs[] = {options->output, options->to_stdout ? "-" : NULL};
@@ -243,6 +291,25 @@ static const char *value_of(void *ctx, const char *name, size_t n)
 		return n < 2 ? outputs[n] : NULL;
 	case ROW_CAPTURE:
 		return n ? NULL : options->capture;
+	case ROW_PUBLISH:
+		return !n && options->publish.broker.servers
+			   ? broker__printable(text, sizeof(text), options->publish.broker.servers)
+			   : NULL;
+	case ROW_PUBLISH_ONLY:
+		return !n && options->publish.only ? "yes" : NULL;
+	case ROW_CLUSTER:
+		return n ? NULL : options->publish.cluster;
+	case ROW_PUBLISH_CREDENTIALS:
+		return n ? NULL : options->publish.broker.credentials;
+	case ROW_PUBLISH_CA:
+		return n ? NULL : options->publish.broker.ca;
+	case ROW_PUBLISH_CERT:
+		return n ? NULL : options->publish.broker.cert;
+	case ROW_PUBLISH_KEY:
+		return n ? NULL : options->publish.broker.key;
+	case ROW_PUBLISH_MEMORY:
+		units__format_bytes(options->publish.memory_bytes, text, sizeof(text));
+		return !n && options->publish.memory_bytes ? text : NULL;
 	case ROW_QUIET:
 		return !n && line->log_most == LOG_LEVEL_WARNING ? "yes" : NULL;
 	case ROW_VERBOSE:
@@ -303,6 +370,8 @@ int command_line__parse(struct command_line *line, const struct command *command
 			     ? config__set(&options->config, parsed.name, parsed.value, err, sizeof(err))
 			     : set_row(line, id, parsed.value, &origin);
 	}
+	if (!status)
+		status = check_publishing(options, &origin);
 	if (status) {
 		fprintf(stderr, "%s: %s\n", command->program, err);
 		return EXIT_USAGE;

@@ -6,6 +6,7 @@
 #include "cli/completion.h"
 #include "cli/options.h"
 #include "cli/settings.h"
+#include "daemon/publishing.h"
 #include "report/outcome.h"
 
 enum {
@@ -14,6 +15,14 @@ enum {
 	ROW_USER_FUNCTION,
 	ROW_OUTPUT,
 	ROW_CAPTURE,
+	ROW_PUBLISH,
+	ROW_PUBLISH_ONLY,
+	ROW_CLUSTER,
+	ROW_PUBLISH_CREDENTIALS,
+	ROW_PUBLISH_CA,
+	ROW_PUBLISH_CERT,
+	ROW_PUBLISH_KEY,
+	ROW_PUBLISH_MEMORY,
 	ROW_JSON,
 	ROW_QUIET,
 	ROW_VERBOSE,
@@ -53,6 +62,20 @@ enum {
 	 "also print what helps to find out why something does not work, such as libbpf's messages", ROW_VERBOSE,      \
 	 'v'},                                                                                                         \
 	{"fail-on", OUTCOME_SEVERITIES, OUTCOME_HELP, ROW_FAIL_ON, 0},                                                 \
+	OPTIONS_SECTION(VAPRO_GROUP_PUBLISHING),                                                                       \
+	{"publish", "URL[,URL]", "send all bundles to a broker (NATS JetStream), to be analysed with those of the job's "   \
+	 "other nodes: nats://HOST[:PORT] or tls://HOST[:PORT]; several are brokers of one cluster", ROW_PUBLISH, 0},          \
+	{"publish-only", NULL, "with --publish: no analysis on this node", ROW_PUBLISH_ONLY, 0},                           \
+	{"cluster", "NAME", "with --publish: the cluster of this node, part of each job's identity (" PUBLISHING_CLUSTER ")", \
+	 ROW_CLUSTER, 0},                                                                                               \
+	{"publish-credentials", "FILE", "with --publish: the file of credentials that the broker's administrator issued",   \
+	 ROW_PUBLISH_CREDENTIALS, 0},                                                                                   \
+	{"publish-ca", "FILE", "with --publish: certificates that sign those of the brokers (those of the system)",         \
+	 ROW_PUBLISH_CA, 0},                                                                                            \
+	{"publish-cert", "FILE", "with --publish: the certificate of this node", ROW_PUBLISH_CERT, 0},                     \
+	{"publish-key", "FILE", "with --publish: the key of this certificate", ROW_PUBLISH_KEY, 0},                        \
+	{"publish-memory", "SIZE", "with --publish: memory for what no broker took yet; beyond, the oldest is discarded "    \
+	 "and counted (16M)", ROW_PUBLISH_MEMORY, 0},                                                                   \
 	OPTIONS_SECTION(VAPRO_GROUP_OVERHEAD),                                                                         \
 	{"cpus", "LIST", "run on these CPUs, as in 0-3,7 (default: not on isolated ones)", ROW_CPUS, 0},               \
 	OPTIONS_SECTION(VAPRO_GROUP_ANALYSIS),                                                                         \

@@ -108,7 +108,8 @@ static int report(struct choice *choice)
 	else
 		code = write_all(choice, &report, &input);
 	if (!code && input.bad_lines) {
-		fprintf(stderr, "vapro report: %llu bad lines were refused\n", (unsigned long long)input.bad_lines);
+		fprintf(stderr, "vapro report: %llu bad line%s refused\n", (unsigned long long)input.bad_lines,
+			input.bad_lines == 1 ? " was" : "s were");
 		code = EXIT_FAILED;
 	}
 	run_report__free(&report);

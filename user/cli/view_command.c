@@ -10,13 +10,14 @@
 #include "report/run_option.h"
 #include "report/view.h"
 
-enum { ROW_COLOR = 1, ROW_WIDTH, ROW_ROWS, ROW_CLASS, ROW_RUN, ROW_ALL, ROW_NO_PAGER, ROW_FAIL_ON };
+enum { ROW_COLOR = 1, ROW_WIDTH, ROW_ROWS, ROW_CLASS, ROW_RUN, ROW_ALL, ROW_NO_PAGER, ROW_FAIL_ON, ROW_SORT };
 
 static const struct option_row rows[] = {
     {"color", "auto|always|never", "colours; auto = on a terminal, unless NO_COLOR is set (auto)", ROW_COLOR, 0},
     {"colour", "auto|always|never", NULL, ROW_COLOR, 0},
     {"width", "COLUMNS", "width of the maps (that of the terminal)", ROW_WIDTH, 'w'},
     {"rows", "COUNT", "most rows of a map; more ranks share rows (48)", ROW_ROWS, 0},
+    {"sort", "rank|loss", "order of a map's rows; loss = the ranks that lost most first (rank)", ROW_SORT, 's'},
     {"class", "computation|communication|io", "only this class (computation and io)", ROW_CLASS, 0},
     {"all", NULL, "every cause and slow region, and the map of waiting", ROW_ALL, 'a'},
     {"no-pager", NULL, "write to the terminal itself, also what is longer than it", ROW_NO_PAGER, 0},
@@ -75,6 +76,9 @@ static const char *set(struct view_options *view, struct outcome_limit *limit, b
 		return parse_count(value, &view->width) ? NULL : COUNT_RANGE;
 	case ROW_ROWS:
 		return parse_count(value, &view->rows) ? NULL : COUNT_RANGE;
+	case ROW_SORT:
+		view->by_loss = !strcmp(value, "loss");
+		return view->by_loss || !strcmp(value, "rank") ? NULL : "rank or loss";
 	case ROW_CLASS:
 		view->class = value;
 		return !strcmp(value, "computation") || !strcmp(value, "communication") || !strcmp(value, "io")

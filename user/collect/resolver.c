@@ -476,3 +476,17 @@ bool resolver__pathless(struct resolver *resolver, pid_t pid)
 
 	return known && known->without_path >= PATHLESS && !known->with_path;
 }
+
+int resolver__place(struct resolver *resolver, pid_t pid, uint64_t address, char *text, size_t size)
+{
+	struct known_process *known = process_of(resolver, (uint32_t)pid);
+	struct callsite site;
+
+	if (!known)
+		return -ENOENT;
+	/* names are those of the instruction before a return address */
+	callsites__resolve(known->callsites, address + 1, &site);
+	callsites__name(known->callsites, address + 1, site.text, false);
+	snprintf(text, size, "%s", site.text);
+	return 0;
+}

@@ -78,6 +78,12 @@ int64_t resolver__thread(struct resolver *resolver, uint32_t tid, uint32_t tgid)
  */
 int64_t resolver__state(struct resolver *resolver, uint32_t id, uint32_t *tgid);
 
+/*
+ * Writes a place in the code of a process as if a call returned there, of size bytes, and has its function looked up.
+ * Returns 0 or -ENOENT for a process that is not known.
+ */
+int resolver__place(struct resolver *resolver, pid_t pid, uint64_t address, char *text, size_t size);
+
 /* Whether the call-site or the size of a state that was resolved is approximate. */
 bool resolver__approx(struct resolver *resolver, uint32_t id);
 

@@ -19,6 +19,7 @@
 const struct vapro_group_info vapro_groups[VAPRO_GROUPS] = {
     [VAPRO_GROUP_SELECTION] = {"selection", "Selection", false},
     [VAPRO_GROUP_OUTPUT] = {"output", "Output", false},
+    [VAPRO_GROUP_PUBLISHING] = {"publishing", "Publishing", false},
     [VAPRO_GROUP_OVERHEAD] = {"overhead", "Overhead", false},
     [VAPRO_GROUP_ANALYSIS] = {"analysis", "Analysis", false},
     [VAPRO_GROUP_ANALYSIS_EXPERT] = {"analysis", "Analysis (expert)", true},
@@ -107,6 +108,8 @@ const struct vapro_option vapro_options[] = {
 	"what counts work; auto = hardware where it can at a fair cost, else none; test = clocks, to test with"),
     ROW(KERNEL_EXPERT, "interrupts", TRISTATE, interrupts, "auto", 0, 0,
 	"time the node's interrupts; auto = while a slow process is slow on the CPU"),
+    ROW(KERNEL_EXPERT, "inside", TRISTATE, inside, "auto", 0, 0,
+	"sample where slow computation runs, 49 times a second, while it is slow; auto = where the kernel can"),
     ROW(KERNEL_EXPERT, "states", STATES, states, "call-site", 0, 0,
 	"what distinguishes states; call-path = also the callers above, by frame pointers"),
     ROW(KERNEL_EXPERT, "hop-frames", UINT, hop_frames, "4", 0, 4,

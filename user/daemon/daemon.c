@@ -89,6 +89,7 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 	uint64_t stride = (uint64_t)(daemon->options->config.window_s * 1e9 * 2 / 3);
 	double cpu = cpu_seconds();
 
+	daemon__drain_inside(daemon);
 	tracker__end_window(daemon->tracker, begin, end);
 	event.window = (struct stream_window){.begin_ns = daemon->window_begin,
 					      .end_ns = end_utc,
@@ -105,11 +106,33 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 	daemon->window_end = end_utc + stride / VAPRO_BIN_NS * VAPRO_BIN_NS;
 	if (!last) {
 		daemon__switch_stage(daemon);
+		daemon__select_inside(daemon);
 		collector__set_clock(daemon->collector, &daemon->clock);
 		if (daemon->options->config.interrupts == VAPRO_AUTO)
 			time_interrupts(daemon);
 	}
 	line_sink__flush(daemon->lines);
+}
+
+/* Reports what happens to the connection to the brokers. */
+static void check_publishing(struct daemon *daemon)
+{
+	char text[512];
+	bool trouble;
+
+	if (!daemon->tee.publishing)
+		return;
+	if (daemon->tee.publishing_status && !daemon->publishing_failed) {
+		daemon->publishing_failed = true;
+		tracker__warn(daemon->tracker, "publishing_failed", 0, "nothing is published any more: %s",
+			      strerror(-daemon->tee.publishing_status));
+	}
+	while (publishing__news(daemon->tee.publishing, text, sizeof(text), &trouble)) {
+		if (trouble)
+			tracker__warn(daemon->tracker, "publishing_failed", 0, "%s", text);
+		else
+			log__info("%s", text);
+	}
 }
 
 /* Reports each failed output or image once; the run goes on, and a failed output sets the exit code. */
@@ -124,6 +147,7 @@ static void check_outputs(struct daemon *daemon)
 			      "capture %s: %s; it ends here and can be analysed up to here", daemon->options->capture,
 			      strerror(-daemon->tee.capture_status));
 	}
+	check_publishing(daemon);
 	while (resolver__trouble(daemon->resolver, text, sizeof(text)))
 		tracker__warn(daemon->tracker, "image_unreadable", 0, "%s; its call-sites stay without names", text);
 	while (resolver__nameless(daemon->resolver, text, sizeof(text)))
@@ -301,6 +325,8 @@ static const char *loop(struct daemon *daemon)
 		if (to_utc(daemon, now) >= daemon->window_end + SETTLE_NS)
 			end_window(daemon, daemon->window_end, false);
 		line_sink__retry(daemon->lines);
+		if (daemon->tee.publishing)
+			publishing__step(daemon->tee.publishing, now);
 		if (options->reopen && *options->reopen)
 			reopen_output(daemon);
 		if (daemon->queries)
@@ -443,6 +469,9 @@ int daemon__run(const struct daemon_options *options)
 		finish(&daemon, status ? err : loop(&daemon));
 	}
 	daemon__tear_down(&daemon);
+	if (daemon.tee.publishing && !publishing__finish(daemon.tee.publishing, PUBLISHING_FLUSH_NS, err, sizeof(err)))
+		log__warning("%s", err);
+	publishing__free(daemon.tee.publishing);
 	if (stream__close(daemon.tee.capture) && !daemon.capture_failed) {
 		log__error("capture %s could not be completed", options->capture);
 		daemon.capture_failed = true;

@@ -19,11 +19,14 @@
 
 #define SETTLE_NS 300000000ULL /* delay after a window's last bin, in which all its records are drained */
 
-/* Events go to the analysis and, until its first error, to the capture. */
+/* Events go to the analysis and, until its first error each, to the capture and the publisher. */
 struct tee {
 	struct stream_sink sink; /* first */
 	struct stream_sink *pipeline, *capture;
 	int capture_status;
+	struct publishing *publishing; /* or NULL */
+	int publishing_status;
+	bool no_analysis; /* events are only published and captured */
 };
 
 #define HOP_REFUSALS 16
@@ -52,7 +55,8 @@ struct daemon {
 	struct collector *collector;
 	struct tracker *tracker;
 	struct io_tracing io;
-	struct finder *finder; /* or NULL: every process is then inspected for a while after its exec */
+	struct sampler *sampler; /* or NULL: slow computation is not sampled */
+	struct finder *finder;	 /* or NULL: every process is then inspected for a while after its exec */
 	struct costs costs;
 	struct recheck recheck;
 	struct hop_refusals refusals;
@@ -69,8 +73,8 @@ struct daemon {
 	struct outcome outcome; /* at the end */
 	uint64_t hits;
 	uint64_t scanned_at;
-	bool capture_failed, output_failed, output_warned, ring_warned, accounts_warned, mappings_lost, alert,
-	    interrupts_failed;
+	bool capture_failed, publishing_failed, output_failed, output_warned, ring_warned, accounts_warned,
+	    mappings_lost, alert, interrupts_failed, inside_warned;
 };
 
 /* Finds the counters of this machine; refuses where requested ones are missing. Returns an exit code. */
@@ -85,6 +89,15 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size);
 
 /* Switches the counters after a window to what the analysis requests until the next window. */
 void daemon__switch_stage(struct daemon *daemon);
+
+/* Opens the clocks that sample slow computation, where the kernel can and --inside allows it. */
+void daemon__open_inside(struct daemon *daemon);
+
+/* Puts the samples of slow computation into the stream, before their window ends. */
+void daemon__drain_inside(struct daemon *daemon);
+
+/* Samples after a window the threads that the analysis requests until the next window. */
+void daemon__select_inside(struct daemon *daemon);
 
 /* Hops call-sites of wrappers to their callers, or back, once a second, as the analysis requests. */
 void daemon__hop(struct daemon *daemon);

@@ -18,14 +18,25 @@
 #include "probe/pmu/os_factors.h"
 #include "report/lines.h"
 #include "report/pipeline.h"
+#include "probe/bpf/sampler.h"
 #include "probe/bpf/shared.h"
 
 static int tee_put(struct stream_sink *sink, const struct stream_event *event)
 {
 	struct tee *tee = (struct tee *)sink;
+	struct stream_event published;
 
+	if (tee->publishing && !tee->publishing_status) {
+		published = *event;
+		tee->publishing_status = publishing__put(tee->publishing, &published);
+		event = &published; /* facts state what was discarded */
+	}
 	if (tee->capture && !tee->capture_status)
 		tee->capture_status = stream__put(tee->capture, event);
+	/* without events of a job no job is analysed, and windows are empty */
+	if (tee->no_analysis && event->type != STREAM_LINE && event->type != STREAM_CLOCK &&
+	    event->type != STREAM_WINDOW && event->type != STREAM_END)
+		return 0;
 	return stream__put(tee->pipeline, event);
 }
 
@@ -79,10 +90,35 @@ static size_t backlog(const struct vapro_config *config)
 	return part && part < LINE_SINK_BACKLOG ? part : LINE_SINK_BACKLOG;
 }
 
+/* Opens what receives the events themselves. Returns an exit code. */
+static int open_streams(struct daemon *daemon, const char *tunables)
+{
+	const struct daemon_options *options = daemon->options;
+	char err[512];
+
+	if (options->capture) {
+		daemon->tee.capture = capture__append(options->capture, tunables);
+		if (!daemon->tee.capture) {
+			log__error("cannot write capture %s: %s", options->capture, output_file__reason(errno));
+			return EXIT_FAILED;
+		}
+	}
+	if (options->publish.broker.servers) {
+		daemon->tee.publishing = publishing__new(&options->publish, daemon->host, tunables, err, sizeof(err));
+		if (!daemon->tee.publishing) {
+			log__error("--publish: %s", err);
+			return EXIT_FAILED;
+		}
+		daemon->tee.no_analysis = options->publish.only;
+	}
+	return EXIT_OK;
+}
+
 int daemon__open_outputs(struct daemon *daemon)
 {
 	const struct daemon_options *options = daemon->options;
 	char *tunables;
+	int status;
 
 	daemon->tee.sink.put = tee_put;
 	daemon->lines = line_sink__append(options->output, options->to_stdout, backlog(&options->config));
@@ -91,16 +127,16 @@ int daemon__open_outputs(struct daemon *daemon)
 			   output_file__reason(errno));
 		return EXIT_FAILED;
 	}
-	if (!options->capture)
+	if (!options->capture && !options->publish.broker.servers)
 		return EXIT_OK;
 	tunables = config__to_text(&options->config);
-	daemon->tee.capture = tunables ? capture__append(options->capture, tunables) : NULL;
-	free(tunables);
-	if (!daemon->tee.capture) {
-		log__error("cannot write capture %s: %s", options->capture, output_file__reason(errno));
+	if (!tunables) {
+		log__error("out of memory");
 		return EXIT_FAILED;
 	}
-	return EXIT_OK;
+	status = open_streams(daemon, tunables);
+	free(tunables);
+	return status;
 }
 
 static enum line_fact to_line_fact(enum fact fact)
@@ -145,6 +181,7 @@ void daemon__emit_hello(struct daemon *daemon)
 				   .nop5_ns = daemon->costs.nop5_ns > 0 ? daemon->costs.nop5_ns : NAN,
 				   .syscall_ns = daemon->costs.syscall_ns,
 				   .bystander_ns = daemon->costs.bystander_ns,
+				   .sample_ns = daemon->sampler ? daemon->costs.sample_ns : NAN,
 				   .pauses = pauses,
 				   .pause_count = KERNEL_PAUSES};
 	struct line_mode modes[ATTACH_MODES];
@@ -262,6 +299,7 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 	}
 	if (calibrate__run(daemon->side, options->config.io != VAPRO_OFF, &daemon->costs, err, err_size))
 		log__warning("%s; overhead is not known", err);
+	daemon__open_inside(daemon);
 	daemon->attacher = attacher__new(daemon->side, options->config.learn_s);
 	governor__init(&governor, options->config.overhead_budget_pct, options->config.overhead_cap_pct,
 		       governor__seed(daemon->host, mono_now()));
@@ -322,6 +360,7 @@ void daemon__tear_down(struct daemon *daemon)
 	functions__clear();
 	collector__free(daemon->collector);
 	resolver__free(daemon->resolver);
+	sampler__free(daemon->sampler);
 	kernel_side__free(daemon->side);
 	counters__free(daemon->counters);
 }

@@ -3,26 +3,43 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "daemon/daemon_private.h"
 #include "report/pipeline.h"
 
+/* Reads a number behind a key of /proc/PID/status; 0 where it is missing. */
+static unsigned long number_of(const char *text, const char *key)
+{
+	const char *found = strstr(text, key);
+
+	return found ? strtoul(found + strlen(key), NULL, 10) : 0;
+}
+
 /*
  * Returns whether a user may see the name of a task that took CPU time: it is the user's, or the system's. Tasks that
- * are gone, and root's own jobs, are another user's.
+ * are gone, whose number another one may have by now, and root's own jobs are another user's.
  */
 static bool shows(void *ctx, uint32_t user, const struct result_interferer *task)
 {
 	const struct daemon *daemon = ctx;
-	struct stat status;
-	char path[32];
+	char path[32], text[1024], name[sizeof(task->comm) + 16];
+	size_t size;
+	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%u", task->pid);
-	if (!user || !task->pid || stat(path, &status))
+	snprintf(path, sizeof(path), "/proc/%u/status", task->pid);
+	file = user && task->pid ? fopen(path, "re") : NULL;
+	if (!file)
 		return false;
-	return status.st_uid == user - 1 || (!status.st_uid && !tracker__tracks(daemon->tracker, (pid_t)task->pid));
+	size = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[size] = 0;
+	snprintf(name, sizeof(name), "Name:\t%.*s\n", (int)sizeof(task->comm), task->comm);
+	if (strncmp(text, name, strlen(name)) || !strstr(text, "\nUid:\t"))
+		return false;
+	if (number_of(text, "\nUid:\t"))
+		return number_of(text, "\nUid:\t") == user - 1;
+	return !tracker__tracks(daemon->tracker, (pid_t)number_of(text, "\nTgid:\t"));
 }
 
 /* Writes the state for a user; a user sees the jobs of that user, root sees all. */

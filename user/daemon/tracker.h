@@ -73,7 +73,7 @@ int tracker__print_jobs(const struct tracker *tracker, FILE *out);
 /* Gets what is known of the processes now, at most room; returns how many. Texts live until the next change. */
 size_t tracker__status(const struct tracker *tracker, struct board_process *processes, size_t room);
 
-/* Returns whether a process, or that of a thread, is tracked. */
+/* Returns whether a process is tracked. */
 bool tracker__tracks(const struct tracker *tracker, pid_t pid);
 
 /* The result of tracker__second(): whether IO is worth tracing, by the targets' own rates; threads counted. */

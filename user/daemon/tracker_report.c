@@ -150,11 +150,8 @@ size_t tracker__status(const struct tracker *tracker, struct board_process *proc
 
 bool tracker__tracks(const struct tracker *tracker, pid_t pid)
 {
-	char path[64];
-
 	for (size_t i = 0; i < tracker->count; i++) {
-		snprintf(path, sizeof(path), "/proc/%d/task/%d", tracker->tracked[i].pid, pid);
-		if (tracker->tracked[i].pid == pid || !access(path, F_OK))
+		if (tracker->tracked[i].pid == pid)
 			return true;
 	}
 	return false;

@@ -2,8 +2,9 @@
 /* The heat map in checkpoints: see heatmap.h. */
 #include "detect/heatmap.h"
 
-#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define ROWS_LEAST 1
 
@@ -28,11 +29,20 @@ static const struct archive_column bin_columns[] = {
 };
 static const struct archive_table bin_table = ARCHIVE_TABLE("bins", struct saved_bin, bin_columns);
 
-static const struct archive_column side_columns[] = {
-    ARCHIVE_ONE(struct cell_side, dur),	    ARCHIVE_ONE(struct cell_side, ref),	   ARCHIVE_ONE(struct cell_side, cpu),
-    ARCHIVE_ONE(struct cell_side, blocked), ARCHIVE_ONE(struct cell_side, stolen), ARCHIVE_ONE(struct cell_side, seen),
+/* Most cells are covered as a whole: what was seen is what was judged, and their difference is a long run of zeros. */
+struct saved_side {
+	float dur, ref, cpu, blocked, stolen;
+	uint32_t seen; /* its bits less those of dur */
 };
-static const struct archive_table side_table = ARCHIVE_TABLE("cells", struct cell_side, side_columns);
+
+static const struct archive_column side_columns[] = {
+    ARCHIVE_ONE(struct saved_side, dur),    ARCHIVE_ONE(struct saved_side, ref),
+    ARCHIVE_ONE(struct saved_side, cpu),    ARCHIVE_ONE(struct saved_side, blocked),
+    ARCHIVE_ONE(struct saved_side, stolen), ARCHIVE_ONE(struct saved_side, seen),
+};
+static const struct archive_table side_table = ARCHIVE_TABLE("cells", struct saved_side, side_columns);
+
+_Static_assert(sizeof(struct saved_side) == sizeof(struct cell_side), "cells are converted in place");
 
 static const struct archive_column owner_columns[] = {{"variance", ARCHIVE_U32, 1, 0, false}};
 static const struct archive_table owner_table = {"owners", owner_columns, 1, sizeof(uint32_t)};
@@ -51,6 +61,60 @@ static const struct archive_table *table_of(int part)
 					: &wait_table;
 }
 
+static void pack(struct cell_side *sides, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct cell_side side = sides[i];
+		struct saved_side saved = {side.dur, side.ref, side.cpu, side.blocked, side.stolen, 0};
+		uint32_t dur, seen;
+
+		memcpy(&dur, &side.dur, sizeof(dur));
+		memcpy(&seen, &side.seen, sizeof(seen));
+		saved.seen = seen - dur;
+		memcpy(&sides[i], &saved, sizeof(saved));
+	}
+}
+
+static void unpack(struct archive *archive, struct cell_side *sides, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct saved_side saved;
+		struct cell_side side;
+		uint32_t seen;
+
+		memcpy(&saved, &sides[i], sizeof(saved));
+		side = (struct cell_side){saved.dur, saved.ref, saved.cpu, saved.blocked, saved.stolen, 0};
+		memcpy(&seen, &saved.dur, sizeof(seen));
+		seen += saved.seen;
+		memcpy(&side.seen, &seen, sizeof(seen));
+		archive__check(archive, isfinite(side.seen), "a cell is not finite");
+		sides[i] = side;
+	}
+}
+
+/* Writes or reads the array of a part. */
+static void archive_part(struct archive *archive, const struct heatmap *map, int part, void **array)
+{
+	size_t count = map->row_count, capacity = map->row_capacity;
+	void *packed = NULL;
+
+	if (part >= HEATMAP_OWNER || archive__reads(archive)) {
+		archive__rows(archive, table_of(part), array, &count, &capacity);
+		archive__check(archive, count == map->row_count && capacity == map->row_capacity,
+			       "a heat map has another number of rows");
+		if (part < HEATMAP_OWNER)
+			unpack(archive, *array, count);
+		return;
+	}
+	packed = archive__take(archive, count, sizeof(struct saved_side));
+	if (!packed)
+		return;
+	memcpy(packed, *array, count * sizeof(struct cell_side));
+	pack(packed, count);
+	archive__rows(archive, &side_table, &packed, &count, &capacity);
+	free(packed);
+}
+
 static void archive_bin(struct archive *archive, struct heatmap *map, struct heatmap_bin *bin)
 {
 	struct saved_bin saved = {0};
@@ -64,13 +128,8 @@ static void archive_bin(struct archive *archive, struct heatmap *map, struct hea
 		bin->emitted[class] = saved.emitted[class];
 	archive__check(archive, saved.parts < 1U << HEATMAP_PARTS, "a heat map has unknown parts");
 	for (int part = 0; part < HEATMAP_PARTS && !archive__error(archive); part++) {
-		size_t count = map->row_count, capacity = map->row_capacity;
-
-		if (!(saved.parts & 1U << part))
-			continue;
-		archive__rows(archive, table_of(part), &bin->parts[part], &count, &capacity);
-		archive__check(archive, count == map->row_count && capacity == map->row_capacity,
-			       "a heat map has another number of rows");
+		if (saved.parts & 1U << part)
+			archive_part(archive, map, part, &bin->parts[part]);
 	}
 }
 
@@ -91,7 +150,7 @@ void heatmap__archive(struct archive *archive, struct heatmap *map, size_t rows)
 	if (archive__reads(archive)) {
 		if (archive__check(archive, possible(map, rows), "a heat map contradicts itself") && map->ring)
 			map->bins = archive__take(archive, map->ring, sizeof(*map->bins));
-		if (!map->bins) {
+		if (archive__error(archive)) {
 			*map = (struct heatmap){0};
 			return;
 		}

@@ -18,6 +18,7 @@
 #define MAP_LEAST 30.0
 #define MAP_MOST 190.0
 #define HOST_LETTERS 10
+#define RANK_LETTERS 6
 #define TICK 2.0
 #define TICK_LEAST 30.0 /* from tick to tick */
 
@@ -166,7 +167,9 @@ static double put_head(const struct picture *picture)
 	size_t letters = (size_t)((WIDTH - 2 * MARGIN) / SVG_LETTER), ranks = count_ranks(picture);
 	size_t group = largest_group(picture);
 	double y = MARGIN + SVG_FONT;
-	char text[512], lasted[40], column[40], begin[JSON_TIME_SIZE];
+	bool known = picture->order.items[0].row->rank >= 0;
+	const char *one = known ? "rank" : "process", *many = known ? "ranks" : "processes";
+	char text[512], lasted[40], column[40], ranks_text[40], begin[JSON_TIME_SIZE];
 
 	fprintf(picture->out, "<text x=\"%.2f\" y=\"%.2f\" font-weight=\"bold\">", MARGIN, y);
 	snprintf(text, sizeof(text), "%s%s%s%.300s", picture->waiting ? "Waiting in " : "Performance of ", map->class,
@@ -177,22 +180,37 @@ static double put_head(const struct picture *picture)
 	begin[19] = 0; /* cuts after seconds */
 	begin[10] = ' ';
 	duration__text((double)((map->end - map->first) * map->bin_ns) / 1e9, lasted, sizeof(lasted));
-	snprintf(text, sizeof(text), "%zu rank%s on %zu host%s, %s from %s UTC", ranks, ranks == 1 ? "" : "s",
+	snprintf(text, sizeof(text), "%zu %s on %zu host%s, %s from %s UTC", ranks, ranks == 1 ? one : many,
 		 picture->host_count, picture->host_count == 1 ? "" : "s", lasted, begin);
 	put_text(picture, MARGIN, y += SVG_LINE, "start", text, letters);
 	if (group == 1 && picture->step == 1)
 		return y;
 	duration__text((double)(picture->step * map->bin_ns) / 1e9, column, sizeof(column));
-	snprintf(text, sizeof(text), "A cell is the %s of up to %zu rank%s in %s.",
-		 picture->waiting ? "longest waiting" : "slowest bin", group, group == 1 ? "" : "s", column);
+	snprintf(ranks_text, sizeof(ranks_text), " of up to %zu %s", group, many);
+	snprintf(text, sizeof(text), "A cell is the %s%s in %s.", picture->waiting ? "longest waiting" : "slowest bin",
+		 group > 1 ? ranks_text : "", column);
 	put_text(picture, MARGIN, y += SVG_LINE, "start", text, letters);
 	return y;
+}
+
+/* Writes a host's name without its domain; of a long one the end, in which hosts of a cluster differ. */
+static void name_host(const char *host, char *buf, size_t size)
+{
+	size_t length = strcspn(host, "."), skipped = 0;
+
+	if (length > HOST_LETTERS && length < size) {
+		skipped = length - (HOST_LETTERS - 1);
+		while ((host[skipped] & 0xc0) == 0x80) /* not inside a character */
+			skipped++;
+	}
+	snprintf(buf, size, "%s%.*s", skipped ? "\u2026" : "", (int)(length - skipped), host + skipped);
 }
 
 /* Draws lines between hosts and names those for whose names there is room. */
 static void put_hosts(const struct picture *picture)
 {
 	double named = picture->top - SVG_LINE;
+	char name[256];
 
 	for (size_t row = 0, end; row < picture->row_count; row = end) {
 		const struct ordered_row *first = &picture->order.items[picture->rows[row].first];
@@ -207,7 +225,8 @@ static void put_hosts(const struct picture *picture)
 		middle = (top + svg__y(picture, end)) / 2 + 0.35 * SVG_FONT;
 		if (middle < named + SVG_LINE)
 			continue;
-		put_text(picture, MARGIN, middle, "start", first->row->host, HOST_LETTERS);
+		name_host(first->row->host, name, sizeof(name));
+		put_text(picture, MARGIN, middle, "start", name, HOST_LETTERS);
 		named = middle;
 	}
 }
@@ -228,24 +247,33 @@ static double round_step(double count, double most)
 	}
 }
 
-/* Returns whether a row of the picture is numbered, if there is room: the first one of a host, else a round number. */
-static bool is_numbered(const struct picture *picture, size_t row, int64_t step)
+/*
+ * Returns whether a row of the picture is numbered, if there is room: on one host round numbers, on several the first
+ * row of each and every step-th from there on that is not near the next host.
+ */
+static bool is_numbered(const struct picture *picture, size_t row, size_t step)
 {
 	const struct ordered_row *items = picture->order.items;
+	size_t first = picture->rows[row].first, begin = first, end = first;
 
-	if (picture->host_count > 1)
-		return !row || items[picture->rows[row].first].host != items[picture->rows[row - 1].first].host;
-	for (size_t i = picture->rows[row].first; i < picture->rows[row].end; i++) {
-		if (items[i].row->rank < 0 || items[i].row->rank % step == 0)
-			return true;
+	if (picture->host_count == 1 && items[first].row->rank >= 0) {
+		for (size_t i = first; i < picture->rows[row].end; i++) {
+			if (items[i].row->rank % (int64_t)step == 0)
+				return true;
+		}
+		return false;
 	}
-	return false;
+	while (begin && items[begin - 1].host == items[first].host)
+		begin--;
+	while (end < picture->order.count && items[end].host == items[first].host)
+		end++;
+	return first == begin || ((first - begin) % step == 0 && end - first >= step);
 }
 
 /* Numbers rows on the left. */
 static void put_ranks(const struct picture *picture)
 {
-	int64_t step = (int64_t)round_step((double)count_ranks(picture), picture->height / SVG_LINE);
+	size_t step = (size_t)round_step((double)picture->order.count, picture->height / SVG_LINE);
 	double last = 0;
 	char name[48];
 
@@ -256,7 +284,7 @@ static void put_ranks(const struct picture *picture)
 		if (!is_numbered(picture, row, step) || (row && middle < last + SVG_LINE - 1))
 			continue;
 		if (first->rank < 0)
-			snprintf(name, sizeof(name), "?");
+			snprintf(name, sizeof(name), "pid %llu", (unsigned long long)first->pid);
 		else if (first->thread < 0)
 			snprintf(name, sizeof(name), "%lld", (long long)first->rank);
 		else
@@ -357,7 +385,11 @@ int svg__write(const struct run_report *report, const struct view_map *map, FILE
 	}
 	picture.step = (bins + SVG_COLUMNS - 1) / SVG_COLUMNS;
 	picture.columns = (size_t)((bins + picture.step - 1) / picture.step);
-	picture.left = MARGIN + (picture.host_count > 1 ? (HOST_LETTERS + 1) * SVG_LETTER : 8) + 6 * SVG_LETTER;
+	picture.left = MARGIN + TICK + 1 + RANK_LETTERS * SVG_LETTER;
+	if (picture.host_count > 1)
+		picture.left += (HOST_LETTERS + 1) * SVG_LETTER;
+	if (!ret && picture.order.items[0].row->rank < 0)
+		picture.left += 5 * SVG_LETTER; /* "pid 4194304" */
 	picture.width = WIDTH - MARGIN - picture.left;
 	picture.height = fmin(fmax((double)picture.row_count * ROW_MOST, MAP_LEAST), MAP_MOST);
 	if (!ret) {

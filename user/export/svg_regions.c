@@ -171,9 +171,9 @@ static void list_region(const struct picture *picture, const struct run_region *
 	char lost[40], text[1024];
 
 	duration__text(region->lost_seconds, lost, sizeof(lost));
-	snprintf(text, sizeof(text), "%s%s%.200s; %.200s, %.1f to %.1f s; %s lost%s", region->culprit.comm,
-		 *region->culprit.comm ? ": " : "", cause, region->who ? region->who : "?", begin_s, end_s, lost,
-		 region__sure(region) ? "" : " (unconfirmed)");
+	snprintf(text, sizeof(text), "%s%s%.200s%s: %s lost, %.1f to %.1f s, %.200s", region->culprit.comm,
+		 *region->culprit.comm ? ": " : "", cause, region__sure(region) ? "" : " (unconfirmed)", lost, begin_s,
+		 end_s, region->who ? region->who : "?");
 	fprintf(out, "<text x=\"%.2f\" y=\"%.2f\" font-weight=\"bold\">%s</text><text x=\"%.2f\" y=\"%.2f\">", x, y,
 		run_region->number, x + 4 * SVG_LETTER, y);
 	svg__text(out, text, (size_t)((width - 4 * SVG_LETTER) / SVG_LETTER));

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "export/trace_private.h"
 #include "report/json.h"
@@ -38,10 +39,19 @@ static void put_change(struct trace *trace, const struct trace_job *job, const c
 	*last = value;
 }
 
-/* Puts what changes from one column to the next. Where nothing was judged only the number of ranks is known. */
+static double shown_pct(double performance, bool waiting)
+{
+	return 100 * (waiting ? 1 - performance : performance);
+}
+
+/*
+ * Puts what changes from one column to the next. Where nothing was judged only the number of ranks is known. In
+ * communication the rest to full performance is waiting.
+ */
 static void put_columns(struct trace *trace, const struct trace_job *job, const struct view_map *map,
 			const struct column *columns, size_t count, uint64_t step)
 {
+	bool waiting = !strcmp(map->class, vapro_class_name[VAPRO_COMMUNICATION]);
 	double mean = NAN, worst = NAN, judged = NAN;
 
 	for (size_t i = 0; i < count; i++) {
@@ -52,9 +62,10 @@ static void put_columns(struct trace *trace, const struct trace_job *job, const 
 			   &judged);
 		if (!column->judged)
 			continue;
-		put_change(trace, job, map->class, "mean performance, %", time_ns,
-			   100 * column->sum / (double)column->judged, &mean);
-		put_change(trace, job, map->class, "worst performance, %", time_ns, 100 * column->worst, &worst);
+		put_change(trace, job, map->class, waiting ? "mean waiting, %" : "mean performance, %", time_ns,
+			   shown_pct(column->sum / (double)column->judged, waiting), &mean);
+		put_change(trace, job, map->class, waiting ? "most waiting, %" : "worst performance, %", time_ns,
+			   shown_pct(column->worst, waiting), &worst);
 	}
 	/* the last value of a counter would last for ever */
 	put_value(trace, job, map->class, "ranks evaluated", map->end * map->bin_ns, 0);

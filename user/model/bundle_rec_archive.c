@@ -6,6 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Bits of a saved bundle beyond its own: members that are 0 there follow from others. */
+#define SUM_IS_LENGTH (1U << 16)
+#define LEAST_IS_SUM (1U << 17)
+#define MOST_IS_LEAST (1U << 18)
+#define VERDICT_AS_BEFORE (1U << 19) /* that of the bundle of its series before */
+
 /* A bundle without its factors. */
 struct saved_rec {
 	uint64_t start_ns, length_ns;
@@ -118,6 +124,53 @@ static struct bundle_rec rec_of(const struct saved_rec *saved)
 	return rec;
 }
 
+/* The last verdict of each series. */
+struct verdict {
+	float ratio, reference, usual_blocked, usual_frequency;
+};
+
+static void leave_out(struct saved_rec *saved, struct verdict *before)
+{
+	struct verdict verdict = {saved->ratio, saved->reference, saved->usual_blocked, saved->usual_frequency};
+
+	if (saved->max_ns == saved->min_ns) {
+		saved->bits |= MOST_IS_LEAST;
+		saved->max_ns = 0;
+	}
+	if (saved->min_ns == (float)saved->sum_ns) {
+		saved->bits |= LEAST_IS_SUM;
+		saved->min_ns = 0;
+	}
+	if (saved->sum_ns == (double)saved->length_ns) {
+		saved->bits |= SUM_IS_LENGTH;
+		saved->sum_ns = 0;
+	}
+	if (!memcmp(&verdict, before, sizeof(verdict))) {
+		saved->bits |= VERDICT_AS_BEFORE;
+		saved->ratio = saved->reference = saved->usual_blocked = saved->usual_frequency = 0;
+	}
+	*before = verdict;
+}
+
+static void fill_in(struct saved_rec *saved, struct verdict *before)
+{
+	struct verdict verdict = {saved->ratio, saved->reference, saved->usual_blocked, saved->usual_frequency};
+
+	if (saved->bits & SUM_IS_LENGTH)
+		saved->sum_ns = (double)saved->length_ns;
+	if (saved->bits & LEAST_IS_SUM)
+		saved->min_ns = (float)saved->sum_ns;
+	if (saved->bits & MOST_IS_LEAST)
+		saved->max_ns = saved->min_ns;
+	if (saved->bits & VERDICT_AS_BEFORE)
+		verdict = *before;
+	saved->ratio = verdict.ratio;
+	saved->reference = verdict.reference;
+	saved->usual_blocked = verdict.usual_blocked;
+	saved->usual_frequency = verdict.usual_frequency;
+	*before = verdict;
+}
+
 static bool possible_rec(const struct series_book *book, uint32_t job, const struct saved_rec *saved)
 {
 	const struct clusters *clusters;
@@ -133,19 +186,23 @@ static bool possible_rec(const struct series_book *book, uint32_t job, const str
 	return clusters ? saved->cell < clusters__cells(clusters)->handle_count : !saved->cell;
 }
 
-static void write_recs(struct archive *archive, const struct bundle_rec *recs, size_t count, size_t capacity)
+static void write_recs(struct archive *archive, const struct series_book *book, const struct bundle_rec *recs,
+		       size_t count, size_t capacity)
 {
+	struct verdict *verdicts = archive__take(archive, book->count, sizeof(*verdicts));
 	struct saved_rec *saved = archive__take(archive, count, sizeof(*saved));
 	struct saved_factors *factors = archive__take(archive, count, sizeof(*factors));
 	size_t used = 0;
 
-	for (size_t i = 0; saved && factors && i < count; i++) {
+	for (size_t i = 0; saved && factors && verdicts && i < count; i++) {
 		saved[i] = saved_of(&recs[i]);
+		leave_out(&saved[i], &verdicts[recs[i].series]);
 		if (saved[i].factors)
 			memcpy(factors[used++].factor, recs[i].factor, sizeof(factors->factor));
 	}
 	archive__rows(archive, &rec_table, &saved, &count, &capacity);
 	archive__rows(archive, &factor_table, &factors, &used, &used);
+	free(verdicts);
 	free(saved);
 	free(factors);
 }
@@ -156,15 +213,20 @@ static void read_recs(struct archive *archive, struct series_book *book, uint32_
 	size_t saved_count = 0, room = 0, factor_count = 0, factor_room = 0, used = 0;
 	struct saved_factors *factors = NULL;
 	struct saved_rec *saved = NULL;
+	struct verdict *verdicts;
 
 	archive__rows(archive, &rec_table, &saved, &saved_count, &room);
 	archive__rows(archive, &factor_table, &factors, &factor_count, &factor_room);
 	*recs = room ? archive__take(archive, room, sizeof(**recs)) : NULL;
 	*capacity = *recs ? room : 0;
 	*count = 0;
+	verdicts = archive__take(archive, book->count, sizeof(*verdicts));
 	for (size_t i = 0; i < saved_count && !archive__error(archive); i++) {
-		struct bundle_rec rec = rec_of(&saved[i]);
+		struct bundle_rec rec;
 
+		if (archive__check(archive, saved[i].series < book->count, "a bundle has no history"))
+			fill_in(&saved[i], &verdicts[saved[i].series]);
+		rec = rec_of(&saved[i]);
 		archive__check(archive, possible_rec(book, job, &saved[i]), "a bundle contradicts its history");
 		archive__check(archive, !saved[i].factors || used < factor_count, "a bundle lacks its factors");
 		if (archive__error(archive))
@@ -181,6 +243,7 @@ static void read_recs(struct archive *archive, struct series_book *book, uint32_
 		}
 		(*recs)[(*count)++] = rec;
 	}
+	free(verdicts);
 	free(saved);
 	free(factors);
 }
@@ -191,5 +254,5 @@ void series__archive_recs(struct archive *archive, struct series_book *book, uin
 	if (archive__reads(archive))
 		read_recs(archive, book, job, recs, count, capacity);
 	else
-		write_recs(archive, *recs, *count, *capacity);
+		write_recs(archive, book, *recs, *count, *capacity);
 }

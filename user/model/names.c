@@ -18,7 +18,7 @@ const char *const vapro_loss_name[VAPRO_LOSSES] = {
     [VAPRO_LOST_GOVERNED] = "governed",	      [VAPRO_LOST_VANISHED] = "vanished",
     [VAPRO_LOST_UNACCOUNTED] = "unaccounted", [VAPRO_LOST_APPROXIMATED] = "approximated",
     [VAPRO_LOST_UNMATCHED] = "unmatched",     [VAPRO_LOST_COUNTER] = "counter",
-    [VAPRO_LOST_STATES] = "states",
+    [VAPRO_LOST_STATES] = "states",	      [VAPRO_LOST_PUBLISHED] = "published",
 };
 
 const char *const vapro_uncovered_name[VAPRO_UNCOVERED_REASONS] = {

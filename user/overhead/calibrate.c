@@ -25,6 +25,10 @@
 #define MEASURE_S 0.015
 #define QUICK_S 0.003
 
+#define WORK_BATCHES 15
+#define WORK_LOOPS 10000ULL
+#define WORK_NS 1e6
+
 #define PAUSE_CALLS 5
 #define PAUSE_BYTES (2U << 20)
 
@@ -102,6 +106,28 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Returns the median time of equal batches of work, a millisecond long at first, ns. */
+static double measure_work(void)
+{
+	static uint64_t loops;
+	double spent[WORK_BATCHES];
+
+	for (int i = 0; i < WORK_BATCHES;) {
+		volatile uint64_t sum = 0;
+		double begin = seconds_now();
+
+		for (uint64_t at = 0; at < loops; at++)
+			sum += at;
+		spent[i] = (seconds_now() - begin) * 1e9;
+		if (loops >= WORK_LOOPS && (i || spent[i] >= WORK_NS || loops > UINT32_MAX))
+			i++;
+		else
+			loops = loops ? 2 * loops : WORK_LOOPS;
+	}
+	qsort(spent, WORK_BATCHES, sizeof(spent[0]), compare);
+	return spent[WORK_BATCHES / 2];
+}
+
 /* The child walks through memory for pause_seconds in a pause, from pause_begin to pause_end, in seconds. */
 static volatile char *memory;
 static double pause_seconds, pause_begin, pause_end;
@@ -145,7 +171,7 @@ static void measure_pauses(double answer[2][KERNEL_PAUSES])
 
 /*
  * Runs in the child: measures as requested 'e'mulated, the same 'q'uickly, 's'tepped, 'n'op5 or 'r'ead, and
- * responds in ns per call; or halves of calls after 'p'auses.
+ * responds in ns per call; or halves of calls after 'p'auses, or batches of 'w'ork.
  */
 static void serve(int from, int to)
 {
@@ -159,7 +185,7 @@ static void serve(int from, int to)
 		if (what == 'p') {
 			measure_pauses(answer);
 		} else {
-			answer[0][0] = measure_warm(what, zero);
+			answer[0][0] = what == 'w' ? measure_work() : measure_warm(what, zero);
 			size = sizeof(answer[0][0]);
 		}
 		if (write(to, answer, size) != (ssize_t)size)

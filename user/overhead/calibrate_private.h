@@ -19,7 +19,10 @@ struct child {
 int calibrate__start_child(struct child *child);
 void calibrate__end_child(const struct child *child);
 
-/* Returns the least time of a call, ns; 0 without a response. 'q': an emulated one, in some milliseconds. */
+/*
+ * Returns the least time of a call, ns; 0 without a response. 'q': an emulated one, in some milliseconds; 'w': the time
+ * of a batch of work, equal for all requests.
+ */
 double calibrate__measure(const struct child *child, char what);
 
 /* Probes entry and return of the emulated function in the child alone. self: this program, as it is mapped. */

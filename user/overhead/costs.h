@@ -13,6 +13,7 @@ struct costs {
 	double nop5_ns;		/* entry at a five-byte nop */
 	double syscall_ns;	/* a traced IO system call */
 	double bystander_ns;	/* any system call of an untracked process, while IO is traced */
+	double sample_ns;	/* a sample of a clock in a thread; 0 where none is taken */
 	/* extra cost of an entry and a return after a pause (KERNEL_PAUSES); medians */
 	double pause_ns[2][KERNEL_PAUSES];
 };

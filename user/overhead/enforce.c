@@ -180,6 +180,7 @@ static void spend(const struct enforcer *enforcer, struct governed *governed)
 	hits = delta.enter + delta.exit + delta.left + delta.stepped * (KERNEL_STEPPED_WEIGHT - 1);
 	governed->spent_ns += (uint64_t)(costs__of(costs, &delta) * governor__busiest(now.busiest, hits) +
 					 (double)(now.syscalls - since->syscalls) * costs->syscall_ns +
+					 (double)(now.sampled - since->sampled) * costs->sample_ns +
 					 (double)(thinned_io - governed->charged_io) * costs->bystander_ns);
 	__atomic_store_n(&counters->busiest, 0, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&orders->epoch, 1, __ATOMIC_RELEASE);

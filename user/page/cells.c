@@ -9,17 +9,22 @@
 #include "base/grow.h"
 
 #define MARGIN 10     /* bins before and after a region in full resolution */
-#define NEARLY_ALL 96 /* byte of the first value that is rounded */
-#define ALL 98	      /* that to which it is */
+#define NEARLY_ALL 95 /* the first percentage that is rounded, */
+#define ALL 97	      /* and that to which it is */
+#define STEP 5	      /* of waiting, percent */
 
-uint8_t cells__byte(double performance, bool rounded)
+uint8_t cells__byte(double performance, enum cells_rounding rounding)
 {
 	long percent;
 
 	if (isnan(performance))
 		return 0;
-	percent = lround(100 * fmin(fmax(performance, 0), 1)) + 1;
-	return (uint8_t)(rounded && percent >= NEARLY_ALL ? ALL : percent);
+	percent = lround(100 * fmin(fmax(performance, 0), 1));
+	if (rounding == CELLS_SPEED && percent >= NEARLY_ALL)
+		percent = ALL;
+	if (rounding == CELLS_WAITING)
+		percent = (percent + STEP / 2) / STEP * STEP;
+	return (uint8_t)(percent + 1);
 }
 
 static int add_part(struct cells *cells, uint64_t first, uint64_t end, uint64_t bins)
@@ -103,21 +108,21 @@ static void fill(struct cells *cells, const struct view_map *map, const double *
 				sum += values[bin];
 				known++;
 			}
-			*worst++ = cells__byte(least, cells->rounded);
+			*worst++ = cells__byte(least, cells->rounding);
 			if (mean)
-				*mean++ = part->bins > 1 && known ? cells__byte(sum / known, cells->rounded) : 0;
+				*mean++ = part->bins > 1 && known ? cells__byte(sum / known, cells->rounding) : 0;
 		}
 	}
 }
 
 int cells__make(struct cells *cells, const struct view_map *map, const struct cells_interval *intervals, size_t count,
-		size_t most, bool rounded)
+		size_t most, enum cells_rounding rounding)
 {
 	uint64_t bins = map->end - map->first;
 	double *values = malloc((bins + 1) * sizeof(*values));
 	int ret = values ? 0 : -ENOMEM;
 
-	*cells = (struct cells){.rows = map->row_count, .rounded = rounded};
+	*cells = (struct cells){.rows = map->row_count, .rounding = rounding};
 	if (!ret)
 		ret = divide(cells, map, intervals, count, map->row_count ? most / map->row_count + 2 : bins);
 	if (!ret) {

@@ -13,9 +13,14 @@
 
 #include "report/view_model.h"
 
-#define CELLS_MOST (32U << 20) /* cells of all maps of a page at full resolution */
-#define CELLS_ROUNDED                                                                                                  \
-	(4U << 20) /* from so many cells on all values above 95 % are one, which compresses twice as well */
+#define CELLS_MOST (32U << 20)	 /* cells of all maps of a page at full resolution */
+#define CELLS_ROUNDED (4U << 20) /* from so many cells on values are rounded, which compresses twice as well */
+
+enum cells_rounding {
+	CELLS_EXACT,   /* to 1 % */
+	CELLS_SPEED,   /* from 95 % on all are 97 %: noise of what is fast */
+	CELLS_WAITING, /* to 5 % */
+};
 
 /* Consecutive columns of one width. */
 struct cells_part {
@@ -30,7 +35,7 @@ struct cells {
 	size_t rows, columns;
 	struct cells_part *parts;
 	size_t part_count, part_capacity;
-	bool rounded; /* 96 to 101 are 98 */
+	enum cells_rounding rounding;
 };
 
 /* A time to be shown in full resolution: bins [first, end). */
@@ -39,14 +44,14 @@ struct cells_interval {
 };
 
 /*
- * Makes the cells of a map with at most `most` cells; intervals in the order of their importance. rounded: see
- * CELLS_ROUNDED. Returns 0 or -ENOMEM; cells__free() is fine after both.
+ * Makes the cells of a map with at most `most` cells; intervals in the order of their importance. Returns 0 or -ENOMEM;
+ * cells__free() is fine after both.
  */
 int cells__make(struct cells *cells, const struct view_map *map, const struct cells_interval *intervals, size_t count,
-		size_t most, bool rounded);
+		size_t most, enum cells_rounding rounding);
 void cells__free(struct cells *cells);
 
 /* Returns the byte of a performance, which may be NAN. */
-uint8_t cells__byte(double performance, bool rounded);
+uint8_t cells__byte(double performance, enum cells_rounding rounding);
 
 #endif

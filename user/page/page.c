@@ -35,13 +35,28 @@ static void write_base64(const uint8_t *bytes, size_t count, FILE *out)
 	}
 }
 
+/* Compresses as zlib does. Cells are runs and noise: to look for longer repetitions costs much and gains nothing. */
+static int compress_cells(uint8_t *packed, uLongf *size, const uint8_t *bytes, size_t count)
+{
+	z_stream stream = {
+	    .next_in = (Bytef *)bytes, .avail_in = (uInt)count, .next_out = packed, .avail_out = (uInt)*size};
+	int ret = deflateInit2(&stream, 6, Z_DEFLATED, MAX_WBITS, MAX_MEM_LEVEL, Z_RLE);
+
+	if (ret != Z_OK)
+		return -ENOMEM;
+	ret = deflate(&stream, Z_FINISH);
+	*size = stream.total_out;
+	deflateEnd(&stream);
+	return ret == Z_STREAM_END ? 0 : -ENOMEM;
+}
+
 /* Writes bytes, compressed, as an element that is no program. */
 static int write_bytes(const char *id, const uint8_t *bytes, size_t count, FILE *out)
 {
-	uLongf size = compressBound(count);
+	uLongf size = compressBound(count) + count / 16; /* that of zlib is for its default strategy */
 	uint8_t *packed = malloc(size);
 
-	if (!packed || compress2(packed, &size, bytes, count, 9) != Z_OK) {
+	if (!packed || compress_cells(packed, &size, bytes, count)) {
 		free(packed);
 		return -ENOMEM;
 	}
@@ -105,6 +120,14 @@ static size_t list_intervals(const struct run_report *report, const struct view_
 	return count;
 }
 
+/* Returns how the values of a map are rounded; all: cells of the page. */
+static enum cells_rounding rounding_of(const struct view_map *map, size_t all)
+{
+	if (all <= CELLS_ROUNDED)
+		return CELLS_EXACT;
+	return strcmp(map->class, vapro_class_name[VAPRO_COMMUNICATION]) ? CELLS_SPEED : CELLS_WAITING;
+}
+
 /* Makes the cells of all maps and adds these to the page. Returns 0 or -ENOMEM. */
 static int make_maps(const struct run_report *report, cJSON *page, struct drawn_map *drawn, size_t *count)
 {
@@ -127,7 +150,7 @@ static int make_maps(const struct run_report *report, cJSON *page, struct drawn_
 		ret =
 		    cells__make(&own->cells, map, intervals, list_intervals(report, map, intervals),
 				all <= CELLS_MOST ? cells : (size_t)((double)CELLS_MOST * (double)cells / (double)all),
-				all > CELLS_ROUNDED);
+				rounding_of(map, all));
 		if (!ret &&
 		    !page_json__add_map(page, report, map, &own->cells, own->worst, own->cells.mean ? own->mean : NULL))
 			ret = -ENOMEM;

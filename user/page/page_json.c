@@ -128,6 +128,22 @@ static bool add_classes(cJSON *object, const struct job_summary *job)
 	return ok;
 }
 
+/* Returns how many ranks of a job were seen: each host's windows have its own, and the maps have all. */
+static size_t count_ranks(const struct run_report *report, const struct job_summary *job)
+{
+	size_t most = job->ranks;
+
+	for (size_t i = 0; i < report->view.map_count; i++) {
+		const struct view_map *map = &report->view.maps[i];
+		size_t ranks = 0;
+
+		for (size_t k = 0; k < map->row_count && !strcmp(map->said, job->said); k++)
+			ranks += map->rows[k].thread < 0;
+		most = ranks > most ? ranks : most;
+	}
+	return most;
+}
+
 /* Adds the jobs of which there was a window. */
 static bool add_jobs(cJSON *page, const struct run_report *report)
 {
@@ -137,6 +153,7 @@ static bool add_jobs(cJSON *page, const struct run_report *report)
 
 	for (size_t i = 0; ok && i < summary->job_count; i++) {
 		const struct job_summary *job = &summary->jobs[i];
+		size_t ranks = count_ranks(report, job);
 		char title[JOB_NAME_SIZE];
 		cJSON *item;
 
@@ -145,9 +162,9 @@ static bool add_jobs(cJSON *page, const struct run_report *report)
 		item = page__append(list);
 		ok = item && json__add_text(item, "name", job->name) &&
 		     json__add_text(item, "title", job_summary__name(job, title)) &&
-		     json__add_number(item, "ranks", job->ranks, 0) &&
+		     json__add_number(item, "ranks", (double)ranks, 0) &&
 		     json__add_number(item, "world", job->world_size, 0) &&
-		     cJSON_AddBoolToObject(item, "partial", job->partial) &&
+		     cJSON_AddBoolToObject(item, "partial", job->partial && ranks < job->world_size) &&
 		     json__add_number(item, "hosts", (double)job->host_count, 0) &&
 		     json__add_text(item, "host", job->host_count == 1 ? job->hosts[0] : NULL) &&
 		     json__add_number(item, "begin", page__offset(report, job->begin_ns), 9) &&
@@ -379,7 +396,7 @@ static int host_index(cJSON *hosts, const char *host, int *count, int guess)
 }
 
 /* Adds the rows as lists of rank, thread, pid and the place of the host in `hosts`. */
-static bool add_rows(cJSON *item, cJSON *hosts, const struct view_map *map)
+static bool list_rows(cJSON *item, cJSON *hosts, const struct view_map *map)
 {
 	cJSON *rows = cJSON_AddArrayToObject(item, "rows");
 	int count = cJSON_GetArraySize(hosts), host = 0;
@@ -398,6 +415,33 @@ static bool add_rows(cJSON *item, cJSON *hosts, const struct view_map *map)
 	return ok;
 }
 
+static bool same_rows(const struct view_map *a, const struct view_map *b)
+{
+	bool same = a->row_count == b->row_count;
+
+	for (size_t i = 0; same && i < a->row_count; i++) {
+		const struct view_row *x = &a->rows[i], *y = &b->rows[i];
+
+		same = x->rank == y->rank && x->thread == y->thread && x->pid == y->pid && !strcmp(x->host, y->host);
+	}
+	return same;
+}
+
+/* Adds the rows, or the place of a map before this one that has the same, as the classes of a job mostly have. */
+static bool add_rows(cJSON *page, cJSON *item, const struct run_report *report, const struct view_map *map)
+{
+	int at = 0;
+
+	for (const struct view_map *other = report->view.maps; other < map; other++) {
+		if (!other->end)
+			continue;
+		if (same_rows(other, map))
+			return json__add_number(item, "rows_of", at, 0);
+		at++;
+	}
+	return list_rows(item, cJSON_GetObjectItem(page, "hosts"), map);
+}
+
 bool page_json__add_map(cJSON *page, const struct run_report *report, const struct view_map *map,
 			const struct cells *cells, const char *worst, const char *mean)
 {
@@ -409,8 +453,9 @@ bool page_json__add_map(cJSON *page, const struct run_report *report, const stru
 		  json__add_number(item, "bin", (double)map->bin_ns / 1e9, 9) &&
 		  json__add_number(item, "begin", page__offset(report, map->first * map->bin_ns), 9) &&
 		  json__add_number(item, "end", page__offset(report, map->end * map->bin_ns), 9) &&
-		  cJSON_AddBoolToObject(item, "rounded", cells->rounded) && json__add_text(item, "worst", worst) &&
-		  json__add_text(item, "mean", mean) && add_rows(item, cJSON_GetObjectItem(page, "hosts"), map);
+		  cJSON_AddBoolToObject(item, "rounded", cells->rounding != CELLS_EXACT) &&
+		  json__add_text(item, "worst", worst) && json__add_text(item, "mean", mean) &&
+		  add_rows(page, item, report, map);
 
 	free(said);
 	parts = ok ? cJSON_AddArrayToObject(item, "parts") : NULL;

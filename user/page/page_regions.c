@@ -176,6 +176,16 @@ static bool add_region(cJSON *item, const struct run_report *report, const struc
 	return ok;
 }
 
+/* Drops what says nothing, which is most of a page of many regions: null, false and empty lists. */
+static void drop_defaults(cJSON *object)
+{
+	for (cJSON *item = object->child, *next; item; item = next) {
+		next = item->next;
+		if (cJSON_IsNull(item) || cJSON_IsFalse(item) || (cJSON_IsArray(item) && !item->child))
+			cJSON_Delete(cJSON_DetachItemViaPointer(object, item));
+	}
+}
+
 cJSON *page_json__regions(const struct run_report *report)
 {
 	cJSON *list = cJSON_CreateArray();
@@ -185,6 +195,8 @@ cJSON *page_json__regions(const struct run_report *report)
 		cJSON *item = page__append(list);
 
 		ok = item && add_region(item, report, &report->regions[i]);
+		if (ok)
+			drop_defaults(item);
 	}
 	if (ok)
 		return list;

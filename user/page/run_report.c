@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/printable.h"
 #include "report/cause_text.h"
 #include "report/json.h"
 #include "report/record.h"
@@ -15,46 +16,63 @@ static void free_list(struct record_list *list)
 	for (size_t i = 0; i < list->count; i++)
 		cJSON_Delete(list->items[i]);
 	free(list->items);
+	free(list->ids);
 	*list = (struct record_list){0};
 }
 
 /* Adds a record to its list, which then owns it. */
-static void keep(struct run_report *report, struct record_list *list, cJSON **line)
+static void keep(struct run_report *report, struct record_list *list, cJSON **line, uint64_t id)
 {
 	if (list->count >= RUN_REPORT_RECORDS) {
 		report->dropped++;
 		return;
 	}
-	if (grow(&list->items, &list->capacity, list->count + 1, sizeof(*list->items))) {
+	if (grow(&list->items, &list->capacity, list->count + 1, sizeof(*list->items)) ||
+	    grow(&list->ids, &list->id_capacity, list->count + 1, sizeof(*list->ids))) {
 		report->out_of_memory = true;
 		return;
 	}
+	list->ids[list->count] = id;
 	list->items[list->count++] = *line;
 	*line = NULL;
 }
 
-static bool same_text(const cJSON *a, const cJSON *b, const char *key)
+/* Returns whether a record is about a job, whose name may be that of a region: with harmless characters. */
+static bool has_job(const cJSON *line, const char *job)
 {
-	const char *x = record__text(a, key), *y = record__text(b, key);
+	const char *own = record__text(line, "job");
+	char *harmless = printable(strdup(own ? own : ""));
+	bool has = !strcmp(own ? own : "", job) || (harmless && !strcmp(harmless, job));
 
-	return !strcmp(x ? x : "", y ? y : "");
+	free(harmless);
+	return has;
+}
+
+/* Returns the place of the record of a region; list->count where there is none. */
+static size_t find_record(const struct record_list *list, const char *job, uint64_t id)
+{
+	/* revisions follow each other closely: what is looked for is near the end */
+	for (size_t i = list->count; i-- > 0;) {
+		if (list->ids[i] == id && has_job(list->items[i], job))
+			return i;
+	}
+	return list->count;
 }
 
 /* Keeps the latest record of each region; key: its member that has the region's number. */
 static void keep_latest(struct run_report *report, struct record_list *list, cJSON **line, const char *key)
 {
-	uint64_t id = record__uint(*line, key);
+	const char *host = record__text(*line, "host"), *job = record__text(*line, "job");
+	uint64_t id = summary__region_id(report->view.summary, host ? host : "", record__uint(*line, key));
+	size_t at = find_record(list, job ? job : "", id);
 
-	/* revisions follow each other closely: what is looked for is near the end */
-	for (size_t i = list->count; i-- > 0;) {
-		if (record__uint(list->items[i], key) != id || !same_text(list->items[i], *line, "job"))
-			continue;
-		cJSON_Delete(list->items[i]);
-		list->items[i] = *line;
-		*line = NULL;
+	if (at == list->count) {
+		keep(report, list, line, id);
 		return;
 	}
-	keep(report, list, line);
+	cJSON_Delete(list->items[at]);
+	list->items[at] = *line;
+	*line = NULL;
 }
 
 static void see(void *arg, cJSON **line)
@@ -67,13 +85,13 @@ static void see(void *arg, cJSON **line)
 	else if (!strcmp(type, "diagnosis") && !record__item(*line, "region"))
 		keep_latest(report, &report->diagnoses, line, "variance");
 	else if (!strcmp(type, "hello"))
-		keep(report, &report->hellos, line);
+		keep(report, &report->hellos, line, 0);
 	else if (!strcmp(type, "bye"))
-		keep(report, &report->byes, line);
+		keep(report, &report->byes, line, 0);
 	else if (!strcmp(type, "warning"))
-		keep(report, &report->warnings, line);
+		keep(report, &report->warnings, line, 0);
 	else if (!strcmp(type, "stage"))
-		keep(report, &report->stages, line);
+		keep(report, &report->stages, line, 0);
 }
 
 int run_report__init(struct run_report *report)
@@ -132,15 +150,12 @@ static void find_times(struct run_report *report)
 	}
 }
 
-static const cJSON *find_record(const struct record_list *list, const struct region *region, const char *key)
+/* Returns the record of a region, or NULL. */
+static const cJSON *record_of(const struct record_list *list, const struct region *region)
 {
-	for (size_t i = 0; i < list->count; i++) {
-		const char *job = record__text(list->items[i], "job");
+	size_t at = find_record(list, region->job, region->id);
 
-		if (record__uint(list->items[i], key) == region->id && !strcmp(job ? job : "", region->job))
-			return list->items[i];
-	}
-	return NULL;
+	return at < list->count ? list->items[at] : NULL;
 }
 
 static struct run_region *add_region(struct run_report *report, const struct region *region)
@@ -148,8 +163,8 @@ static struct run_region *add_region(struct run_report *report, const struct reg
 	struct run_region *own = &report->regions[report->region_count++];
 
 	*own = (struct run_region){.region = region,
-				   .variance = find_record(&report->variances, region, "id"),
-				   .diagnosis = find_record(&report->diagnoses, region, "variance")};
+				   .variance = record_of(&report->variances, region),
+				   .diagnosis = record_of(&report->diagnoses, region)};
 	return own;
 }
 

@@ -23,7 +23,8 @@ struct run_region {
 /* Records of one type, in the order of their lines. */
 struct record_list {
 	cJSON **items;
-	size_t count, capacity;
+	uint64_t *ids; /* of the regions that they are about; 0: none */
+	size_t count, capacity, id_capacity;
 };
 
 struct run_report {

@@ -96,12 +96,13 @@ static struct board_job *job_of(struct board *board, const char *name, uint32_t 
 	return job;
 }
 
-static struct board_row *row_of(struct board_job *job, const struct result_row *line)
+/* Finds or makes the row of a rank. The maps of a window have them in one order: the guess is mostly right. */
+static struct board_row *row_of(struct board_job *job, const struct result_row *line, size_t guess)
 {
 	struct board_row *row;
 
 	for (size_t i = 0; i < job->row_count; i++) {
-		row = &job->rows[i];
+		row = &job->rows[(guess + i) % job->row_count];
 		if (row->pid == line->pid && row->rank == line->rank)
 			return row;
 	}
@@ -115,9 +116,10 @@ static struct board_row *row_of(struct board_job *job, const struct result_row *
 }
 
 /* Adds a rank's values of one class: its speed now, and how much of the window could be evaluated. */
-static void add_row(struct board_job *job, const struct result_heatmap *map, const struct result_row *line)
+static void add_row(struct board_job *job, const struct result_heatmap *map, uint32_t at)
 {
-	struct board_row *row = line->thread < 0 ? row_of(job, line) : NULL;
+	const struct result_row *line = &map->rows[at];
+	struct board_row *row = line->thread < 0 ? row_of(job, line, at) : NULL;
 	uint32_t valid = 0, recent = 0;
 	double sum = 0;
 
@@ -167,7 +169,7 @@ void board__begin(struct board *board, const struct job_result *result)
 		if (map->begin_ns + map->bins * VAPRO_BIN_NS != result->end_ns)
 			continue;
 		for (uint32_t row = 0; row < map->row_count; row++)
-			add_row(job, map, &map->rows[row]);
+			add_row(job, map, row);
 	}
 }
 

@@ -30,6 +30,7 @@ struct line_costs {
 	double nop5_ns;		    /* probes on a nop5 */
 	double syscall_ns;	    /* a traced system call */
 	double bystander_ns;	    /* a system call of another process */
+	double sample_ns;	    /* a sample inside slow computation; NAN: none is taken */
 	const struct line_pause *pauses;
 	uint32_t pause_count;
 };

@@ -13,6 +13,7 @@
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/printable.h"
+#include "report/inside_words.h"
 #include "report/json.h"
 #include "report/record.h"
 #include "report/regions.h"
@@ -194,7 +195,7 @@ static void say_variance(struct narrator *narrator, const cJSON *record)
 	const char *evidence = record__text(record, "evidence");
 	int severity = record__word(record__text(record, "severity"), json_severity_name, VAPRO_SEVERITIES);
 	bool ended = state && !strcmp(state, "closed"), alarm = record__true(record, "alarm"), first;
-	char text[1400], lost[40], word[40] = "";
+	char text[1400], lost[40], word[40] = "", *inside;
 	struct noted *noted;
 
 	if (severity == VAPRO_SEVERITIES || (!alarm && !is_noted(narrator, record__uint(record, "id"))))
@@ -207,6 +208,7 @@ static void say_variance(struct narrator *narrator, const cJSON *record)
 	if (severity > noted->severity)
 		snprintf(word, sizeof(word), " (%s)", json_severity_name[severity]);
 	noted->severity = severity > noted->severity ? severity : noted->severity;
+	inside = inside_words__of_record(record);
 	duration__text(record__number(record, "lost_seconds", 0), lost, sizeof(lost));
 	snprintf(text, sizeof(text), "slow region %llu%s %s: ", (unsigned long long)noted->id, word,
 		 ended && first ? "began and ended"
@@ -217,10 +219,12 @@ static void say_variance(struct narrator *narrator, const cJSON *record)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "no alarm any more: %s",
 			 evidence ? evidence : "it lost too little");
 	else if (verdict)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s", verdict);
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s%s", verdict,
+			 inside ? "; inside: " : "", inside ? inside : "");
 	else
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s of %s, %s lost so far",
 			 class ? class : "work", who ? who : "?", lost);
+	free(inside);
 	say(narrator, record__text(record, ended ? "end" : "begin"), text);
 }
 

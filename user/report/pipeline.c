@@ -38,6 +38,8 @@ static int put_line(void *arg, const char *line)
 		line_sink__put(pipeline->lines, line);
 	if (pipeline->narrator)
 		narrator__record(pipeline->narrator, line);
+	if (pipeline->tap)
+		pipeline->tap(pipeline->tap_arg, line);
 	if (pipeline->board)
 		board__line(pipeline->board, line);
 	return 0;
@@ -301,6 +303,10 @@ static int pipeline__put(struct stream_sink *sink, const struct stream_event *ev
 		return add_hop(pipeline, &event->hop);
 	case STREAM_NAME:
 		return source_names__add(pipeline->names, &event->name);
+	case STREAM_INSIDE:
+		return counted(pipeline,
+			       analysis__add_inside(pipeline->analysis, event->inside.thread, event->inside.state,
+						    event->inside.site, event->inside.samples));
 	case STREAM_WINDOW:
 		return end_window(pipeline, &event->window);
 	case STREAM_END:
@@ -387,6 +393,12 @@ void pipeline__narrate(struct stream_sink *sink, struct narrator *narrator)
 	pipeline_of(sink)->narrator = narrator;
 }
 
+void pipeline__tap(struct stream_sink *sink, void (*put)(void *arg, const char *line), void *arg)
+{
+	pipeline_of(sink)->tap = put;
+	pipeline_of(sink)->tap_arg = arg;
+}
+
 void pipeline__show(struct stream_sink *sink, struct board *board)
 {
 	pipeline_of(sink)->board = board;
@@ -444,6 +456,11 @@ const char *pipeline__unanswered(const struct stream_sink *sink)
 void pipeline__stage_request(const struct stream_sink *sink, struct vapro_stage_request *request)
 {
 	analysis__stage_request(pipeline_of(sink)->analysis, request);
+}
+
+void pipeline__inside_request(const struct stream_sink *sink, struct vapro_inside_request *request)
+{
+	analysis__inside_request(pipeline_of(sink)->analysis, request);
 }
 
 void pipeline__hop_request(struct stream_sink *sink, uint64_t now_ns, struct vapro_hop_event *event)

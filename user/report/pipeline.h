@@ -36,6 +36,9 @@ int pipeline__name_events(struct stream_sink *pipeline, const char *const named[
 /* From now on the narrator gets each line, too; it outlives the pipeline. */
 void pipeline__narrate(struct stream_sink *pipeline, struct narrator *narrator);
 
+/* From now on put() gets each line, too. */
+void pipeline__tap(struct stream_sink *pipeline, void (*put)(void *arg, const char *line), void *arg);
+
 /* From now on the board gets each window and line, too; it outlives the pipeline. */
 void pipeline__show(struct stream_sink *pipeline, struct board *board);
 
@@ -62,6 +65,9 @@ int pipeline__select(struct stream_sink *pipeline, const struct vapro_selection 
 const char *pipeline__unanswered(const struct stream_sink *pipeline);
 
 void pipeline__stage_request(const struct stream_sink *pipeline, struct vapro_stage_request *request);
+
+/* As analysis__inside_request; samples return as STREAM_INSIDE. */
+void pipeline__inside_request(const struct stream_sink *pipeline, struct vapro_inside_request *request);
 
 /* As analysis__hop_request; the outcome returns as a STREAM_HOP. */
 void pipeline__hop_request(struct stream_sink *pipeline, uint64_t now_ns, struct vapro_hop_event *event);

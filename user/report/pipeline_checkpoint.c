@@ -126,7 +126,7 @@ int pipeline__load(struct stream_sink *sink, const uint8_t *data, size_t size, c
 
 	if (archive && (pipeline->thread_count || pipeline->totals.windows || pipeline->clock.utc_ns))
 		archive__fail(archive, -EINVAL, "it can be read before the first event only");
-	if (archive) {
+	if (archive && !archive__error(archive)) {
 		archive_pipeline(archive, pipeline);
 		archive__end(archive);
 	}

@@ -17,6 +17,8 @@ struct pipeline {
 	struct summary *summary;
 	struct source_names *names;
 	struct narrator *narrator;
+	void (*tap)(void *arg, const char *line); /* NULL: none */
+	void *tap_arg;
 	struct board *board; /* or NULL */
 	struct causes *causes;
 	struct stream_clock clock;

@@ -65,6 +65,7 @@ void regions__free(struct regions *regions)
 		free(region->class);
 		free(region->who);
 		free(region->site);
+		free(region->inside);
 		free(region->evidence);
 		free(region->advice);
 		free(region->verdict);
@@ -317,6 +318,8 @@ static void print_region(const struct regions *regions, const struct region *reg
 	print_when(region, out, options->start_ns, width);
 	if (region->site)
 		print(out, "    where", width, "%s", region->site);
+	if (region->inside)
+		print(out, "    inside", width, "%s", region->inside);
 	if (region->verdict)
 		print(out, "    verdict", width, "%s", region->verdict);
 	if (options->details || !region->verdict)

@@ -31,7 +31,7 @@ struct region_interferer {
 
 struct region {
 	uint64_t id, effect_of;
-	char *job, *class, *who, *site, *evidence, *advice, *verdict; /* owned; NULL where unknown */
+	char *job, *class, *who, *site, *inside, *evidence, *advice, *verdict; /* owned; NULL where unknown */
 	char *cause, *place;		  /* what regions are rolled up by; owned, NULL where unknown */
 	uint32_t user;			  /* as in struct vapro_thread */
 	struct region_interferer culprit; /* comm empty: none */

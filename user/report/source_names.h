@@ -38,6 +38,12 @@ const struct source_frame *source_names__of(const struct source_names *names, co
 char *source_names__words(const struct source_names *names, const struct vapro_state *state);
 
 /*
+ * Words one place: by its innermost function and the one that all others are inlined into, "lcg (common.h:24) in
+ * solve (cg.c:12)". malloc'ed; NULL where neither is known, and when out of memory.
+ */
+char *source_names__place(const struct source_names *names, const char *site);
+
+/*
  * Adds the words as `source`, the functions as `to_frames` and of a computation `from_frames`, and as `ran` the
  * function that holds both of its ends; what is not known is left out.
  */

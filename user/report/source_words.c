@@ -260,6 +260,26 @@ char *source_names__words(const struct source_names *names, const struct vapro_s
 	return NULL;
 }
 
+char *source_names__place(const struct source_names *names, const char *site)
+{
+	size_t count, size;
+	const struct source_frame *frames = source_names__of(names, site, strlen(site), &count);
+	char *text = NULL;
+	FILE *out = frames && says_anything(&frames[0]) ? open_memstream(&text, &size) : NULL;
+
+	if (!out)
+		return NULL;
+	put_frame(out, &frames[0], 0);
+	if (count > 1 && says_anything(&frames[count - 1])) {
+		fputs(" in ", out);
+		put_frame(out, &frames[count - 1], 0);
+	}
+	if (!fclose(out))
+		return text;
+	free(text);
+	return NULL;
+}
+
 static bool add_frame(cJSON *list, const struct source_frame *frame, bool inlined)
 {
 	cJSON *item = cJSON_CreateObject();

@@ -7,10 +7,13 @@
 #include "diagnose/advice.h"
 #include "diagnose/verdict.h"
 #include "base/grow.h"
+#include "report/inside_words.h"
 #include "report/json.h"
 #include "report/record.h"
 #include "report/summary.h"
 #include "report/summary_parts.h"
+
+#define HOST_SHIFT 40 /* of a region's number: more than a vaprod counts */
 
 struct summary *summary__new(void)
 {
@@ -58,6 +61,9 @@ void summary__free(struct summary *summary)
 	for (size_t i = 0; i < summary->chosen_count; i++)
 		free(summary->chosen[i]);
 	free(summary->chosen);
+	for (size_t i = 0; i < summary->host_count; i++)
+		free(summary->hosts[i]);
+	free(summary->hosts);
 	free(summary->jobs);
 	regions__free(&summary->regions);
 	findings__free(&summary->findings);
@@ -122,6 +128,28 @@ int summary__add_host(struct summary *summary, const char *name, uint32_t user, 
 	struct job_summary *job = find_job(summary, name, user);
 
 	return job && (!*host || !add_host(job, host)) ? 0 : -ENOMEM;
+}
+
+uint64_t summary__region_id(struct summary *summary, const char *host, uint64_t id)
+{
+	size_t at = summary->host_count;
+	char *copy;
+
+	/* records of one host follow each other closely */
+	while (at > 0 && strcmp(summary->hosts[at - 1], host))
+		at--;
+	if (!id)
+		return 0;
+	if (!at) {
+		copy = strdup(host);
+		if (!copy || grow(&summary->hosts, &summary->host_capacity, summary->host_count + 1, sizeof(copy))) {
+			free(copy);
+			return 0;
+		}
+		summary->hosts[summary->host_count++] = copy;
+		at = summary->host_count;
+	}
+	return id + ((uint64_t)(at - 1) << HOST_SHIFT);
 }
 
 const struct regions *summary__regions(const struct summary *summary)
@@ -246,7 +274,7 @@ int region__fill_diagnosis(struct region *region, const struct result_diagnosis 
 
 int region__fill(struct region *region, const struct result_variance *variance, const struct source_names *names)
 {
-	char *site = NULL;
+	char *site = NULL, *inside = inside_words__of(variance, names);
 	bool ok = true;
 
 	if (variance->site_count) {
@@ -270,12 +298,14 @@ int region__fill(struct region *region, const struct result_variance *variance, 
 	region->ended = variance->state == VAPRO_REGION_CLOSED;
 	ok = region__set_text(&region->class, vapro_class_name[variance->class]) &&
 	     region__set_text(&region->who, variance->who) && region__set_text(&region->site, site) &&
+	     (!inside || region__set_text(&region->inside, inside)) &&
 	     region__set_text(&region->evidence, variance->evidence) &&
 	     region__set_ranks(region, variance->ranks, variance->rank_count) &&
 	     (!variance->diagnosis.verdict || region__set_text(&region->verdict, variance->diagnosis.verdict)) &&
 	     (!variance->diagnosis.stage || !region__fill_diagnosis(region, &variance->diagnosis));
 cleanup:
 	free(site);
+	free(inside);
 	return ok ? 0 : -ENOMEM;
 }
 

@@ -37,6 +37,12 @@ void summary__configure(struct summary *summary, const struct vapro_config *conf
  */
 int summary__add_record(struct summary *summary, const cJSON *record, const char **why);
 
+/*
+ * Returns the number of a region among those of all hosts: each vaprod numbers its own. host and id: of the record. The
+ * first host's are as they are. Returns 0 when out of memory, and for 0.
+ */
+uint64_t summary__region_id(struct summary *summary, const char *host, uint64_t id);
+
 /* Returns the slow regions, which stay the summary's. */
 const struct regions *summary__regions(const struct summary *summary);
 

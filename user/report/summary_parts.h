@@ -49,7 +49,9 @@ struct summary {
 	uint64_t start_ns; /* of what lies before the first window; 0: nothing does */
 	double cpu_pct_seconds, cpu_seconds;
 	uint64_t cpu_end_ns; /* a window has several jobs, its daemon's time counts once */
-	char **chosen;	     /* verdicts on the region chosen by hand */
+	char **hosts;	     /* of records of regions, in the order of their first */
+	size_t host_count, host_capacity;
+	char **chosen; /* verdicts on the region chosen by hand */
 	size_t chosen_count, chosen_capacity;
 	char **troubles;
 	size_t trouble_count, trouble_capacity;

@@ -9,6 +9,7 @@
 #include "diagnose/interferers.h"
 #include "diagnose/verdict.h"
 #include "diagnose/where.h"
+#include "report/inside_words.h"
 #include "report/json.h"
 #include "report/record.h"
 #include "report/summary.h"
@@ -52,6 +53,14 @@ char *summary__describe_item(const cJSON *item, const char *labels)
 	const struct vapro_state state = state_of(item, labels);
 
 	return summary__describe(&state, NULL);
+}
+
+/* Returns the region that a member of a record names; 0: none. */
+static uint64_t region_of(struct summary *summary, const cJSON *line, const char *key)
+{
+	const char *host = record__text(line, "host");
+
+	return summary__region_id(summary, host ? host : "", record__uint(line, key));
 }
 
 /* Reads the members of an object that has one number for each class. */
@@ -116,8 +125,8 @@ static int add_variance(struct summary *summary, const cJSON *line, const char *
 	struct vapro_state state = state_of(site, "labels");
 	const struct result_site sites[] = {{.state = &state}};
 	struct result_variance variance = {
-	    .id = record__uint(line, "id"),
-	    .effect_of = record__uint(line, "effect_of"),
+	    .id = region_of(summary, line, "id"),
+	    .effect_of = region_of(summary, line, "effect_of"),
 	    .performance = record__number(line, "performance", NAN),
 	    .lost_seconds = record__number(line, "lost_seconds", 0),
 	    .caused_seconds = record__number(line, "caused_seconds", 0),
@@ -132,7 +141,7 @@ static int add_variance(struct summary *summary, const cJSON *line, const char *
 	int class = record__word(record__text(line, "class"), vapro_class_name, VAPRO_CLASSES), word, ret;
 	const char *shown = record__text(line, "state");
 	struct region *region;
-	char who[160];
+	char who[160], *inside;
 	int32_t *ranks;
 
 	*why = "a variance without id, class, begin or end";
@@ -158,6 +167,10 @@ static int add_variance(struct summary *summary, const cJSON *line, const char *
 	variance.ranks = ranks;
 	region = regions__get(&summary->regions, job_of(line), variance.id);
 	ret = region ? region__fill(region, &variance, NULL) : -ENOMEM;
+	inside = inside_words__of_record(line);
+	if (!ret && inside && !region__set_text(&region->inside, inside))
+		ret = -ENOMEM;
+	free(inside);
 	if (!ret) {
 		region->user = user_of(line);
 		if (!severity)
@@ -257,7 +270,7 @@ static int add_diagnosis(struct summary *summary, const cJSON *line, const char 
 		if (!strcmp(interferers[i].comm, culprit))
 			diagnosis.culprit = &interferers[i];
 	}
-	region = regions__get(&summary->regions, job_of(line), record__uint(line, "variance"));
+	region = regions__get(&summary->regions, job_of(line), region_of(summary, line, "variance"));
 	return region ? region__fill_diagnosis(region, &diagnosis) : -ENOMEM;
 }
 

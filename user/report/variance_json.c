@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "diagnose/interferers.h"
+#include "report/inside_words.h"
 #include "report/json.h"
 
 #define NS_PER_S 1e9
@@ -205,8 +206,8 @@ static int put_variance(const struct job_result *result, const struct result_var
 	else if (ok)
 		ok = cJSON_AddNullToObject(object, "effect_of");
 	ok = ok && cJSON_AddBoolToObject(object, "still_open", variance->still_open) && add_classes(object, variance) &&
-	     add_sites(object, variance, context->names) && add_culprits(object, variance) &&
-	     add_exemplars(object, variance, context) &&
+	     add_sites(object, variance, context->names) && inside_words__add_json(object, variance, context->names) &&
+	     add_culprits(object, variance) && add_exemplars(object, variance, context) &&
 	     (!context->nodes || node_variances__add(context->nodes, object, result, variance));
 	return json__emit(object, ok, put, arg);
 }
@@ -335,7 +336,7 @@ static bool add_region(cJSON *object, const struct result_variance *variance, co
 	       json__add_ranks(region, "ranks", variance->ranks, variance->rank_count) &&
 	       json__add_number(region, "performance", variance->performance, 4) &&
 	       json__add_number(region, "lost_seconds", variance->lost_seconds, 6) &&
-	       add_sites(region, variance, names);
+	       add_sites(region, variance, names) && inside_words__add_json(region, variance, names);
 }
 
 /* Adds the cause that regions are rolled up by, and the task that is to blame. */

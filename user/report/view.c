@@ -159,6 +159,10 @@ int view__file(const char *path, const struct view_options *options, FILE *out, 
 	if (options->outcome)
 		fill_outcome(&model, options->outcome);
 	if (!ret)
+		ret = view_model__measure(&model);
+	if (!ret && options->by_loss)
+		view_model__sort_by_loss(&model);
+	if (!ret)
 		ret = draw(&model, &whole, out, &drawn);
 	if (ret == -ENOENT) {
 		snprintf(err, err_size, "%s: it has no run %d, but %zu", path, options->run, model.runs);

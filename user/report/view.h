@@ -20,6 +20,7 @@ struct view_options {
 	unsigned width;		 /* columns; 0: COLUMNS, else the terminal's, else 80 */
 	unsigned rows;		 /* most rows of a map; 0: 48 */
 	const char *class;	 /* only this class; NULL: those of work, not that of waiting */
+	bool by_loss;		 /* the ranks that lost most are the first rows */
 	bool all;		 /* every cause and region, and the map of waiting */
 	int run;		 /* run of each host; 1 = the first, -1 (or 0) = the last */
 	struct outcome *outcome; /* filled; or NULL. Its times count cells of the heat maps. */

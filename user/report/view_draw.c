@@ -193,6 +193,8 @@ static void name_rows(const struct view_map *map, size_t row, size_t row_end, ch
 		snprintf(buf, size, "%zu pids", row_end - row);
 	else if (first->rank == last->rank)
 		snprintf(buf, size, "rank %lld", (long long)first->rank);
+	else if (map->by_loss)
+		snprintf(buf, size, "%zu others", row_end - row);
 	else
 		snprintf(buf, size, "%lld-%lld", (long long)first->rank, (long long)last->rank);
 }
@@ -212,9 +214,12 @@ static size_t count_ranks(const struct view_map *map)
 	return count;
 }
 
-/* How rows share lines: at most `group` rows, and where hosts has it, of one host only. */
+/*
+ * How rows share lines: at most `group` rows, and where hosts has it, of one host only. The first `alone` rows share
+ * none, which are the worst where rows are in the order of what they lost.
+ */
 struct grouping {
-	size_t group;
+	size_t group, alone;
 	bool hosts;
 };
 
@@ -222,6 +227,8 @@ static size_t group_end(const struct view_map *map, const struct grouping *group
 {
 	size_t end = row + 1;
 
+	if (row < grouping->alone)
+		return end;
 	while (end < map->row_count && end < row + grouping->group &&
 	       (!grouping->hosts || !strcmp(map->rows[end].host, map->rows[row].host)))
 		end++;
@@ -243,7 +250,9 @@ static struct grouping find_grouping(const struct view_map *map, unsigned most_r
 	struct grouping grouping = {.group = map->row_count, .hosts = true};
 	size_t hosts = count_lines(map, &grouping);
 
-	grouping.hosts = hosts > 1 && hosts <= most_rows;
+	if (map->by_loss && map->row_count > most_rows)
+		return (struct grouping){.group = map->row_count - most_rows + 1, .alone = most_rows - 1};
+	grouping.hosts = hosts > 1 && hosts <= most_rows && !map->by_loss;
 	grouping.group = (map->row_count + most_rows - 1) / most_rows;
 	while (count_lines(map, &grouping) > most_rows)
 		grouping.group++;
@@ -286,6 +295,22 @@ static void draw_head(const struct view_map *map, FILE *out, uint64_t step, size
 	regions__wrap(out, "", text, 2, width);
 }
 
+/* Draws one line of cells of rows that share it. Returns 0 or -ENOMEM. */
+static int draw_line(const struct view_map *map, FILE *out, const char *label, int label_width, size_t row, size_t end,
+		     uint64_t step, size_t columns, double *cells, bool color)
+{
+	const struct palette *palette = is_waiting(map) ? &waiting : &speed;
+	int current = -1, ret = view_map__cells(map, row, end, step, columns, cells);
+
+	fprintf(out, "%*s ", label_width, label);
+	for (size_t i = 0; i < columns; i++)
+		draw_cell(out, palette, cells[i], color, &current);
+	if (current >= 0)
+		fputs("\033[0m", out);
+	putc('\n', out);
+	return ret;
+}
+
 int view_map__draw(const struct view_map *map, FILE *out, bool color, unsigned width, unsigned most_rows)
 {
 	uint64_t bins = map->end - map->first, step;
@@ -293,8 +318,8 @@ int view_map__draw(const struct view_map *map, FILE *out, bool color, unsigned w
 	size_t room, columns;
 	double *cells = NULL;
 	int label_width = 0, ret = 0;
-	const struct palette *palette = is_waiting(map) ? &waiting : &speed;
-	char label[64];
+	size_t worst = map->row_count;
+	char label[64], worst_label[64];
 
 	if (!bins || !map->row_count)
 		return 0;
@@ -305,6 +330,15 @@ int view_map__draw(const struct view_map *map, FILE *out, bool color, unsigned w
 		if ((int)strlen(label) > label_width)
 			label_width = (int)strlen(label);
 	}
+	if (grouping.group > 1 && !map->by_loss)
+		worst = view_map__worst(map);
+	if (worst < map->row_count) {
+		snprintf(worst_label, sizeof(worst_label), "worst %lld",
+			 map->rows[worst].rank < 0 ? (long long)map->rows[worst].pid
+						   : (long long)map->rows[worst].rank);
+		if ((int)strlen(worst_label) > label_width)
+			label_width = (int)strlen(worst_label);
+	}
 	room = width > (unsigned)label_width + 12 ? width - (unsigned)label_width - 2 : 10;
 	step = (bins + room - 1) / room;
 	columns = (size_t)((bins + step - 1) / step);
@@ -312,22 +346,17 @@ int view_map__draw(const struct view_map *map, FILE *out, bool color, unsigned w
 	if (!cells)
 		return -ENOMEM;
 	draw_head(map, out, step, grouping.group, width);
+	/* a line that ranks share does not show which of them is the worst */
+	if (worst < map->row_count)
+		ret = draw_line(map, out, worst_label, label_width, worst, worst + 1, step, columns, cells, color);
 	for (size_t row = 0, end; !ret && row < map->row_count; row = end) {
-		int current = -1;
-
 		end = group_end(map, &grouping, row);
-		ret = view_map__cells(map, row, end, step, columns, cells);
 		row_label(map, &grouping, row, end, label, sizeof(label));
-		fprintf(out, "%*s ", label_width, label);
-		for (size_t i = 0; i < columns; i++)
-			draw_cell(out, palette, cells[i], color, &current);
-		if (current >= 0)
-			fputs("\033[0m", out);
-		putc('\n', out);
+		ret = draw_line(map, out, label, label_width, row, end, step, columns, cells, color);
 	}
 	if (!ret)
 		ret = draw_axis(out, columns, step * map->bin_ns, label_width);
-	draw_legend(out, palette, color);
+	draw_legend(out, is_waiting(map) ? &waiting : &speed, color);
 	putc('\n', out);
 	free(cells);
 	return ret;

@@ -20,6 +20,7 @@ struct view_row {
 	char *host;
 	struct view_piece *pieces; /* in the order of their lines */
 	size_t piece_count, piece_capacity;
+	double lost, rank_lost; /* bins that it lost, and those of its rank: view_model__measure() */
 };
 
 struct view_map {
@@ -29,6 +30,7 @@ struct view_map {
 	uint64_t bin_ns, first, end; /* bins since the epoch */
 	struct view_row *rows;	     /* rows, ordered by rank after reading */
 	size_t row_count, row_capacity;
+	bool by_loss; /* its rows are in the order of what they lost, worst first */
 };
 
 struct view_model {
@@ -62,6 +64,15 @@ int view_model__add_map(struct view_model *model, const cJSON *line, const char 
 
 /* Puts the rows of all maps in order, without those of threads of which nothing was judged. */
 void view_model__sort(struct view_model *model);
+/* Sets what rows of maps in order lost: the bins that they would have needed less. Returns 0 or -ENOMEM. */
+int view_model__measure(struct view_model *model);
+
+/* Puts the ranks that lost most first, each with its threads; measured before. */
+void view_model__sort_by_loss(struct view_model *model);
+
+/* Returns the row of the rank that lost most, or the number of rows where none lost anything. */
+size_t view_map__worst(const struct view_map *map);
+
 void view_model__free(struct view_model *model);
 
 /*

@@ -68,7 +68,7 @@ static void draw_list(struct top_model *model, enum top_list list, struct grid *
 
 	if (!height)
 		return;
-	top_rows__title(rows, list, grid, top);
+	top_rows__title(list, grid, top);
 	if (focus && room)
 		model->page_rows = room;
 	if (rows->cursor < rows->first)
@@ -172,14 +172,17 @@ static void draw_title(const struct top_model *model, struct grid *grid)
 	grid__right(grid, 0, grid->width > 30 ? grid->width - 30 : 0, 30, GRID_BOLD, right);
 }
 
-/* Draws where the page is, and the filter. */
+/* Draws where the page is, the filter and the order. */
 static void draw_place(const struct top_model *model, struct grid *grid, unsigned row)
 {
+	unsigned count;
+	const char *const *orders = top_model__orders(model->focus, &count);
 	const struct top_job *job = top_model__job(model);
 	const struct top_process *process = top_model__process(model);
 	enum top_page page = model->page == TOP_PAGE_REGION ? model->from : model->page;
 	const struct top_rows *rows = &model->rows[model->focus];
 	unsigned at = grid__print(grid, row, 0, GRID_DIM, "jobs");
+	char order[64];
 
 	if (page != TOP_PAGE_JOBS)
 		at += grid__print(grid, row, at, GRID_DIM, " > %s", job ? job->name : "(ended)");
@@ -187,29 +190,29 @@ static void draw_place(const struct top_model *model, struct grid *grid, unsigne
 		at += grid__print(grid, row, at, GRID_DIM, " > rank %d", process->rank);
 	else if (page == TOP_PAGE_RANK)
 		at += grid__print(grid, row, at, GRID_DIM, " > pid %llu", (unsigned long long)model->process);
-	if (model->page == TOP_PAGE_REGION)
+	if (model->page == TOP_PAGE_REGION) {
 		grid__print(grid, row, at, GRID_DIM, " > slow region %llu", (unsigned long long)model->region);
-	else if (model->typing || *rows->filter)
+		return;
+	}
+	snprintf(order, sizeof(order), "by %s%s", orders[rows->order], rows->reverse ? ", reversed" : "");
+	if (grid->width > at + strlen(order))
+		grid__right(grid, row, at, grid->width - at, GRID_DIM, order);
+	if (model->typing || *rows->filter)
 		grid__print(grid, row, at + 2, GRID_BOLD, "filter: %s%s", rows->filter, model->typing ? "_" : "");
 }
 
 static void draw_keys(const struct top_model *model, struct grid *grid, unsigned row)
 {
-	unsigned count;
-	const struct top_rows *rows = &model->rows[model->focus];
-	const char *const *orders = top_model__orders(model->focus, &count);
+	const char *keys = "Enter open  Esc back  Tab list  s order  / filter  Space freeze  h help  q quit";
 
-	grid__style(grid, row, GRID_TITLE);
 	if (model->typing)
-		grid__print(grid, row, 0, GRID_TITLE, "Enter accept   Esc no filter");
+		keys = "Enter accept   Esc no filter";
 	else if (model->help)
-		grid__print(grid, row, 0, GRID_TITLE, "any key ends the help");
+		keys = "any key ends the help";
 	else if (model->page == TOP_PAGE_REGION)
-		grid__print(grid, row, 0, GRID_TITLE, "Esc back   Up Down scroll   Space freeze   h help   q quit");
-	else
-		grid__print(grid, row, 0, GRID_TITLE,
-			    "Enter open  Esc back  Tab list  s order: %s%s  / filter  Space freeze  h help  q quit",
-			    orders[rows->order], rows->reverse ? " (rev)" : "");
+		keys = "Esc back   Up Down scroll   Space freeze   h help   q quit";
+	grid__style(grid, row, GRID_TITLE);
+	grid__put(grid, row, 0, grid->width, GRID_TITLE, keys);
 }
 
 static void draw_page(struct top_model *model, struct grid *grid, unsigned top, unsigned height)
@@ -227,7 +230,7 @@ static void draw_page(struct top_model *model, struct grid *grid, unsigned top, 
 	case TOP_PAGE_RANK:
 		if (height < 3)
 			break;
-		top_rows__title(&model->rows[TOP_RANKS], TOP_RANKS, grid, top);
+		top_rows__title(TOP_RANKS, grid, top);
 		if (process)
 			top_rows__process(grid, top + 1, process, job->host);
 		else
@@ -295,7 +298,7 @@ static int write_list(const struct top_model *model, enum top_list list, FILE *o
 
 	if (grid__resize(&grid, width, 1 + (unsigned)rows->count))
 		return -ENOMEM;
-	top_rows__title(rows, list, &grid, 0);
+	top_rows__title(list, &grid, 0);
 	for (size_t i = 0; i < rows->count; i++)
 		draw_item(model, list, rows->items[i], &grid, 1 + (unsigned)i);
 	putc('\n', out);

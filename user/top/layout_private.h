@@ -5,8 +5,8 @@
 
 #include "top/layout.h"
 
-/* Draw the title of a list, with its order marked, or one of its items, into a row. */
-void top_rows__title(const struct top_rows *rows, enum top_list list, struct grid *grid, unsigned row);
+/* Draw the title of a list, or one of its items, into a row. */
+void top_rows__title(enum top_list list, struct grid *grid, unsigned row);
 void top_rows__job(struct grid *grid, unsigned row, const struct top_job *job);
 void top_rows__process(struct grid *grid, unsigned row, const struct top_process *process, const char *host);
 void top_rows__region(struct grid *grid, unsigned row, const struct region *region);

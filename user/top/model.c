@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "diagnose/root_cause.h"
+#include "report/cause_text.h"
 
 void top_model__init(struct top_model *model)
 {
@@ -42,17 +44,21 @@ bool top__includes(const struct region *region, int32_t rank)
 
 void top__sentence(const struct region *region, char *text, size_t size)
 {
-	const char *culprit = *region->culprit.comm ? region->culprit.comm : NULL;
+	const char *cause = region->cause && strcmp(region->cause, CAUSE_UNKNOWN) ? region->cause : NULL;
+	size_t used = 0;
 	char lost[40];
 
-	if (region->verdict) {
-		snprintf(text, size, "%s", region->verdict);
+	if (cause)
+		used = (size_t)snprintf(text, size, "%s%s%s: ", cause_text__noun(cause),
+					*region->culprit.comm ? " by " : "", region->culprit.comm);
+	if (used >= size)
 		return;
-	}
 	duration__text(region->lost_seconds, lost, sizeof(lost));
-	snprintf(text, size, "%s of %s, %s lost so far%s%s%s%s", region->class ? region->class : "work",
-		 region->who ? region->who : "?", lost, region->cause ? ", cause " : "",
-		 region->cause ? region->cause : "", culprit ? ", by " : "", culprit ? culprit : "");
+	if (region->verdict)
+		snprintf(text + used, size - used, "%s", region->verdict);
+	else
+		snprintf(text + used, size - used, "%s of %s, %s lost so far", region->class ? region->class : "work",
+			 region->who ? region->who : "?", lost);
 }
 
 void top_model__update(struct top_model *model, struct top_snapshot *snapshot)

@@ -84,7 +84,7 @@ const char *const *top_model__orders(enum top_list list, unsigned *count);
 /* Returns the lowest of the classes' speeds, NAN where all are unknown. */
 double top__slowest(const double *speed);
 
-/* Says in one sentence what a region is, in the words of the records: verdict, or who lost how much and why. */
+/* Says what a region is, in the words of the records: cause and culprit, then the verdict, or who lost how much. */
 void top__sentence(const struct region *region, char *text, size_t size);
 
 /* Returns whether the ranks of a region include one. */

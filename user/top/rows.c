@@ -209,11 +209,8 @@ void top_rows__region(struct grid *grid, unsigned row, const struct region *regi
 	grid__left(grid, row, 27, grid->width, style, text);
 }
 
-void top_rows__title(const struct top_rows *rows, enum top_list list, struct grid *grid, unsigned row)
+void top_rows__title(enum top_list list, struct grid *grid, unsigned row)
 {
-	unsigned count;
-	const char *const *orders = top_model__orders(list, &count);
-
 	grid__style(grid, row, GRID_TITLE);
 	if (list == TOP_JOBS) {
 		title_jobs(grid, row);
@@ -222,7 +219,6 @@ void top_rows__title(const struct top_rows *rows, enum top_list list, struct gri
 	} else {
 		grid__right(grid, row, 2, 9, GRID_TITLE, "LOST");
 		grid__put(grid, row, 12, 8, GRID_TITLE, "SINCE");
-		grid__print(grid, row, 21, GRID_TITLE, "STATE SLOW REGION AND CAUSE (by %s%s)", orders[rows->order],
-			    rows->reverse ? ", reversed" : "");
+		grid__put(grid, row, 21, grid->width, GRID_TITLE, "STATE SLOW REGION: CAUSE, AND WHO LOST HOW MUCH");
 	}
 }

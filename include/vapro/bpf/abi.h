@@ -393,6 +393,23 @@ struct kernel_interference {
 };
 
 /*
+ * Where threads run in open computations: samples of a software clock while user space requests them. Samples of a
+ * thread in KERNEL_INSIDE_BYTES of code are one entry.
+ */
+#define KERNEL_INSIDE_BYTES 16
+
+struct kernel_inside_key {
+	u64 block;  /* address / KERNEL_INSIDE_BYTES; 0: in the kernel */
+	u32 tid;    /* task */
+	u32 vertex; /* call after which the computation began */
+};
+
+struct kernel_inside {
+	u64 samples;
+	u64 address; /* of the first sample */
+};
+
+/*
  * A hit costs more after a pause of its thread from hits: the trap's working set has left the caches,
  * the hypervisor's too. Pauses by length: from KERNEL_PAUSE_NS on, four times as long each.
  */
@@ -416,6 +433,7 @@ enum kernel_loss {
 	KERNEL_LOST_UNMATCHED,
 	KERNEL_LOST_COUNTER,
 	KERNEL_LOST_STATES,
+	KERNEL_LOST_PUBLISHED, /* counted by user space */
 	KERNEL_LOSSES_KNOWN,
 };
 
@@ -436,6 +454,7 @@ struct kernel_counters {
 	u64 io_ns;			     /* time in emitted system calls */
 	u64 pauses[2][KERNEL_PAUSES];	     /* hits of enter and left, and of exit, after a pause */
 	u64 held_ns;			     /* its threads' wait for a CPU that vaprod had */
+	u64 sampled;			     /* samples of the software clock, of all its threads */
 	u64 busiest;			     /* weighted hits of the busiest thread in this epoch */
 	u32 vertices, edges, handles, paths; /* entries of the tables that all processes share */
 	u32 pool_bin[2], pool_used[2];	     /* pool slots used in the latest even bin and odd one */

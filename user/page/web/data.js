@@ -2,6 +2,11 @@
 "use strict";
 
 const page = JSON.parse(document.getElementById("data").textContent);
+// null, false and empty lists are left out of regions
+page.regions = page.regions.map(region => ({uid: null, speed: null, severity: null, culprit: null, cause: null, verdict: null, advice: null, evidence: null,
+	alarm: false, sure: false, effect: false, ended: false, waiting: false, work_unknown: false, sites: [], factors: [], interferers: [], exemplars: [], ...region}));
+for (const map of page.maps)
+	map.rows = map.rows || page.maps[map.rows_of].rows;
 const startNs = BigInt(page.start || "0");
 
 function byId(id) {

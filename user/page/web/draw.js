@@ -219,7 +219,7 @@ class Picture {
 				values[x] = Math.max(values[x], heat.columnLoss[c]);
 			most = Math.max(most, values[x]);
 		}
-		context.fillStyle = theme().loss;
+		context.fillStyle = heat.map.waiting ? css(rampOf(true)[40]) : theme().loss;
 		for (let x = 0; x < width; x++) {
 			const size = values[x] / most * height;
 			context.fillRect(box.left + x, base - size, 1, size);
@@ -241,7 +241,7 @@ class Picture {
 			for (let row = Math.floor(part.r0 + y * size); row < last && row < heat.order.length; row++)
 				values[y] = Math.max(values[y], heat.rowLoss[heat.order[row].index]);
 		}
-		context.fillStyle = theme().loss;
+		context.fillStyle = heat.map.waiting ? css(rampOf(true)[40]) : theme().loss;
 		const gap = size < 1 / 6 ? 1 : 0;
 		for (let y = 0; y < height; y++) {
 			const edge = gap && Math.floor(part.r0 + y * size) !== Math.floor(part.r0 + (y + 1) * size);
@@ -290,7 +290,8 @@ class Picture {
 		for (const [from, to] of this.state.heat.boxesOf(region)) {
 			if (to < part.r0 || from > part.r1)
 				continue;
-			const x = this.x(region.begin), width = Math.max(3, this.x(region.end) - x), y = this.y(from), height = Math.max(3, this.y(to) - y);
+			// around the cells, and not on them
+			const x = this.x(region.begin) - 1.5, width = Math.max(3, this.x(region.end) - x + 1.5), y = this.y(from) - 1.5, height = Math.max(4, this.y(to) - y + 1.5);
 			context.setLineDash([]);
 			context.strokeStyle = halo;
 			context.lineWidth = chosen ? 5 : 3.5;

@@ -52,7 +52,7 @@ class HeatMap {
 	sumUp() {
 		const lost = new Float64Array(102);
 		for (let v = 0; v <= 100; v++)
-			lost[v] = this.map.rounded && v >= 95 ? 0 : (100 - v) / 100;
+			lost[v] = this.map.rounded && !this.map.waiting && v >= 95 ? 0 : (100 - v) / 100;
 		this.rowLoss = new Float64Array(this.rows.length);
 		this.columnLoss = new Float64Array(this.columns);
 		for (const row of this.rows) {

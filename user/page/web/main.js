@@ -141,7 +141,7 @@ async function choose(region, follow) {
 		if (map)
 			await showMap(map);
 	}
-	say("region " + region.number + " of " + page.regions.length + ": " + (region.waiting ? "waiting" : region.class) + " of " + region.who + ", " + duration(region.lost) + " lost" +
+	say("region " + region.number + " of " + page.regions.length + ": " + (waited(region) ? "waiting" : region.class) + " of " + region.who + ", " + duration(region.lost) + (waited(region) ? "" : " lost") +
 		(region.cause ? ", " + region.cause : ""));
 	redraw();
 	keepAddress();
@@ -182,7 +182,7 @@ async function showMap(map) {
 	byId("threads-label").hidden = !heat.hasThreads;
 	byId("coarse").hidden = !heat.coarse && !map.rounded;
 	byId("coarse").textContent = (heat.coarse ? "The run is long: a column is a bin around regions, and up to " + Math.max(...map.parts.map(one => one[2])) +
-		" bins elsewhere, of which it has the worst and the mean. " : "") + (map.rounded ? "All values above 95 % are shown as one, and are no loss in the margins." : "");
+		" bins elsewhere, of which it has the worst and the mean. " : "") + (!map.rounded ? "" : map.waiting ? "Waiting is rounded to 5 %." : "All values from 95 % on are shown as one, and are no loss in the margins.");
 	fillLegend();
 	redraw();
 	keepAddress();

@@ -26,7 +26,7 @@ function fillHead() {
 	verdict.classList.add(page.level.replace(/[^a-z]/g, "-"));
 	if (!(page.level in words))
 		verdict.append(badge(page.level), ": ");
-	verdict.append(user(page.verdict.charAt(0).toUpperCase() + page.verdict.slice(1) + "."));
+	verdict.append(user(page.verdict));
 	for (const one of page.jobs)
 		addFacts(one);
 	if (page.totals.sure || page.totals.unsure)
@@ -98,6 +98,11 @@ function fillCauses() {
 	}
 }
 
+// Whether a region is waiting for others.
+function waited(region) {
+	return region.waiting || (region.effect && region.class === "communication");
+}
+
 // Why a region is slow, in few words.
 function causeText(region) {
 	if (region.number.includes("."))
@@ -115,7 +120,7 @@ function regionRow(region) {
 	row.dataset.number = region.number;
 	cell(row, button, "short");
 	cell(row, region.alarm ? badge(region.severity) : region.effect ? "effect" : region.sure ? "confirmed" : "suspected", "short");
-	cell(row, region.waiting ? "waiting" : region.class, "short");
+	cell(row, waited(region) ? "waiting" : region.class, "short");
 	cell(row, clock(region.begin), "short");
 	cell(row, duration(region.end - region.begin) + (region.ended ? "" : " or more"), "number");
 	cell(row, clipped(region.who));
@@ -187,7 +192,7 @@ function addDetail(list, name, content) {
 
 // `inside`: the functions where a slow computation spent its time, as far as the records have them.
 function insideText(item) {
-	return percent(item.share ?? (item.share_pct === undefined ? null : item.share_pct / 100)) + " in " + (item.function || "?") + (item.source ? " (" + item.source + ")" : "");
+	return (item.share_pct === undefined ? "" : percent(item.share_pct / 100) + " ") + "in " + (item.source || item.function || "?") + (item.samples ? ", " + plural(item.samples, "sample") : "");
 }
 
 function fillDetail() {
@@ -195,10 +200,10 @@ function fillDetail() {
 	section.hidden = !region;
 	if (!region)
 		return;
-	byId("detail-head").replaceChildren("Region " + clean(region.number) + ": ", user((region.waiting ? "waiting" : region.class) + " of " + region.who));
+	byId("detail-head").replaceChildren("Region " + clean(region.number) + ": ", user((waited(region) ? "waiting" : region.class) + " of " + region.who));
 	list.replaceChildren();
 	addDetail(list, "verdict", region.verdict);
-	addDetail(list, "loss", duration(region.lost) + (region.waiting ? " waited" : " lost" + (region.speed === null ? "" : ", " +
+	addDetail(list, "loss", duration(region.lost) + (waited(region) ? " waited" : " lost" + (region.speed === null ? "" : ", " +
 		(region.work_unknown ? "could run for " + percent(region.speed) + " of the time" : "at " + percent(region.speed) + " of the best observed speed"))) +
 		(region.alarm ? "; severity " + region.severity : ""));
 	addDetail(list, "when", utc(region.begin) + " to " + utc(region.end).slice(11) + ": " + duration(region.begin) + " after the start, for " + duration(region.end - region.begin) +
@@ -210,7 +215,7 @@ function fillDetail() {
 			(site.ratio ? ", " + site.ratio.toFixed(2) + " times as long" : "")));
 	if (Array.isArray(region.inside) && region.inside.length)
 		addDetail(list, "inside", listOf(region.inside, insideText));
-	addDetail(list, "why", region.waiting ? "waiting; the reason is elsewhere" : factorTree(region, null) || "unknown: too few fragments for a diagnosis");
+	addDetail(list, "why", waited(region) ? "waiting; the reason is elsewhere" : factorTree(region, null) || "unknown: too few fragments for a diagnosis");
 	if (region.interferers.length)
 		addDetail(list, "interference", listOf(region.interferers, task => task.comm + (task.pid ? " (pid " + task.pid + (task.relation ? ", " + task.relation : "") + ")" : "") +
 			" took " + duration(task.seconds) + " of CPU time"));

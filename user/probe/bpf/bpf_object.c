@@ -41,6 +41,7 @@ struct kernel_side {
 	bool no_return, held, switch_has_state;
 	struct async_detach *detacher;
 	bool looks_at_accounts; /* a program that user space runs can be loaded */
+	bool samples;		/* a program at perf events can be loaded */
 	struct bpf_link *task_links[5];
 	struct bpf_link *syscall_links[2];
 	struct bpf_link *interrupt_links[4];
@@ -144,6 +145,7 @@ static void prepare_programs(struct kernel_side *side, enum attach_mode mode)
 	bpf_program__set_autoload(session, mode == ATTACH_MODE_SESSION && !side->no_return);
 	bpf_program__set_autoload(exited, mode != ATTACH_MODE_SESSION && !side->no_return);
 	bpf_program__set_autoload(side->bpf->progs.account_look, side->looks_at_accounts);
+	bpf_program__set_autoload(side->bpf->progs.inside_clock, side->samples);
 	bpf_program__set_autoload(side->bpf->progs.task_switch, side->switch_has_state);
 	bpf_program__set_autoload(side->bpf->progs.task_switch_before_5_18, !side->switch_has_state);
 }
@@ -168,16 +170,21 @@ static int try_object(struct kernel_side *side, enum attach_mode mode, const str
 	return error;
 }
 
-/* The program that user space runs is optional: it is left out where the object does not load with it. */
+/* Two programs are optional: each is left out where the object does not load with it. */
 static int load_object(struct kernel_side *side, enum attach_mode mode, const struct vapro_config *config)
 {
+	bool *const optional[] = {&side->samples, &side->looks_at_accounts};
+	const bool before[] = {side->samples, side->looks_at_accounts};
 	int error = try_object(side, mode, config);
 
-	if (!error || !side->looks_at_accounts)
-		return error;
-	side->looks_at_accounts = false;
-	error = try_object(side, mode, config);
-	side->looks_at_accounts = error != 0;
+	for (size_t i = 0; error && i < 2; i++) {
+		if (!*optional[i])
+			continue;
+		*optional[i] = false;
+		error = try_object(side, mode, config);
+	}
+	for (size_t i = 0; error && i < 2; i++)
+		*optional[i] = before[i]; /* the fault is elsewhere */
 	return error;
 }
 
@@ -249,6 +256,7 @@ struct kernel_side *kernel_side__load(const struct vapro_config *config, struct 
 	side->no_return = config->no_return;
 	side->switch_has_state = switch_has_state();
 	side->looks_at_accounts = libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_SYSCALL, NULL) > 0;
+	side->samples = config->inside != VAPRO_OFF && libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_PERF_EVENT, NULL) > 0;
 	side->counters = counters;
 	error = climb(side, config);
 	if (error && counters && counters__count(counters))
@@ -309,6 +317,11 @@ const struct facts *kernel_side__facts(const struct kernel_side *side)
 bool kernel_side__frugal(const struct kernel_side *side)
 {
 	return side->mode == ATTACH_MODE_PERF;
+}
+
+int kernel_side__sampling_program(const struct kernel_side *side)
+{
+	return side->samples ? bpf_program__fd(side->bpf->progs.inside_clock) : -EOPNOTSUPP;
 }
 
 bool kernel_side__spares_returns(const struct kernel_side *side)

@@ -48,6 +48,9 @@ const struct facts *kernel_side__facts(const struct kernel_side *side);
 /* Whether only common functions should be probed: opening and closing takes long on the last rung. */
 bool kernel_side__frugal(const struct kernel_side *side);
 
+/* Descriptor of the program for samples of a clock, or -EOPNOTSUPP where it is not loaded. */
+int kernel_side__sampling_program(const struct kernel_side *side);
+
 /* Whether the entry program decides, call by call, if the return is hijacked. */
 bool kernel_side__spares_returns(const struct kernel_side *side);
 

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The analysis of one job from the blocks of its nodes (docs/many-nodes.md). A window is judged when all nodes have
+ * passed its end, or late_after_ns after the first one has; then it goes without those that have not. Where their
+ * blocks come after all, soon enough, the job is judged again from that window on: the caller reads the stream from its
+ * beginning into the emptied job, and only windows from there on are given to the receiver.
+ *
+ * Times called now_ns are the worker's own CLOCK_MONOTONIC.
+ */
+#ifndef VAPRO_WORKER_JOB_H
+#define VAPRO_WORKER_JOB_H
+
+#include "wire/block.h"
+
+struct worker_job;
+
+struct worker_job_options {
+	uint64_t late_after_ns;
+	uint64_t again_ns;   /* blocks that come so long after their window was judged are only counted */
+	size_t memory_bytes; /* of the analysis of a job and its blocks in memory, at most */
+};
+
+/* Is given the lines of each window, each with its newline; lines without a window come with the next one. */
+struct worker_receiver {
+	/* end_ns: UTC end of the window. Returns 0, or an errno that ends worker_job__advance(). */
+	int (*take)(struct worker_receiver *receiver, uint64_t end_ns, const char *lines, size_t size);
+};
+
+/*
+ * epoch: of the lease; from_ns: UTC, windows that end until then were judged in an earlier epoch and are not given to
+ * the receiver again (0: none). Options are copied, the receiver outlives the job. Returns NULL when out of memory.
+ */
+struct worker_job *worker_job__new(uint64_t epoch, uint64_t from_ns, const struct worker_job_options *options,
+				   struct worker_receiver *receiver);
+void worker_job__free(struct worker_job *job);
+
+/* The job has blocks of this node in the stream: its analysis begins when they have come, or are late. */
+int worker_job__expect(struct worker_job *job, const char *host);
+
+/*
+ * Adds a block, whose bytes the job takes. A block that names another job or host than its subject is refused.
+ * Returns 0 or -ENOMEM; what is wrong with a block is counted, and stands in a `warning` record.
+ */
+int worker_job__put(struct worker_job *job, const char *subject, void *bytes, size_t size, uint64_t now_ns);
+
+/*
+ * Judges the windows that are complete. caught_up: all that the stream held has been put; before, no node is late.
+ * Returns 0, the receiver's error, or a negative errno after which the job has to be read again.
+ */
+int worker_job__advance(struct worker_job *job, uint64_t now_ns, bool caught_up);
+
+/* Whether the job should be judged again now; worker_job__again() empties it for that, as its next pass. */
+bool worker_job__wants_again(const struct worker_job *job, uint64_t now_ns);
+int worker_job__again(struct worker_job *job, uint64_t now_ns);
+
+/* Whether all nodes have ended the job, or nothing came for so long; finish() then judges the rest. */
+bool worker_job__ended(const struct worker_job *job, uint64_t now_ns, uint64_t idle_ns);
+int worker_job__finish(struct worker_job *job, uint64_t now_ns);
+
+struct worker_job_state {
+	uint64_t pass;	    /* of this epoch, from 0 */
+	uint64_t from_ns;   /* of this pass: windows that end until then are valid as they were */
+	uint64_t judged_ns; /* UTC end of the last window judged; 0 none */
+	uint64_t windows, blocks, duplicates, missing, late, refused;
+	size_t hosts, bytes;
+};
+
+void worker_job__state(const struct worker_job *job, struct worker_job_state *state);
+
+#endif

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "worker/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "capture/held_events.h"
+
+#define LOOKS 4		     /* blocks read ahead of the merge, to learn who takes part */
+#define RANKS_MAX (1U << 20) /* ranks that are noted */
+
+#define GAPS 64 /* that are remembered */
+
+struct queued {
+	struct queued *next;
+	uint64_t sequence;
+	uint64_t dropped_blocks;
+	uint32_t flags;
+	size_t size;
+	void *bytes;
+};
+
+struct worker_run {
+	struct merge_reader reader; /* first */
+	struct stream_sink sink;    /* of the events of a block */
+	struct block_reader *blocks;
+	struct held_events *events;  /* of blocks read */
+	uint64_t settled;	     /* gaps before this sequence are not waited for */
+	uint64_t id, next;	     /* next: sequence of the block to be read */
+	struct queued *queue, *tail; /* by sequence */
+	struct gap {
+		uint64_t from, to; /* sequence */
+		uint64_t at_ns;	   /* what the caller gave */
+	} gaps[GAPS];		   /* the latest gaps that were skipped, in a ring */
+	uint32_t gap_count;
+	size_t queued_bytes;
+	uint32_t windows; /* in events */
+	bool last_read;	  /* the last block was read: the last of the windows is the run's */
+	bool ended;	  /* no block follows */
+	uint32_t looks;
+	uint32_t world_size;
+	int32_t *ranks;
+	size_t rank_count, rank_capacity;
+	struct run_counts counts;
+	char trouble[512];
+	bool has_trouble;
+	char host[WIRE_TEXT_MAX];
+};
+
+static struct worker_run *run_of(struct stream_sink *sink)
+{
+	return (struct worker_run *)((char *)sink - offsetof(struct worker_run, sink));
+}
+
+static int note_thread(struct worker_run *run, const struct vapro_thread *thread)
+{
+	if (thread->world_size)
+		run->world_size = thread->world_size;
+	if (thread->rank < 0 || run->rank_count >= RANKS_MAX || run->looks >= LOOKS)
+		return 0;
+	if (grow(&run->ranks, &run->rank_capacity, run->rank_count + 1, sizeof(*run->ranks)))
+		return -ENOMEM;
+	run->ranks[run->rank_count++] = thread->rank;
+	return 0;
+}
+
+static int put_event(struct stream_sink *sink, const struct stream_event *event)
+{
+	struct worker_run *run = run_of(sink);
+	int ret = 0;
+
+	if (event->type == STREAM_THREAD)
+		ret = note_thread(run, &event->thread);
+	run->windows += event->type == STREAM_WINDOW;
+	return ret ? ret : held_events__add(run->events, event, 0);
+}
+
+/* Reads the next block. Returns 1, 0 where there is none in order, or -ENOMEM. */
+static int read_block(struct worker_run *run)
+{
+	struct queued *queued = run->queue;
+	struct block_head head;
+	int ret;
+
+	if (!queued || queued->sequence != run->next)
+		return 0;
+	ret = !queued->bytes ? 0
+			     : block_reader__read(run->blocks, queued->bytes, queued->size, &head, &run->sink,
+						  run->trouble, sizeof(run->trouble));
+	if (ret == -ENOMEM)
+		return ret;
+	if (ret) {
+		run->counts.refused++;
+		run->has_trouble = true;
+		if (ret == -EAGAIN)
+			snprintf(run->trouble, sizeof(run->trouble),
+				 "%s: a block has columns of another version, and the introduction that names them is "
+				 "missing",
+				 run->host);
+	}
+	run->last_read = queued->flags & BLOCK_LAST;
+	run->ended |= run->last_read;
+	run->queue = queued->next;
+	if (!run->queue)
+		run->tail = NULL;
+	run->queued_bytes -= queued->size;
+	run->next++;
+	free(queued->bytes);
+	free(queued);
+	return 1;
+}
+
+static int next_event(struct merge_reader *reader, struct stream_event *event)
+{
+	struct worker_run *run = (struct worker_run *)reader;
+	int ret;
+
+	while (!held_events__take(run->events, event)) {
+		ret = read_block(run);
+		if (ret < 0)
+			return ret;
+		if (ret || (run->queue && run->queue->sequence <= run->settled && worker_run__skip(run, 0)))
+			continue;
+		return run->ended && !run->queue ? 0 : -EAGAIN;
+	}
+	if (event->type == STREAM_WINDOW && !--run->windows && run->last_read)
+		event->window.last = true;
+	return 1;
+}
+
+struct worker_run *worker_run__new(const struct block_head *head)
+{
+	struct worker_run *run = calloc(1, sizeof(*run));
+
+	if (!run)
+		return NULL;
+	run->reader.next = next_event;
+	run->sink.put = put_event;
+	run->blocks = block_reader__new();
+	run->events = held_events__new();
+	run->id = head->run;
+	snprintf(run->host, sizeof(run->host), "%s", head->host);
+	if (run->blocks && run->events)
+		return run;
+	worker_run__free(run);
+	return NULL;
+}
+
+void worker_run__free(struct worker_run *run)
+{
+	struct queued *queued, *next;
+
+	if (!run)
+		return;
+	for (queued = run->queue; queued; queued = next) {
+		next = queued->next;
+		free(queued->bytes);
+		free(queued);
+	}
+	block_reader__free(run->blocks);
+	held_events__free(run->events);
+	free(run->ranks);
+	free(run);
+}
+
+/* Skips a gap that the node itself accounts for: nothing will come. */
+static void skip_dropped(struct worker_run *run)
+{
+	const struct queued *queued = run->queue;
+
+	if (queued && queued->sequence > run->next &&
+	    queued->sequence - run->next + run->counts.missing <= queued->dropped_blocks)
+		worker_run__skip(run, 0);
+}
+
+bool worker_run__was_skipped(const struct worker_run *run, uint64_t sequence, uint64_t *at_ns)
+{
+	for (uint32_t i = 0; i < GAPS && i < run->gap_count; i++) {
+		if (sequence < run->gaps[i].from || sequence >= run->gaps[i].to)
+			continue;
+		*at_ns = run->gaps[i].at_ns;
+		return true;
+	}
+	return false;
+}
+
+int worker_run__put(struct worker_run *run, const struct block_head *head, void *bytes, size_t size)
+{
+	struct queued **at = &run->queue, *queued;
+	uint64_t at_ns;
+
+	if (head->dropped_blocks > run->counts.dropped_blocks)
+		run->counts.dropped_blocks = head->dropped_blocks;
+	if (head->dropped_fragments > run->counts.dropped_fragments)
+		run->counts.dropped_fragments = head->dropped_fragments;
+	if (worker_run__was_skipped(run, head->sequence, &at_ns))
+		return RUN_SKIPPED;
+	if (run->tail && run->tail->sequence < head->sequence)
+		at = &run->tail->next;
+	while (*at && (*at)->sequence < head->sequence)
+		at = &(*at)->next;
+	if (head->sequence < run->next) {
+		run->counts.duplicates++;
+		return RUN_DUPLICATE;
+	}
+	if (*at && (*at)->sequence == head->sequence) {
+		run->counts.duplicates++;
+		return RUN_DUPLICATE;
+	}
+	queued = malloc(sizeof(*queued));
+	if (!queued)
+		return -ENOMEM;
+	*queued = (struct queued){
+	    .next = *at,
+	    .sequence = head->sequence,
+	    .dropped_blocks = head->dropped_blocks,
+	    .flags = head->flags,
+	    .size = size,
+	    .bytes = bytes,
+	};
+	*at = queued;
+	if (!queued->next)
+		run->tail = queued;
+	run->queued_bytes += size;
+	run->counts.blocks += bytes != NULL;
+	skip_dropped(run);
+	return RUN_QUEUED;
+}
+
+int worker_run__look(struct worker_run *run)
+{
+	int ret = 1;
+
+	while (ret > 0 && run->looks < LOOKS) {
+		ret = read_block(run);
+		run->looks += ret > 0;
+	}
+	return ret < 0 ? ret : 0;
+}
+
+bool worker_run__skip(struct worker_run *run, uint64_t at_ns)
+{
+	if (!run->queue || run->queue->sequence == run->next)
+		return false;
+	run->counts.missing += run->queue->sequence - run->next;
+	run->gaps[run->gap_count++ % GAPS] = (struct gap){run->next, run->queue->sequence, at_ns};
+	run->next = run->queue->sequence;
+	return true;
+}
+
+void worker_run__settle(struct worker_run *run)
+{
+	run->settled = run->tail ? run->tail->sequence : run->settled;
+}
+
+void worker_run__end(struct worker_run *run, uint64_t at_ns)
+{
+	run->ended = true;
+	worker_run__skip(run, at_ns);
+	worker_run__settle(run);
+}
+
+struct merge_reader *worker_run__reader(struct worker_run *run)
+{
+	return &run->reader;
+}
+
+const char *worker_run__host(const struct worker_run *run)
+{
+	return run->host;
+}
+
+uint64_t worker_run__id(const struct worker_run *run)
+{
+	return run->id;
+}
+
+const struct run_counts *worker_run__counts(const struct worker_run *run)
+{
+	return &run->counts;
+}
+
+const char *worker_run__tunables(const struct worker_run *run)
+{
+	return block_reader__tunables(run->blocks);
+}
+
+const char *worker_run__hello(const struct worker_run *run)
+{
+	return block_reader__hello(run->blocks);
+}
+
+uint32_t worker_run__ranks(const struct worker_run *run, uint8_t *set, size_t size)
+{
+	for (size_t i = 0; i < run->rank_count; i++) {
+		if ((size_t)run->ranks[i] < size)
+			set[run->ranks[i]] = 1;
+	}
+	return run->world_size;
+}
+
+const char *worker_run__trouble(struct worker_run *run)
+{
+	if (!run->has_trouble)
+		return NULL;
+	run->has_trouble = false;
+	return run->trouble;
+}
+
+size_t worker_run__bytes(const struct worker_run *run)
+{
+	return run->queued_bytes + held_events__bytes(run->events);
+}

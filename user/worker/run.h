@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The blocks of one run of vaprod and one job, in their order, whatever order they come in: a source of the merge.
+ * Blocks that came before are duplicates; a gap in the sequence is waited for until it is skipped. Blocks stay packed
+ * until they are read.
+ */
+#ifndef VAPRO_WORKER_RUN_H
+#define VAPRO_WORKER_RUN_H
+
+#include "capture/stream_merge.h"
+#include "wire/block.h"
+
+struct worker_run;
+
+enum run_fate {
+	RUN_QUEUED,
+	RUN_DUPLICATE, /* came before */
+	RUN_SKIPPED,   /* belongs to a gap that was skipped: too late */
+};
+
+struct run_counts {
+	uint64_t blocks, duplicates;
+	uint64_t missing; /* blocks of gaps that were skipped */
+	uint64_t refused; /* blocks that could not be read */
+	/* as the node counts them */
+	uint64_t dropped_blocks, dropped_fragments;
+};
+
+/* The first block's head. Returns NULL when out of memory. */
+struct worker_run *worker_run__new(const struct block_head *head);
+void worker_run__free(struct worker_run *run);
+
+/*
+ * Adds a block; the run takes the bytes where it is queued. bytes NULL: the block is passed over in its place. Returns
+ * a run_fate or -ENOMEM.
+ */
+int worker_run__put(struct worker_run *run, const struct block_head *head, void *bytes, size_t size);
+
+/* Reads the first few blocks, to learn who takes part. Returns 0 or -ENOMEM. */
+int worker_run__look(struct worker_run *run);
+
+/* Whether blocks wait behind a gap; skips that gap, and notes at_ns with it. */
+bool worker_run__skip(struct worker_run *run, uint64_t at_ns);
+
+/* Whether the block belongs to a gap that was skipped; gets what was noted. */
+bool worker_run__was_skipped(const struct worker_run *run, uint64_t sequence, uint64_t *at_ns);
+
+/* What is missing among the blocks that came is not waited for. */
+void worker_run__settle(struct worker_run *run);
+
+/* No block follows: the source ends once its blocks are read; gaps are skipped. */
+void worker_run__end(struct worker_run *run, uint64_t at_ns);
+
+struct merge_reader *worker_run__reader(struct worker_run *run);
+
+const char *worker_run__host(const struct worker_run *run);
+uint64_t worker_run__id(const struct worker_run *run);
+const struct run_counts *worker_run__counts(const struct worker_run *run);
+
+/* Texts of the run's introduction; NULL before it was read. */
+const char *worker_run__tunables(const struct worker_run *run);
+const char *worker_run__hello(const struct worker_run *run);
+
+/* Adds the ranks seen so far to the set (a byte for each, of size bytes); returns the job's size, 0 unknown. */
+uint32_t worker_run__ranks(const struct worker_run *run, uint8_t *set, size_t size);
+
+/* Gets the latest sentence about a refused block, once; NULL: none. */
+const char *worker_run__trouble(struct worker_run *run);
+
+size_t worker_run__bytes(const struct worker_run *run);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What workers have in common at the broker (docs/many-nodes.md): the stream of blocks, the stream of results, and the
+ * bucket of leases. All of it is created where it is absent. Functions return 0 or a negative errno: -ETIMEDOUT and
+ * -ENOTCONN where the broker is away, -ESTALE where another worker has published or taken what this one held. They may
+ * be called from several threads.
+ */
+#ifndef VAPRO_WORKER_STORE_H
+#define VAPRO_WORKER_STORE_H
+
+#include "broker/connection.h"
+#include "wire/subject.h"
+
+struct store;
+
+struct store_options {
+	struct broker_options broker;
+	const char *cluster; /* its jobs only; NULL: those of all clusters */
+	int replicas;	     /* of streams and bucket that are created */
+	uint64_t in_bytes;   /* most that the stream of blocks that is created may hold */
+	uint64_t in_age_ns;  /* how long it holds them */
+};
+
+/* Connects, and creates what is absent. Returns NULL with a sentence in err. The texts outlive the store. */
+struct store *store__open(const struct store_options *options, char *err, size_t err_size);
+void store__close(struct store *store);
+
+/* A subject with blocks. */
+struct store_subject {
+	char text[WIRE_SUBJECT_MAX];
+	uint64_t messages;
+};
+
+/* Lists the subjects with blocks; the caller frees the list. */
+int store__subjects(struct store *store, struct store_subject **list, size_t *count);
+
+/* Gets the number of the last message of a subject with blocks; -ENOENT: there is none. */
+int store__last_block(struct store *store, const char *subject, uint64_t *sequence);
+
+/* Entries of the bucket. revision 0: the key must not exist yet. Returns -ESTALE where the revision is another. */
+int store__get(struct store *store, const char *key, char *value, size_t size, uint64_t *revision); /* -ENOENT */
+int store__set(struct store *store, const char *key, const char *value, uint64_t *revision);
+int store__put(struct store *store, const char *key, const char *value);
+int store__remove(struct store *store, const char *key);
+
+/* Lists the keys that begin with "prefix."; the caller frees the list, an array of texts of WIRE_SUBJECT_MAX bytes. */
+int store__keys(struct store *store, const char *prefix, char (**keys)[WIRE_SUBJECT_MAX], size_t *count);
+
+/* Reads all blocks of a job, from the first that the stream holds on. */
+struct store_reader;
+
+struct store_reader *store_reader__new(struct store *store, const char *filter, const char *name, char *err,
+				       size_t err_size);
+void store_reader__free(struct store_reader *reader);
+
+/*
+ * Calls take() for each block that has come, at most `most`, and does not wait. bytes are the receiver's to free.
+ * Returns their number (0 also while the broker is away), or a negative errno.
+ */
+typedef int (*store_take)(void *arg, const char *subject, uint64_t sequence, void *bytes, size_t size);
+int store_reader__next(struct store_reader *reader, int most, store_take take, void *arg);
+
+/* Whether all blocks that the stream held so far have been given. */
+bool store_reader__caught_up(const struct store_reader *reader);
+
+/* Acknowledges all blocks up to this number. */
+int store_reader__acknowledge(struct store_reader *reader, uint64_t sequence);
+
+/* The latest message of a job's results. */
+struct store_result {
+	uint64_t sequence; /* 0: there is none */
+	uint64_t epoch;
+	uint64_t judged_ns; /* UTC: windows that end until then are published whole */
+};
+
+int store__last_result(struct store *store, const char *subject, struct store_result *last);
+
+/*
+ * Publishes lines after the result before; that must still be the latest one, else -ESTALE. The id makes a repetition
+ * harmless. Updates *result.
+ */
+int store__publish(struct store *store, const char *subject, const char *id, const char *lines, size_t size,
+		   struct store_result *result);
+
+#endif

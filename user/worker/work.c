@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* One job of a worker: from the stream of blocks into its analysis, and from there into the stream of results. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "capture/output_file.h"
+#include "report/json.h"
+#include "wire/hash.h"
+#include "worker/worker_private.h"
+
+#define MESSAGE_BYTES (512U << 10) /* lines of a message; a broker accepts 1 MiB by default */
+#define BATCH 512		   /* blocks of a request */
+#define TRIES 30		   /* to publish, a second apart: an absence of the broker that is survived */
+
+static void nap(void)
+{
+	const struct timespec second = {1, 0};
+
+	nanosleep(&second, NULL);
+}
+
+/* Publishes a message, again and again while the broker is away. */
+static int publish(struct work *work, const char *lines, size_t size)
+{
+	char id[WIRE_SUBJECT_MAX + 80];
+	struct worker_job_state state;
+	int ret = -ETIMEDOUT;
+
+	worker_job__state(work->job, &state);
+	snprintf(id, sizeof(id), "%s-%llu-%llu-%llu", work->key, (unsigned long long)work->epoch,
+		 (unsigned long long)state.pass, (unsigned long long)work->messages);
+	for (int try = 0; try < TRIES && !*work->worker->options->stop; try++) {
+		if (!keeper__holds(work->worker->keeper, work->key))
+			return -ESTALE;
+		ret = store__publish(work->worker->store, work->out, id, lines, size, &work->result);
+		if (ret != -ETIMEDOUT && ret != -ENOTCONN && ret != -EIO)
+			break;
+		nap();
+	}
+	work->messages += !ret;
+	return ret;
+}
+
+/* Puts lines where people read them, after they are published. */
+static void put_lines(struct work *work, const char *lines, size_t size)
+{
+	struct line_sink *const sinks[] = {work->file, work->worker->stdout_sink};
+	char *copy = strndup(lines, size), *line, *end;
+
+	for (line = copy; line && (end = strchr(line, '\n')); line = end + 1) {
+		*end = '\0';
+		for (size_t i = 0; i < sizeof(sinks) / sizeof(sinks[0]); i++) {
+			if (sinks[i] && line_sink__put(sinks[i], line))
+				log__error("%s", line_sink__error(sinks[i]));
+		}
+	}
+	free(copy);
+	for (size_t i = 0; i < sizeof(sinks) / sizeof(sinks[0]); i++) {
+		if (sinks[i] && line_sink__flush(sinks[i]))
+			log__error("%s", line_sink__error(sinks[i]));
+	}
+}
+
+/* Bytes of the lines that fit into a message; of the first one where that alone is longer. */
+static size_t whole_lines(const char *lines, size_t size)
+{
+	size_t length = MESSAGE_BYTES;
+
+	while (length && lines[length - 1] != '\n')
+		length--;
+	while (!length || (lines[length - 1] != '\n' && length < size))
+		length++;
+	return length;
+}
+
+/* Publishes the lines of a window, in as many messages as they need; only the last one says that the window is whole.
+ */
+static int take(struct worker_receiver *receiver, uint64_t end_ns, const char *lines, size_t size)
+{
+	struct work *work = (struct work *)receiver;
+	size_t at = 0;
+
+	while (at < size) {
+		size_t length = size - at;
+		int ret;
+
+		if (length > MESSAGE_BYTES)
+			length = whole_lines(&lines[at], length);
+		if (at + length == size)
+			work->result.judged_ns = end_ns;
+		ret = publish(work, &lines[at], length);
+		if (ret)
+			return ret;
+		at += length;
+	}
+	put_lines(work, lines, size);
+	return 0;
+}
+
+/* Publishes that a pass begins, and what it replaces. From here on no worker of an earlier epoch can publish. */
+static int announce(struct work *work, const char *reason)
+{
+	struct worker_job_state state;
+	struct wire_subject subject;
+	cJSON *object;
+	char *record, *line;
+	bool ok;
+	int ret;
+
+	worker_job__state(work->job, &state);
+	wire_subject__parse(&subject, work->out);
+	object = json__head("judging", utc_now(), work->worker->host);
+	ok = object && json__add_text(object, "cluster", subject.job.cluster) &&
+	     json__add_job(object, subject.job.job, subject.job.user) &&
+	     json__add_text(object, "worker", work->worker->id) && json__add_text(object, "reason", reason) &&
+	     (state.from_ns ? json__add_time(object, "from", state.from_ns) : json__add_text(object, "from", NULL)) &&
+	     json__add_uint(object, "epoch", work->epoch) && json__add_uint(object, "pass", state.pass);
+	record = json__finish(object);
+	if (!ok || !record || asprintf(&line, "%s\n", record) < 0) {
+		free(record);
+		return -ENOMEM;
+	}
+	free(record);
+	work->messages = 0;
+	work->result.epoch = work->epoch;
+	work->result.judged_ns = state.from_ns;
+	ret = publish(work, line, strlen(line));
+	if (!ret)
+		put_lines(work, line, strlen(line));
+	free(line);
+	return ret;
+}
+
+/* Opens the reader from the first block on. */
+static int read_from_start(struct work *work)
+{
+	char err[512];
+
+	store_reader__free(work->reader);
+	work->reader = store_reader__new(work->worker->store, work->filter, work->reader_name, err, sizeof(err));
+	if (work->reader)
+		return 0;
+	log__warning("%s: %s", work->key, err);
+	return -EIO;
+}
+
+static int open_file(struct work *work)
+{
+	char path[4096];
+
+	if (!work->worker->options->output)
+		return 0;
+	snprintf(path, sizeof(path), "%s/%s.%llu.ndjson", work->worker->options->output, work->key,
+		 (unsigned long long)work->epoch);
+	work->file = line_sink__append(path, false, LINE_SINK_BACKLOG);
+	if (work->file)
+		return 0;
+	log__error("cannot write %s: %s", path, output_file__reason(errno));
+	return -EIO;
+}
+
+static void expect_hosts(struct work *work)
+{
+	struct store_subject *list;
+	struct wire_subject parsed;
+	size_t count, prefix = strlen(work->filter) - 1;
+
+	if (store__subjects(work->worker->store, &list, &count))
+		return;
+	for (size_t i = 0; i < count; i++) {
+		if (!strncmp(list[i].text, work->filter, prefix) && !wire_subject__parse(&parsed, list[i].text) &&
+		    !parsed.cut)
+			worker_job__expect(work->job, parsed.host);
+	}
+	free(list);
+}
+
+int work__open(struct worker *worker, const struct held_lease *lease, struct work **opened)
+{
+	struct work *work = calloc(1, sizeof(*work));
+	uint64_t from_ns;
+	int ret;
+
+	if (!work)
+		return -ENOMEM;
+	work->receiver.take = take;
+	work->worker = worker;
+	work->epoch = lease->epoch;
+	snprintf(work->key, sizeof(work->key), "%s", lease->job);
+	snprintf(work->filter, sizeof(work->filter), WIRE_PREFIX ".in.%.600s.*", lease->job);
+	snprintf(work->out, sizeof(work->out), WIRE_PREFIX ".out.%.600s", lease->job);
+	ret = store__last_result(worker->store, work->out, &work->result);
+	if (ret)
+		goto failed;
+	if (work->result.epoch >= work->epoch) {
+		work->epoch = work->result.epoch + 1;
+		keeper__raise(worker->keeper, work->key, work->epoch);
+	}
+	snprintf(work->reader_name, sizeof(work->reader_name), "worker-%016llx-%llu",
+		 (unsigned long long)wire__hash(work->key, strlen(work->key)), (unsigned long long)work->epoch);
+	from_ns = work->result.judged_ns;
+	work->job = worker_job__new(work->epoch, from_ns, &worker->options->job, &work->receiver);
+	ret = work->job ? open_file(work) : -ENOMEM;
+	if (!ret)
+		ret = announce(work, work->result.sequence ? "taken_over" : "new");
+	if (!ret)
+		ret = read_from_start(work);
+	if (ret)
+		goto failed;
+	expect_hosts(work);
+	log__info("%s: epoch %llu", work->key, (unsigned long long)work->epoch);
+	*opened = work;
+	return 0;
+failed:
+	work__free(work);
+	return ret;
+}
+
+void work__free(struct work *work)
+{
+	if (!work)
+		return;
+	store_reader__free(work->reader);
+	worker_job__free(work->job);
+	if (line_sink__close(work->file))
+		log__error("%s: lines of this job are missing in its file", work->key);
+	free(work);
+}
+
+static int put_block(void *arg, const char *subject, uint64_t sequence, void *bytes, size_t size)
+{
+	struct work *work = arg;
+
+	work->last_sequence = sequence;
+	return worker_job__put(work->job, subject, bytes, size, mono_now());
+}
+
+static int judge_again(struct work *work)
+{
+	int ret = worker_job__again(work->job, mono_now());
+
+	if (!ret)
+		ret = announce(work, "late_blocks");
+	if (!ret)
+		ret = read_from_start(work);
+	work->finished_ns = 0;
+	return ret;
+}
+
+/* Ends a job: judges the rest, waits for late blocks, and hands the lease back. */
+static int end(struct work *work)
+{
+	const struct worker_options *options = work->worker->options;
+	uint64_t now_ns = mono_now();
+	struct worker_job_state state;
+	int ret;
+
+	if (work->finished_ns) {
+		if (now_ns - work->finished_ns < options->job.again_ns)
+			return 0;
+		keeper__hand_back(work->worker->keeper, work->key, true, work->last_sequence);
+		return -ECANCELED;
+	}
+	ret = worker_job__finish(work->job, now_ns);
+	worker_job__state(work->job, &state);
+	work->finished_ns = now_ns;
+	log__info("%s: ended; %llu windows, %llu blocks, %llu missing, %llu late, %llu refused", work->key,
+		  (unsigned long long)state.windows, (unsigned long long)state.blocks,
+		  (unsigned long long)state.missing, (unsigned long long)state.late, (unsigned long long)state.refused);
+	if (!ret)
+		ret = store_reader__acknowledge(work->reader, work->last_sequence);
+	return ret;
+}
+
+int work__step(struct work *work)
+{
+	struct worker_job_state before, after;
+	uint64_t read = work->last_sequence;
+	bool caught_up;
+	int ret = store_reader__next(work->reader, BATCH, put_block, work);
+
+	if (ret < 0)
+		return ret;
+	caught_up = store_reader__caught_up(work->reader);
+	worker_job__state(work->job, &before);
+	ret = worker_job__advance(work->job, mono_now(), caught_up);
+	if (ret)
+		return ret;
+	worker_job__state(work->job, &after);
+	/* blocks that were read before the last window was due have served */
+	if (after.judged_ns > before.judged_ns)
+		store_reader__acknowledge(work->reader, read);
+	if (worker_job__wants_again(work->job, mono_now()))
+		return judge_again(work);
+	if (work->finished_ns || worker_job__ended(work->job, mono_now(), work->worker->options->idle_ns))
+		return end(work);
+	return 0;
+}

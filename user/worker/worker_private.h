@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef VAPRO_WORKER_WORKER_PRIVATE_H
+#define VAPRO_WORKER_WORKER_PRIVATE_H
+
+#include "report/sink.h"
+#include "worker/keeper.h"
+#include "worker/worker.h"
+
+/* A job of this worker. */
+struct work {
+	struct worker_receiver receiver; /* first */
+	struct worker *worker;
+	char key[WIRE_SUBJECT_MAX]; /* "<cluster>.<job>", tokens */
+	char filter[WIRE_SUBJECT_MAX], out[WIRE_SUBJECT_MAX], reader_name[64];
+	uint64_t epoch;
+	uint64_t messages; /* published in this epoch and pass */
+	struct worker_job *job;
+	struct store_reader *reader;
+	struct store_result result;
+	struct line_sink *file;
+	uint64_t last_sequence; /* of the latest block that was read */
+	uint64_t finished_ns;	/* own clock; 0: the job goes on */
+	bool fenced;		/* another worker has published, or has the lease */
+};
+
+struct worker {
+	const struct worker_options *options;
+	char id[LEASE_WORKER_MAX], host[256];
+	struct store *store;
+	struct keeper *keeper;
+	struct line_sink *stdout_sink;
+	struct work **works;
+	size_t count, capacity;
+};
+
+/* Takes up a job of which the lease is held. Returns 0 or a negative errno; then it is tried again later. */
+int work__open(struct worker *worker, const struct held_lease *lease, struct work **opened);
+void work__free(struct work *work);
+
+/* Reads and judges for a while. Returns 0; a negative errno where the job must be dropped. */
+int work__step(struct work *work);
+
+#endif
