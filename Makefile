@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # make            build/vaprod and build/vapro; installs nothing, V=1 shows commands
 # make deps       installs the packages that are missing (Debian 12, as root)
-# make demo       the main job, for a stranger
+# make demo       the main job, for a stranger; make demo-nodes  one job on two nodes, analysed by a worker
 # make check      all tests;  make accept, make bench: figures, no tests (WHAT=demo, WHAT="programs:coverage --program posts")
 # make accuracy   what it finds of what is known to be there: simulated, papers, live
 # make check-vm   other kernels and CPUs, in emulated machines
@@ -68,7 +68,7 @@ UNIT_SHARED := $(patsubst tests/unit/%.c,$(B)/test/shared/%.o,$(filter-out $(wil
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps help demo check check-unit check-live check-vm guest-programs accept accuracy bench install clean format
+.PHONY: all deps help demo demo-nodes check check-unit check-live check-vm guest-programs accept accuracy bench install clean format
 
 all: $(B)/vaprod $(B)/vapro $(B)/vapro-worker
 
@@ -313,6 +313,10 @@ $(addprefix $(B)/tools/,$(GUEST_FORTRAN)): | $(if $(SYSROOT),$(B)/.deps-vm)
 
 demo: all $(B)/tools/demo_mpi $(B)/tools/hog
 	$(Q)tools/demo.sh
+
+# two network namespaces as nodes, a broker and a worker
+demo-nodes: all $(B)/tools/demo_mpi $(B)/tools/hog
+	$(Q)tools/demo_nodes.py
 
 accept: all workloads $(B)/tests/print_sites $(B)/tests/bench/calls $(COUNT)
 	$(Q)tools/accept.py $(or $(WHAT),all)

@@ -55,15 +55,16 @@ def view(title, path, *options):
     subprocess.run([program("vapro"), "view", "--no-pager", *options, path], check=False)
 
 
-def results(job):
-    """Waits for the worker's end of the job. Returns the file of its records."""
+def results():
+    """Waits until the worker has seen the end of the job. Returns the file of its records."""
     for _ in range(PATIENCE_S * 10):
-        for path in glob.glob(os.path.join(OUT, "results", "**", "*.ndjson"), recursive=True):
-            with open(path, encoding="utf-8") as file:
-                if '"type":"bye"' in file.read():
-                    return path
+        with open(os.path.join(OUT, "worker.log"), encoding="utf-8") as file:
+            ended = ": ended;" in file.read()
+        found = glob.glob(os.path.join(OUT, "results", "**", "*.ndjson"), recursive=True)
+        if ended and found:
+            return found[0]
         time.sleep(0.1)
-    raise Failed(f"the worker did not finish the job {job}; see {OUT}/worker.log")
+    raise Failed(f"the worker did not finish the job; see {OUT}/worker.log")
 
 
 def demo():
@@ -99,9 +100,9 @@ def demo():
             raise Failed(f"vaprod ended with {codes}; see {OUT}/vaprod1.out and vaprod2.out")
         if job.wait():
             raise Failed(f"the MPI program's results are wrong; see {OUT}/demo_mpi.out")
-        found = results("demo")
+        found = results()
         end(work)
-    view("What node1 alone can say: its rank waited, and it cannot see for whom", os.path.join(OUT, "node1.ndjson"))
+    view("What node1 alone can say: it sees one of two ranks", os.path.join(OUT, "node1.ndjson"))
     view(f"What the worker says of the whole job (vapro view {found})", found)
     print("\n=== What really happened (the program's own log, the hog's own log) ===\n", flush=True)
     tool = ["/usr/bin/python3", os.path.join(ROOT, "tools", "truth.py")]
