@@ -181,6 +181,7 @@ $(B)/test/source_cases_split $(B)/test/source_cases_linked: $(B)/test/source_cas
 $(B)/test/test_memory: TEST_LINK = -Wl,$(subst $() ,$(comma),$(addprefix --wrap=,malloc calloc realloc strdup free))
 # Ends each window with a checkpoint where a test requests it.
 $(B)/test/test_checkpoint $(B)/test/test_checkpoint_damage: TEST_LINK = -Wl,--wrap=analysis__end_window,--wrap=analysis__new
+$(B)/test/test_checkpoint_damage: TEST_LINK += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 comma := ,
 
 $(B)/test/test_%: tests/unit/test_%.c $(UNIT_SHARED) $(B)/test/libvapro.a | $(B)/.deps-test
@@ -281,7 +282,9 @@ check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(
 	$(Q)tests/tools/test_examples.py $(B)
 	$(Q)tests/tools/test_exports.py $(B)
 	$(Q)tests/tools/test_page.py $(B)
+	$(Q)tests/tools/test_brokers.py $(B)
 	$(Q)tests/nodes/test_worker.py $(B)
+	$(Q)tests/nodes/test_publish.py $(B)
 
 # Live tests share the machine with whatever else it does: what fails gets a second chance, and is reported.
 check-live: all workloads $(addprefix $(B)/tests/,print_sites confine sum_counts move_probes refuse_counting.so)
@@ -344,32 +347,33 @@ deploy/vapro.conf: $(B)/vaprod
 	$(Q)$< --print-config --config /dev/null > $@
 
 # The options of the man pages come from the tables: a line "@OPTIONS vapro view@" stands for those of this command.
-$(B)/vaprod.8 $(B)/vapro.1: $(B)/%: deploy/%.in $(B)/vaprod $(B)/vapro
+$(B)/vaprod.8 $(B)/vapro.1 $(B)/vapro-worker.8: $(B)/%: deploy/%.in $(B)/vaprod $(B)/vapro $(B)/vapro-worker
 	$(Q)while IFS= read -r line; do case "$$line" in \
 		"@OPTIONS "*@) command=$${line#@OPTIONS }; $(B)/$${command%@} --help=man || exit 1 ;; \
 		*) printf '%s\n' "$$line" ;; esac; done < $< > $@
 
-COMPLETIONS := $(foreach shell,bash zsh fish,$(addprefix $(B)/completion/$(shell)/,vapro vaprod))
-$(COMPLETIONS): $(B)/completion/%: $(B)/vaprod $(B)/vapro
+COMPLETIONS := $(foreach shell,bash zsh fish,$(addprefix $(B)/completion/$(shell)/,vapro vaprod vapro-worker))
+$(COMPLETIONS): $(B)/completion/%: $(B)/vaprod $(B)/vapro $(B)/vapro-worker
 	$(Q)mkdir -p $(@D)
 	$(Q)$(B)/$(@F) --completion $(notdir $(@D)) > $@
 
 $(B)/vapro-records.5: deploy/records.py deploy/vapro.schema.json
 	$(Q)$^ > $@
 
-MAN_PAGES := $(addprefix $(B)/,vapro.1 vaprod.8 vapro-records.5)
+MAN_PAGES := $(addprefix $(B)/,vapro.1 vaprod.8 vapro-worker.8 vapro-records.5)
 
 install: all $(MAN_PAGES) $(COMPLETIONS)
 	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
 		$(DESTDIR)$(PREFIX)/share/man/man5 $(DESTDIR)$(PREFIX)/share/man/man8 $(DESTDIR)$(PREFIX)/share/vapro
 	install -m 755 $(B)/vaprod $(DESTDIR)$(PREFIX)/sbin/vaprod
 	install -m 755 $(B)/vapro $(DESTDIR)$(PREFIX)/bin/vapro
+	install -m 755 $(B)/vapro-worker $(DESTDIR)$(PREFIX)/bin/vapro-worker
 	install -m 644 $(B)/vapro.1 $(DESTDIR)$(PREFIX)/share/man/man1/vapro.1
 	install -m 644 $(B)/vapro-records.5 $(DESTDIR)$(PREFIX)/share/man/man5/vapro-records.5
-	install -m 644 $(B)/vaprod.8 $(DESTDIR)$(PREFIX)/share/man/man8/vaprod.8
+	install -m 644 $(B)/vaprod.8 $(B)/vapro-worker.8 $(DESTDIR)$(PREFIX)/share/man/man8
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,bash-completion/completions zsh/site-functions fish/vendor_completions.d)
-	install -m 644 $(addprefix $(B)/completion/bash/,vapro vaprod) $(DESTDIR)$(PREFIX)/share/bash-completion/completions
-	for name in vapro vaprod; do \
+	install -m 644 $(addprefix $(B)/completion/bash/,vapro vaprod vapro-worker) $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	for name in vapro vaprod vapro-worker; do \
 		install -m 644 $(B)/completion/zsh/$$name $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$$name; \
 		install -m 644 $(B)/completion/fish/$$name $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$name.fish; \
 	done

@@ -15,7 +15,8 @@ static __always_inline void inside_sample(struct bpf_perf_event_data *ctx)
 	if (!thread || thread->tgid != (u32)task->tgid)
 		return;
 	add(counters_of(thread->slot)->sampled, 1);
-	if (!computes(thread))
+	/* with an odd epoch not all calls are seen: the thread may be in one */
+	if (!computes(thread) || governed_of(thread->slot)->probe_epoch & 1)
 		return;
 	fresh.address = sampled_address(&ctx->regs);
 	key.block = fresh.address / KERNEL_INSIDE_BYTES;

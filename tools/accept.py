@@ -5,7 +5,7 @@ make accept: measures every figure that vaprod promises and prints what was meas
 wanted. Needs a finished build, root, two cores and an otherwise idle machine.
 
   accept.py all | CHECK...      CHECK: demo quiet random coverage correctness slowpeer sites bystander
-                                throw kill9 rate cap badinput programs ranks64 threads hogs
+                                throw kill9 rate cap badinput programs ranks64 threads hogs nodes
   --quick                       fewer repetitions, to try the measuring itself (says so in the table)
 
 programs is all of programs:results programs:coverage programs:overhead programs:inject programs:bystanders
@@ -36,6 +36,7 @@ import accept_harm  # noqa: E402
 import accept_hogs  # noqa: E402
 import accept_input  # noqa: E402
 import accept_many  # noqa: E402
+import accept_nodes  # noqa: E402
 import accept_programs  # noqa: E402
 import accept_threads  # noqa: E402
 from accept_common import QUICK, VAPRO, VAPROD, measured, path, save, t, tool  # noqa: E402
@@ -49,6 +50,7 @@ CHECKS = {
     "rate": accept_harm.check_rate, "cap": accept_harm.check_cap, "badinput": accept_input.check_badinput,
     **accept_programs.CHECKS, "ranks64": accept_many.check_ranks64,
     "threads": accept_threads.check_threads, "hogs": accept_hogs.check_hogs,
+    "nodes": accept_nodes.check_nodes,
 }
 
 

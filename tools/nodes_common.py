@@ -61,11 +61,11 @@ class Client:
                 return json.loads(data[int(words[-2]):] if words[0] == b"HMSG" else data or b"{}")
 
     def messages(self, stream):
-        """The data of all messages that a stream holds, in order."""
+        """The data of all messages that a stream holds, in order, but those that are compressed."""
         state = self.request(f"$JS.API.STREAM.INFO.{stream}")["state"]
         for number in range(state["first_seq"], state["last_seq"] + 1):
             answer = self.request(f"$JS.API.STREAM.MSG.GET.{stream}", json.dumps({"seq": number}).encode())
-            if "message" in answer:
+            if "message" in answer and b"Vapro-Encoding" not in base64.b64decode(answer["message"].get("hdrs", "")):
                 yield base64.b64decode(answer["message"].get("data", ""))
 
     def close(self):

@@ -151,6 +151,18 @@ class Exports(unittest.TestCase):
         self.assertEqual(found["stage"]["args"]["counters"], ["cycles"])
         self.assertEqual(found["stage"]["ts"], found["warning"]["ts"])
 
+    def test_inside(self):
+        """Where a slow computation ran, as the records have it."""
+        def sample(record):
+            if record["type"] == "variance":
+                record["inside"] = [{"source": "solve (cg.c:12)", "function": "solve", "share_pct": 80, "samples": 8}]
+                record["inside_samples"] = 10
+
+        name = self.write("inside.ndjson", self.changed(sample))
+        events = [event for event in self.trace(name)["traceEvents"] if "id" in event.get("args", {})]
+        for words in [event["args"]["inside"] for event in events] + [row["inside"] for row in self.tables(name)["variances"]]:
+            self.assertIn("solve (cg.c:12)", words)
+
     def test_rules_can_fail(self):
         good = {"ph": "X", "name": "a", "pid": 1, "tid": 2, "ts": 0, "dur": 10}
         named = [{"ph": "M", "name": "process_name", "pid": 1, "tid": 1, "args": {"name": "p"}},
@@ -304,9 +316,40 @@ class Exports(unittest.TestCase):
         done = self.report("--trace", "-", "--job", "none", name, code=1)
         self.assertIn("no job 'none'", done.stderr)
 
+    def test_jobs_of_one_name(self):
+        """Two users may have jobs of one name; --job takes the name that is shown, in which they differ."""
+        def of_user(uid):
+            def change(record):
+                if isinstance(record.get("job"), str):
+                    record["uid"] = uid
+            return self.changed(change)
+
+        maps = [record for record in of_user(7) if record["type"] == "heatmap"]
+        name = self.write("users.ndjson", of_user(5)[:-1] + maps)
+        self.assertIn("several jobs, as sim:1 and sim:1 of uid 7", self.report("--svg", "no.svg", name, code=1).stderr)
+        self.assertEqual({row["variance"] for row in self.tables(name, "--job", "sim:1 of uid 7")["states"]}, set())
+        self.picture(name, "--job", "sim:1 of uid 5")
+        self.report("--svg", "no.svg", "--job", "sim:1 of uid 6", name, code=1)
+
     def test_capture(self):
         """A capture is replayed into the tables of its records."""
         self.assertEqual(self.tables("run.capture")["variances"], self.tables("run.ndjson")["variances"])
+
+    def test_damaged(self):
+        """Values and times that cannot be, as of a damaged file, never make an output that its readers refuse."""
+        def damage(record):
+            if record["type"] == "heatmap":
+                record["rows"][0]["values"][5] = 1e308
+            if record["type"] == "variance" and record["exemplars"]:
+                record["exemplars"][0]["duration_ns"] = 2 ** 64 - 1
+                record["lost_seconds"] = -1e308
+                record["begin"] = "1970-01-01T00:00:00.000000000Z"
+
+        name = self.write("damaged.ndjson", self.changed(damage))
+        self.trace(name)
+        self.picture(name)
+        for row in self.tables(name)["cells"]:
+            self.assertLessEqual(float(row["performance"]), 1)
 
     def test_nothing_evaluated(self):
         def blank(record):

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -88,6 +89,9 @@ class Command(unittest.TestCase):
         self.refused(1, "missing.ndjson: No such file or directory", "missing.ndjson")
         self.refused(1, "are of one kind", "one.ndjson", "one.capture")
         self.refused(1, "is a directory", ".")
+        with socket.socket(socket.AF_UNIX) as one:
+            one.bind(os.path.join(self.folder, "socket"))
+            self.refused(1, "vapro top", "socket")
         with open(os.path.join(self.folder, "empty.ndjson"), "w", encoding="utf-8"):
             pass
         self.refused(1, "is empty", "empty.ndjson")
@@ -138,6 +142,14 @@ class Page(unittest.TestCase):
 
     def status(self):
         return self.browser.text("status")
+
+    def tab_to(self, identifier):
+        """Presses Tab until an element has the focus."""
+        for _ in range(40):
+            if self.browser.js("document.activeElement.id") == identifier:
+                return
+            self.browser.key("Tab")
+        self.fail("Tab does not reach " + identifier)
 
     def test_next_region(self):
         browser = self.open()
@@ -198,7 +210,7 @@ class Page(unittest.TestCase):
     def test_copy_selection(self):
         browser = self.open()
         browser.key("+")
-        browser.js("canvas.focus()")
+        self.tab_to("canvas")
         browser.key("b", "l", "l", "l", "j", "b")
         brush = browser.js("({r0: brush.r0, r1: brush.r1, t0: utc(brush.t0), t1: utc(brush.t1)})")
         self.assertEqual(brush["r1"] - brush["r0"], 2)
@@ -211,7 +223,7 @@ class Page(unittest.TestCase):
     def test_move(self):
         browser = self.open()
         browser.key("+", "+")
-        browser.js("canvas.focus()")
+        self.tab_to("canvas")
         part = browser.js("part")
         browser.key("ArrowRight", "ArrowDown")
         moved = browser.js("part")
@@ -224,10 +236,45 @@ class Page(unittest.TestCase):
         browser.key("0")
         self.assertEqual(browser.js("part"), browser.js("wholePart()"))
 
+    def mouse(self, kind, x, y, **values):
+        self.browser.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **values)
+
+    def test_mouse(self):
+        """A drag selects whole cells, the wheel zooms where it is, a click selects the region there and a double click shows it."""
+        browser = self.open()
+        browser.js("byId('map').scrollIntoView({behavior: 'instant'})")
+        at = browser.js("(at => ({x: at.left + picture.box.left, y: at.top + picture.box.top, w: picture.box.width, h: picture.box.height}))(canvas.getBoundingClientRect())")
+        self.mouse("mousePressed", at["x"] + at["w"] * 0.251, at["y"] + at["h"] * 0.3, button="left", clickCount=1)
+        self.mouse("mouseMoved", at["x"] + at["w"] * 0.499, at["y"] + at["h"] * 0.7, button="left", buttons=1)
+        self.mouse("mouseReleased", at["x"] + at["w"] * 0.499, at["y"] + at["h"] * 0.7, button="left", clickCount=1)
+        brush, bin_of = browser.js("brush"), browser.js("heat.map.bin")
+        self.assertEqual((brush["r0"], brush["r1"]), (2, 6))
+        self.assertAlmostEqual(brush["t0"], 10, delta=bin_of)
+        self.assertAlmostEqual(brush["t1"], 20, delta=bin_of)
+        self.analyze(self.copied())
+        browser.key("Escape")
+        self.mouse("mouseWheel", at["x"] + at["w"] / 2, at["y"] + at["h"] / 2, deltaX=0, deltaY=-300)
+        browser.wait("part.t1 - part.t0 < 30")
+        self.assertAlmostEqual(browser.js("(part.t0 + part.t1) / 2"), 20, delta=0.1)
+        browser.key("0")
+        spot = browser.js("(hit => { const at = canvas.getBoundingClientRect(); return {x: at.left + hit.x + hit.width / 2, y: at.top + hit.y + hit.height / 2, number: hit.region.number}; })"
+                          "(picture.hits[0])")
+        for clicks in (1, 2):
+            self.mouse("mousePressed", spot["x"], spot["y"], button="left", clickCount=clicks)
+            self.mouse("mouseReleased", spot["x"], spot["y"], button="left", clickCount=clicks)
+        browser.wait(f"chosen && chosen.number === {json.dumps(spot['number'])} && part.t1 - part.t0 < 30")
+        self.assertIn("region=" + spot["number"], browser.js("location.hash"))
+
     def test_address(self):
         browser = self.open(fragment="#class=communication&time=5-15&rows=2-6&sort=rank&mean=1&region=1")
         self.assertEqual(browser.js("[heat.map.class, part, sortBy, mean, chosen.number]"),
                          ["communication", {"r0": 2, "r1": 6, "t0": 5, "t1": 15}, "rank", True, "1"])
+        browser.js("location.hash = 'regions'")  # a section is none of it
+        browser.key("m")
+        self.assertEqual(browser.js("[heat.map.class, part.r0, mean]"), ["communication", 2, False])
+        browser.js("location.hash = 'class=computation'")
+        browser.wait("heat.map.class === 'computation'")
+        self.assertEqual(browser.js("[part.r0, sortBy]"), [0, "host"])
 
     def test_find_rank(self):
         browser = self.open()
@@ -261,6 +308,8 @@ class Page(unittest.TestCase):
         view = re.sub(r"\s+", " ", run(VAPRO, "view", "--width", "2000", "--color", "never", "--no-pager", records).stdout)
         browser = self.open()
         self.assertIn(browser.js("page.verdict"), view)
+        self.assertTrue(browser.js("page.causes.length > 0 && page.causes.every(cause => cause.text.includes(duration(cause.lost) + ' lost'))"))
+        self.assertEqual(browser.js("[0.00001234, 0.0999, 9.999, 120, 185, 7320].map(duration)"), ["12.3 us", "0.10 s", "10.0 s", "2 min", "3 min 5 s", "2 h 2 min"])
         self.assertIn(" 1. " + browser.js("(one => (one.alarm ? one.severity + ': ' : '') + one.class + ' of ' + one.who)(page.regions[0])"), view)
 
     def test_hostile_names(self):
@@ -295,7 +344,23 @@ class Page(unittest.TestCase):
         self.assertGreater(browser.js("page.regions[0].sites.length"), 0)
         self.assertIn("\u2039202e\u203a", browser.text("warnings"))
         self.assertIsNone(re.search("[\u0001\u202e\u2066]", browser.js("document.body.innerText + document.title")))
+        self.assertEqual(len(re.findall(rb"/Type\s*/Page\b", browser.pdf())), 2)
         self.assertTrue(browser.js("page.regions.length > 0 && page.regions.every(region => page.maps.some(map => ofJob(region, map)))"))
+
+    def test_inside(self):
+        """Functions in which a slow computation was sampled."""
+        records, page = os.path.join(self.folder, "inside.ndjson"), os.path.join(self.folder, "inside.html")
+        self.assertEqual(run(VAPRO, "analyze", "-o", records, self.capture).returncode, 0)
+        with open(records, encoding="utf-8") as file:
+            lines = [json.loads(line) for line in file]
+        for line in lines:
+            if line["type"] == "variance":
+                line["inside"] = [{"source": "dgemm (blas.c:120)", "function": "dgemm", "share_pct": 82, "samples": 41}]
+        with open(records, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(line) + "\n" for line in lines)
+        self.assertEqual(run(VAPRO, "report", "--html", page, records).returncode, 0)
+        self.open(page)
+        self.assertIn("82.0 % in dgemm (blas.c:120), 41 samples", self.browser.text("detail"))
 
     def test_empty(self):
         """A run without a window."""

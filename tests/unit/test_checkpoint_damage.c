@@ -163,6 +163,74 @@ static void test_hostile(void **state)
 	free(data);
 }
 
+/* ---- no memory: the linker wraps the allocator, which fails on request */
+
+static size_t allocations, fail_at; /* fail_at: number of the allocation that fails; 0: none */
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *memory, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+
+void *__wrap_malloc(size_t bytes)
+{
+	return ++allocations == fail_at ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+	return ++allocations == fail_at ? NULL : __real_calloc(count, bytes);
+}
+
+void *__wrap_realloc(void *memory, size_t bytes)
+{
+	return ++allocations == fail_at ? NULL : __real_realloc(memory, bytes);
+}
+
+/* Wherever memory ends, neither loading nor saving does harm, and what was to be saved is as before. */
+static void test_no_memory(void **state)
+{
+	struct analysis *whole = __real_analysis__new(&config, VAPRO_BY_INSTRUCTIONS), *part;
+	uint8_t *data = NULL, *again;
+	size_t length, all;
+	char err[256];
+
+	(void)state;
+	allocations = 0;
+	assert_int_equal(analysis__load(whole, checkpoint, size, err, sizeof(err)), 0);
+	all = allocations;
+	assert_true(all > 500);
+	for (size_t at = 1; at <= all; at += 1 + at / 40) {
+		part = __real_analysis__new(&config, VAPRO_BY_INSTRUCTIONS);
+		allocations = 0;
+		fail_at = at;
+		assert_int_equal(analysis__load(part, checkpoint, size, err, sizeof(err)), -ENOMEM);
+		fail_at = 0;
+		assert_string_equal(err, "the checkpoint is refused: out of memory");
+		analysis__free(part);
+	}
+	allocations = 0;
+	assert_int_equal(analysis__save(whole, &data, &length, err, sizeof(err)), 0);
+	all = allocations;
+	for (size_t at = 1; at <= all; at += 1 + at / 40) {
+		allocations = 0;
+		fail_at = at;
+		assert_int_equal(analysis__save(whole, &again, &length, err, sizeof(err)), -ENOMEM);
+		fail_at = 0;
+		assert_null(again);
+	}
+	assert_int_equal(length, 0);
+	assert_int_equal(analysis__save(whole, &again, &length, err, sizeof(err)), 0);
+	assert_int_equal(length, size);
+	assert_memory_equal(again, data, length);
+	assert_memory_equal(again, checkpoint, length);
+	free(again);
+	free(data);
+	analysis__free(whole);
+}
+
 static void test_other_kinds(void **state)
 {
 	const char *const others[] = {"", "vapro-capture/1", "vapro-checkpoint/2 analysis\n............",
@@ -180,10 +248,8 @@ static void test_other_kinds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_cut),
-	    cmocka_unit_test(test_damaged),
-	    cmocka_unit_test(test_hostile),
-	    cmocka_unit_test(test_other_kinds),
+	    cmocka_unit_test(test_cut),		cmocka_unit_test(test_damaged),	  cmocka_unit_test(test_hostile),
+	    cmocka_unit_test(test_other_kinds), cmocka_unit_test(test_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, make, drop);

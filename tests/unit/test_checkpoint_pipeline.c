@@ -13,10 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include <endian.h>
+#include <zlib.h>
 
 #include "config/rules.h"
 #include "report/pipeline.h"
 #include "report/summary.h"
+#include "sim.h"
 
 #define S 1000000000ULL
 #define MS 1000000ULL
@@ -36,6 +39,8 @@ struct relay {
 	unsigned every, events, resumed; /* every 0: never */
 	struct line_totals totals;
 	struct outcome outcome;
+	uint8_t *last; /* the last checkpoint */
+	size_t last_size;
 };
 
 static struct stream_sink *make(const struct relay *relay)
@@ -61,8 +66,10 @@ static void take_over(struct relay *relay)
 	assert_int_equal(pipeline__save(fresh, &again, &size_again, err, sizeof(err)), 0);
 	assert_int_equal(size, size_again);
 	assert_memory_equal(data, again, size);
-	free(data);
 	free(again);
+	free(relay->last);
+	relay->last = data;
+	relay->last_size = size;
 	stream__close(relay->to);
 	relay->to = fresh;
 	relay->resumed++;
@@ -273,6 +280,7 @@ static void compare(enum vapro_workload_source source, unsigned every)
 	assert_non_null(strstr(plain, "\"type\":\"cause\""));
 	assert_non_null(strstr(plain, "solve (cg.c:12)"));
 	assert_non_null(strstr(plain, "\"comm\":\"hog\""));
+	free(several.last);
 	free(plain);
 	free(resumed);
 }
@@ -298,6 +306,58 @@ static void test_bands(void **state)
 	snprintf(config.bands, sizeof(config.bands), "cache-misses/instructions:0.01");
 	compare(VAPRO_BY_INSTRUCTIONS, 499);
 	config.bands[0] = '\0';
+}
+
+/* Any byte may have any value, under a right checksum: most are refused, and none does harm. */
+static void test_hostile(void **state)
+{
+	const size_t head = sizeof("vapro-checkpoint/1 pipeline\n") - 1;
+	struct relay whole = {.every = 1U << 30}, relay = {.lines = line_sink__open(path_a, false)};
+	unsigned refused = 0, accepted = 0;
+	uint64_t seed = 3;
+	uint8_t *data;
+	char err[256];
+
+	(void)state;
+	run(&whole, path_b);
+	data = malloc(whole.last_size);
+	for (unsigned round = 0; round < 400; round++) {
+		size_t from = head + 12, at = from + (size_t)(sim_random(&seed) * (double)(whole.last_size - from));
+		uint32_t crc;
+		int status;
+
+		memcpy(data, whole.last, whole.last_size);
+		/* the end has names and causes, the begin threads and states */
+		if (round & 1)
+			at = whole.last_size - 1 - (size_t)(sim_random(&seed) * 3000);
+		data[at] = (uint8_t)(256 * sim_random(&seed));
+		crc = htole32((uint32_t)crc32_z(0, data + from, whole.last_size - from));
+		memcpy(data + head + 8, &crc, sizeof(crc));
+		relay.to = make(&relay);
+		status = pipeline__load(relay.to, data, whole.last_size, err, sizeof(err));
+		if (!status) {
+			for (unsigned i = 0; i < 40; i++)
+				iterate(&relay, SECONDS * S + i * 50 * MS, i);
+			put_rarities(&relay, 3);
+			/* whatever is in it may be refused later, too */
+			(void)stream__put(relay.to, &(struct stream_event){.type = STREAM_WINDOW,
+									   .window = {.begin_ns = UTC + SECONDS * S,
+										      .end_ns = UTC + 72 * S}});
+			(void)stream__put(
+			    relay.to, &(struct stream_event){
+					  .type = STREAM_WINDOW,
+					  .window = {.begin_ns = UTC + 72 * S, .end_ns = UTC + 82 * S, .last = true}});
+		} else {
+			assert_memory_equal(err, "the checkpoint is refused: ", 27);
+		}
+		refused += status != 0;
+		accepted += !status;
+		stream__close(relay.to);
+	}
+	assert_true(refused > 50 && accepted > 50);
+	line_sink__close(relay.lines);
+	free(whole.last);
+	free(data);
 }
 
 static void test_refused(void **state)
@@ -350,10 +410,8 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_windows),
-	    cmocka_unit_test(test_any_event),
-	    cmocka_unit_test(test_bands),
-	    cmocka_unit_test(test_refused),
+	    cmocka_unit_test(test_windows), cmocka_unit_test(test_any_event), cmocka_unit_test(test_bands),
+	    cmocka_unit_test(test_hostile), cmocka_unit_test(test_refused),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

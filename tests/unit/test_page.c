@@ -13,6 +13,7 @@
 
 #include "page/cells.h"
 #include "page/page.h"
+#include "page/page_json.h"
 #include "page/run_report.h"
 #include "parsed.h"
 
@@ -218,6 +219,19 @@ static void test_regions(void **state)
 	run_report__free(&report);
 }
 
+/* Heat maps alone: somebody picked these records. */
+static void test_no_window(void **state)
+{
+	struct run_report report;
+	char text[RUN_REPORT_VERDICT_SIZE];
+
+	(void)state;
+	make_map(&report, 10, 3);
+	assert_string_equal(run_report__verdict(&report, text), "no result");
+	assert_non_null(strstr(text, "the records have no window"));
+	run_report__free(&report);
+}
+
 /* Each vaprod numbers its own regions. */
 static void test_hosts(void **state)
 {
@@ -377,6 +391,37 @@ static void test_texts_are_no_markup(void **state)
 	run_report__free(&hostile);
 }
 
+/* A page is bounded: it has the worst regions and counts the others. */
+static void test_many_regions(void **state)
+{
+	char *text = NULL, *page;
+	struct run_report report;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	cJSON *data;
+
+	(void)state;
+	for (int id = 1; id <= PAGE_REGIONS + 3; id++)
+		fprintf(out,
+			HEAD("variance") "\"job\":\"j\",\"id\":%d,\"revision\":0,\"state\":\"closed\",\"class\":"
+					 "\"io\"," BEGIN ",\"end\":\"2026-01-01T00:00:02.000000000Z\",\"ranks\":\"0\","
+							 "\"lost_seconds\":%d}\n",
+			id, id);
+	fclose(out);
+	read_text(&report, text);
+	free(text);
+	page = write_page(&report);
+	text = contents(page, "<script type=\"application/json\" id=\"data\">");
+	data = cJSON_Parse(text);
+	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(data, "regions")), PAGE_REGIONS);
+	is_number(data, "regions/0/lost", PAGE_REGIONS + 3);
+	is_number(data, "regions_more", 3);
+	cJSON_Delete(data);
+	free(text);
+	free(page);
+	run_report__free(&report);
+}
+
 /* What cannot be written is an error. */
 static void test_full_disk(void **state)
 {
@@ -394,16 +439,12 @@ static void test_full_disk(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_bytes),
-	    cmocka_unit_test(test_full_resolution),
-	    cmocka_unit_test(test_two_resolutions),
-	    cmocka_unit_test(test_bounded),
-	    cmocka_unit_test(test_regions),
-	    cmocka_unit_test(test_verdicts),
-	    cmocka_unit_test(test_hosts),
-	    cmocka_unit_test(test_page_has_cells),
-	    cmocka_unit_test(test_texts_are_no_markup),
-	    cmocka_unit_test(test_full_disk),
+	    cmocka_unit_test(test_bytes),	    cmocka_unit_test(test_full_resolution),
+	    cmocka_unit_test(test_two_resolutions), cmocka_unit_test(test_bounded),
+	    cmocka_unit_test(test_regions),	    cmocka_unit_test(test_verdicts),
+	    cmocka_unit_test(test_hosts),	    cmocka_unit_test(test_no_window),
+	    cmocka_unit_test(test_page_has_cells),  cmocka_unit_test(test_texts_are_no_markup),
+	    cmocka_unit_test(test_full_disk),	    cmocka_unit_test(test_many_regions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

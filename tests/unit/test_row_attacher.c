@@ -122,6 +122,36 @@ static void each_mapper_has_links_of_all_open_sets(void **state)
 	end(attacher);
 }
 
+/* More targets map the image than may have links of their own: no call is seen by two links. */
+static void links_for_all_replace_those_of_processes(void **state)
+{
+	struct row_image *image;
+	struct row_attacher *attacher = begin(ATTACH_MODE_MULTI, &image);
+
+	(void)state;
+	add(attacher, image, ROW_USER, 100, 101, 1);
+	add(attacher, image, ROW_USER, 300, 301, 5000);
+	assert_int_equal(attach(attacher, 10, true), 2);
+	assert_int_equal(attach(attacher, 11, true), 2);
+	assert_int_equal(side.count, 8);
+	assert_int_equal(attach(attacher, 12, false), 2);
+	assert_true(row_attacher__linked(attacher, &mapping));
+	assert_int_equal(side.count, 4);
+	assert_true(is_open(&side, 100, 0) && is_open(&side, 101, 0) && is_open(&side, 300, 0) &&
+		    is_open(&side, 301, 0));
+	/* neither who comes later nor a set that is opened again has links of its own */
+	assert_int_equal(attach(attacher, 13, true), 2);
+	row_image__close(attacher, image, image->probes[1]);
+	image->probes[1]->state = ROW_FITTING;
+	assert_int_equal(row_image__open(attacher, image), 0);
+	assert_int_equal(side.count, 4);
+	/* the first processes end, and the links for all stay */
+	row_attacher__release(attacher, 10);
+	row_attacher__release(attacher, 11);
+	assert_int_equal(side.count, 4);
+	end(attacher);
+}
+
 static void a_function_is_seen_entirely_or_not_at_all(void **state)
 {
 	struct row_image *image;
@@ -160,6 +190,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(functions_called_about_equally_often_share_links),
 	    cmocka_unit_test(each_mapper_has_links_of_all_open_sets),
+	    cmocka_unit_test(links_for_all_replace_those_of_processes),
 	    cmocka_unit_test(a_function_is_seen_entirely_or_not_at_all),
 	    cmocka_unit_test(slow_links_have_one_function_each),
 	};

@@ -153,6 +153,24 @@ static void test_order_of_loss(void **state)
 	assert_null(strstr(text, "worst")); /* each rank has a line of its own */
 }
 
+static void test_time(void **state)
+{
+	static const char lines[] = MAP("computation", "00.0", "0", ROW("0", "1,0.9,0.8,0.7,0.6"));
+	struct view_options cut = {
+	    .color = VIEW_COLOR_NEVER, .width = 80, .relative = true, .since_ns = 200000000, .until_ns = 700000000};
+
+	(void)state;
+	assert_int_equal(view(lines, &cut), 0);
+	has("rank 0 :-=\n");
+	cut.since_ns = 5000000000;
+	cut.until_ns = 0;
+	assert_int_equal(view(lines, &cut), -ERANGE);
+	assert_string_equal(err, "nothing was recorded in that time");
+	cut = (struct view_options){.color = VIEW_COLOR_NEVER, .width = 80, .since_ns = 1800000000600000000};
+	assert_int_equal(view(lines, &cut), 0);
+	has("rank 0 =+\n");
+}
+
 static void test_color(void **state)
 {
 	static const struct view_options always = {.color = VIEW_COLOR_ALWAYS, .width = 80};
@@ -383,6 +401,7 @@ int main(void)
 	    cmocka_unit_test(test_map),
 	    cmocka_unit_test(test_revision),
 	    cmocka_unit_test(test_slow_stays_visible),
+	    cmocka_unit_test(test_time),
 	    cmocka_unit_test(test_order_of_loss),
 	    cmocka_unit_test(test_color),
 	    cmocka_unit_test(test_regions),

@@ -226,6 +226,30 @@ static void test_unmatched(void **state)
 	assert_near(items[0].caused_ns, 0, 0);
 }
 
+/* What a cause has caused stays, also when it outlasts the bins of an effect; later effects add up. */
+static void test_forgotten_effect(void **state)
+{
+	struct variance *effect;
+
+	(void)state;
+	add(50e6, 2);
+	effect = add_effect(9e9, 2);
+	judge();
+	effect->matched = false;
+	effect->over = effect->left = true;
+	effect->total.lost[VAPRO_COMMUNICATION] = 0;
+	judge();
+	assert_near(items[0].caused_ns, 9e9, 1);
+	book.count = 1;
+	judge();
+	assert_near(items[0].caused_ns, 9e9, 1);
+	add_effect(1e9, 2);
+	judge();
+	judge();
+	assert_near(items[0].caused_ns, 10e9, 1);
+	assert_near(items[0].share, 10.05e9 / 40e9, 1e-9);
+}
+
 /* Two effects of one cause add up; waiting that is known to be an effect is reported with it, however short. */
 static void test_two_effects(void **state)
 {
@@ -279,6 +303,7 @@ int main(void)
 	    WEIGHT(test_unconfirmed),
 	    WEIGHT(test_ended_ranks),
 	    WEIGHT(test_unmatched),
+	    WEIGHT(test_forgotten_effect),
 	    WEIGHT(test_two_effects),
 	    WEIGHT(test_waiting_without_cause),
 	    WEIGHT(test_gain),

@@ -2,6 +2,7 @@
 /* From facts to a diagnosis: facts that slow ranks share, the verdict, the queue of stages, the text of a region. */
 #include "slow_rank.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,6 +218,29 @@ static void test_region_option(void **state)
 	assert_true(!selection.relative && selection.end_ns - selection.begin_ns == 1500000000);
 }
 
+static void test_time_options(void **state)
+{
+	struct time_option time = {.since = "12.5"};
+	struct region_option region;
+	char text[64], err[256];
+
+	(void)state;
+	assert_int_equal(region_option__span(&region, NULL, &time, text, sizeof(text), err, sizeof(err)), 0);
+	assert_string_equal(text, "all@12.5..");
+	assert_true(region.relative && region.begin_ns == 12500000000 && !region.end_ns && !region.range_count);
+	time.until = "20";
+	assert_int_equal(region_option__span(&region, "0-3", &time, text, sizeof(text), err, sizeof(err)), 0);
+	assert_true(region.end_ns == 20000000000 && region.range_count == 1);
+	assert_int_equal(region_option__span(&region, "0@1..2", &time, text, sizeof(text), err, sizeof(err)), -EINVAL);
+	assert_non_null(strstr(err, "ranks alone"));
+	time.until = "12";
+	assert_int_equal(region_option__span(&region, NULL, &time, text, sizeof(text), err, sizeof(err)), -EINVAL);
+	assert_non_null(strstr(err, "ends before it begins"));
+	time.until = "9999999999999999999999999999999999999999999999999999999999999";
+	assert_int_equal(region_option__span(&region, NULL, &time, text, sizeof(text), err, sizeof(err)), -EINVAL);
+	assert_non_null(strstr(err, "too long"));
+}
+
 /* Several cases: one group at a time in the order of the wishes, shared, and given up in the end. */
 static void test_driver(void **state)
 {
@@ -289,9 +313,13 @@ static void test_driver_of_many_cases(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_where_and_verdict),	 cmocka_unit_test(test_where),
-	    cmocka_unit_test(test_where_index),		 cmocka_unit_test(test_region_option),
-	    cmocka_unit_test(test_driver_of_many_cases), cmocka_unit_test(test_driver),
+	    cmocka_unit_test(test_where_and_verdict),
+	    cmocka_unit_test(test_where),
+	    cmocka_unit_test(test_where_index),
+	    cmocka_unit_test(test_region_option),
+	    cmocka_unit_test(test_time_options),
+	    cmocka_unit_test(test_driver_of_many_cases),
+	    cmocka_unit_test(test_driver),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -277,30 +277,38 @@ static void read_rows(struct archive *archive, const struct archive_known *known
 			   count - at < BLOCK_ROWS ? count - at : BLOCK_ROWS);
 }
 
-static void clear_members(const struct archive_table *table, void *row)
+static void clear_members(const struct archive_table *table, void *rows, size_t count)
 {
-	for (uint32_t i = 0; i < table->count; i++)
-		memset((char *)row + table->columns[i].offset, 0, archive__column_bytes(&table->columns[i]));
+	for (size_t row = 0; row < count; row++) {
+		for (uint32_t i = 0; i < table->count; i++)
+			memset((char *)rows + row * table->bytes + table->columns[i].offset, 0,
+			       archive__column_bytes(&table->columns[i]));
+	}
 }
 
-void archive__record(struct archive *archive, const struct archive_table *table, void *row)
+void archive__array(struct archive *archive, const struct archive_table *table, void *rows, size_t count)
 {
 	struct archive_known *known;
 
 	if (archive->reads)
-		clear_members(table, row);
+		clear_members(table, rows, count);
 	if (archive->error)
 		return;
 	if (!archive->reads) {
 		write_table(archive, table);
-		write_rows(archive, table, row, 1);
+		write_rows(archive, table, rows, count);
 		return;
 	}
 	known = read_table(archive, table);
 	if (known)
-		read_rows(archive, known, row, 1);
+		read_rows(archive, known, rows, count);
 	if (archive->error)
-		clear_members(table, row);
+		clear_members(table, rows, count);
+}
+
+void archive__record(struct archive *archive, const struct archive_table *table, void *row)
+{
+	archive__array(archive, table, row, 1);
 }
 
 void archive__rows(struct archive *archive, const struct archive_table *table, void *items, size_t *count,
@@ -362,11 +370,6 @@ void archive__number(struct archive *archive, uint64_t *number)
 
 /* ---- texts */
 
-void archive__use_texts(struct archive *archive, struct intern *texts)
-{
-	archive->texts = texts;
-}
-
 void archive__texts(struct archive *archive, struct intern *texts)
 {
 	uint64_t count = archive->reads ? 0 : intern__count(texts);
@@ -399,4 +402,5 @@ void archive__texts(struct archive *archive, struct intern *texts)
 		free(copy);
 	}
 	archive->texts = texts;
+	archive->text_count = (uint32_t)intern__count(texts);
 }

@@ -135,7 +135,8 @@ struct archive *archive__unseal(const uint8_t *data, size_t size, const char *ki
 /* Refuses what was read unless all bytes were read. */
 void archive__end(struct archive *archive);
 
-/* One row. Members without a column stay as they are. */
+/* Rows whose number both sides know, and one row. Members without a column stay as they are. */
+void archive__array(struct archive *archive, const struct archive_table *table, void *rows, size_t count);
 void archive__record(struct archive *archive, const struct archive_table *table, void *row);
 
 /*
@@ -154,9 +155,6 @@ void archive__number(struct archive *archive, uint64_t *number);
 
 /* All texts of an object, by number; columns of texts refer to them from here on. Reading adds to an empty object. */
 void archive__texts(struct archive *archive, struct intern *texts);
-
-/* Columns of texts refer to texts that were written before. */
-void archive__use_texts(struct archive *archive, struct intern *texts);
 
 /* Memory of count times size bytes, zeroed, within the bound; NULL with the error set. */
 void *archive__take(struct archive *archive, size_t count, size_t size);

@@ -27,6 +27,7 @@ struct archive {
 	struct archive_known *tables;
 	size_t table_count, table_capacity;
 	struct intern *texts;
+	uint32_t text_count; /* those written or read: later ones are not in the bytes */
 };
 
 void archive__put(struct archive *archive, struct archive_bytes *bytes, const void *data, size_t size);

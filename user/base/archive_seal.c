@@ -28,8 +28,7 @@ uint8_t *archive__seal(struct archive *archive, const char *kind, size_t *size)
 
 	if (archive->error)
 		return NULL;
-	*size = (size_t)used + sizeof(length) + sizeof(crc) + archive->out.length;
-	data = malloc(*size);
+	data = malloc((size_t)used + sizeof(length) + sizeof(crc) + archive->out.length);
 	if (!data) {
 		archive__fail(archive, -ENOMEM, "out of memory");
 		return NULL;
@@ -37,7 +36,8 @@ uint8_t *archive__seal(struct archive *archive, const char *kind, size_t *size)
 	at = mempcpy(data, head, (size_t)used);
 	at = mempcpy(at, &length, sizeof(length));
 	at = mempcpy(at, &crc, sizeof(crc));
-	memcpy(at, archive->out.data, archive->out.length);
+	at = mempcpy(at, archive->out.data, archive->out.length);
+	*size = (size_t)(at - data);
 	return data;
 }
 

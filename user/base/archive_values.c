@@ -109,7 +109,7 @@ static uint64_t load(struct archive *archive, enum archive_kind kind, const char
 	case ARCHIVE_TEXT:
 		memcpy(&text, member, sizeof(text));
 		wide = intern__id(archive->texts, text);
-		if (wide == INTERN_NONE)
+		if (wide >= archive->text_count) /* there was no memory for it */
 			archive__fail(archive, -ENOMEM, "out of memory");
 		return wide;
 	case ARCHIVE_CHARS:
@@ -158,8 +158,7 @@ static void store(struct archive *archive, enum archive_kind kind, char *member,
 		memcpy(member, &value, sizeof(value));
 		break;
 	case ARCHIVE_TEXT:
-		if (!archive__check(archive, archive->texts && value < intern__count(archive->texts),
-				    "a text is not among its texts"))
+		if (!archive__check(archive, value < archive->text_count, "a text is not among its texts"))
 			break;
 		text = intern__text(archive->texts, half);
 		memcpy(member, &text, sizeof(text));

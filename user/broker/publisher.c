@@ -505,6 +505,15 @@ static void *run(void *ctx)
 	return NULL;
 }
 
+/* A broker that does not permit a message answers apart from it, and acknowledges nothing. */
+static void on_error(natsConnection *connection, natsSubscription *subscription, natsStatus status, void *closure)
+{
+	(void)connection;
+	(void)subscription;
+	if (status == NATS_NOT_PERMITTED)
+		complain(closure, status, NULL);
+}
+
 /* Where the broker is absent at the start, the library goes on in a thread of its own. */
 static void on_connected(natsConnection *connection, void *closure)
 {
@@ -540,6 +549,7 @@ struct publisher *publisher__new(const struct publisher_options *options, char *
 		free(publisher);
 		return NULL;
 	}
+	natsOptions_SetErrorHandler(publisher->options, on_error, publisher);
 	natsOptions_SetRetryOnFailedConnect(publisher->options, true, on_connected, NULL);
 	broker__printable(publisher->servers, sizeof(publisher->servers), options->broker.servers);
 	publisher->memory_bytes = options->memory_bytes;

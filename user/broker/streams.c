@@ -45,5 +45,6 @@ natsStatus broker__create_stream(jsCtx *context, enum wire_role role, int replic
 		if (code != JSInsufficientResourcesErr && code != JSStorageResourcesExceededErr)
 			break;
 	}
-	return code == JSStreamNameExistErr ? NATS_OK : status; /* another node was first */
+	/* another was first, or the site has one of another name */
+	return code == JSStreamNameExistErr || code == JSStreamSubjectOverlapErr ? NATS_OK : status;
 }

@@ -216,6 +216,30 @@ int held_events__each(struct held_events *held,
 	return 0;
 }
 
+struct held_event *held_events__pack(struct held_events *held, const struct stream_event *event)
+{
+	struct held_event *packed;
+
+	held->payload.length = 0;
+	capture__encode(&held->payload, event);
+	if (held->payload.failed)
+		return NULL;
+	packed = calloc(1, sizeof(*packed) + held->payload.length + CAPTURE_SLACK);
+	if (!packed)
+		return NULL;
+	packed->type = event->type;
+	packed->length = (uint32_t)held->payload.length;
+	memcpy(packed->payload, held->payload.data, packed->length);
+	return packed;
+}
+
+void held_events__unpack(struct held_events *held, struct held_event *packed, struct stream_event *event)
+{
+	memset(event, 0, sizeof(*event));
+	event->type = packed->type;
+	capture__decode(&held->layouts[packed->type], packed->payload, packed->length, event);
+}
+
 size_t held_events__bytes(const struct held_events *held)
 {
 	return sizeof(*held) + held->bytes + held->undated_capacity * sizeof(struct record *) + held->payload.capacity;

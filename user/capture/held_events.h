@@ -32,6 +32,18 @@ bool held_events__take(struct held_events *held, struct stream_event *event);
 int held_events__each(struct held_events *held,
 		      int (*seen)(void *arg, const struct stream_event *event, uint64_t time_ns), void *arg);
 
+/* An event as it is held, apart from the others. */
+struct held_event {
+	uint32_t type, length;
+	uint8_t payload[]; /* CAPTURE_SLACK more than length */
+};
+
+/* Returns a copy of the event, which the caller frees; NULL: out of memory. */
+struct held_event *held_events__pack(struct held_events *held, const struct stream_event *event);
+
+/* Fills the event; its texts live as long as the copy. */
+void held_events__unpack(struct held_events *held, struct held_event *packed, struct stream_event *event);
+
 size_t held_events__bytes(const struct held_events *held);
 
 #endif

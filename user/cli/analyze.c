@@ -27,6 +27,8 @@ struct analyze {
 	struct vapro_config config;
 	const char *output;
 	struct region_option region;
+	struct time_option time; /* of a region of all ranks */
+	bool timed;		 /* the region is of that time */
 	struct outcome_limit fail_on;
 	int run; /* number of the run in each capture */
 	bool ndjson, strict, summary, all, score;
@@ -41,6 +43,8 @@ enum {
 	ROW_SUMMARY,
 	ROW_SCORE,
 	ROW_REGION,
+	ROW_SINCE,
+	ROW_UNTIL,
 	ROW_RUN,
 	ROW_CONFIG,
 	ROW_ALL,
@@ -67,6 +71,8 @@ static const struct option_row rows[] = {
      "also diagnose these ranks (all, or as in 0-3,7) in this time, slow or not: seconds since the begin of the input, "
      "or as in the records",
      ROW_REGION, 0},
+    {"since", "TIME", "as --region, of all ranks: " SINCE_HELP, ROW_SINCE, 'S'},
+    {"until", "TIME", UNTIL_HELP, ROW_UNTIL, 'U'},
     OPTIONS_HELP_ALL_ROW,
     OPTIONS_SECTION(VAPRO_GROUP_ANALYSIS),
     OPTIONS_SECTION(VAPRO_GROUP_ANALYSIS_EXPERT),
@@ -130,12 +136,36 @@ static int set(struct analyze *analyze, int id, const struct options *options, c
 		return -EINVAL;
 	case ROW_REGION:
 		return region_option__parse(&analyze->region, value, err, size);
+	case ROW_SINCE:
+		analyze->time.since = value;
+		return 0;
+	case ROW_UNTIL:
+		analyze->time.until = value;
+		return 0;
 	case ROW_CONFIG:
 		return settings__read(&analyze->config, value, "", &settings_of_vaprod, NULL, err, size) < 0 ? -EINVAL
 													     : 0;
 	default:
 		return config__set(&analyze->config, options->name, value, err, size);
 	}
+}
+
+/* Makes a region of --since and --until. Returns 0 or an exit code. */
+static int choose_time(struct analyze *analyze)
+{
+	char text[256], err[512];
+
+	if (!analyze->time.since && !analyze->time.until)
+		return 0;
+	if (analyze->region.given && !analyze->timed) {
+		fprintf(stderr, "vapro analyze: --region has its own time: leave out --since and --until\n");
+		return EXIT_USAGE;
+	}
+	analyze->timed = true;
+	if (!region_option__span(&analyze->region, NULL, &analyze->time, text, sizeof(text), err, sizeof(err)))
+		return 0;
+	fprintf(stderr, "vapro analyze: %s\n", err);
+	return EXIT_USAGE;
 }
 
 /* Returns 0, an exit code or COMMAND_LINE_DONE. Options are read twice: the capture's tunables come between. */
@@ -160,7 +190,7 @@ static int parse(struct analyze *analyze, int argc, char **argv)
 			return EXIT_USAGE;
 		}
 	}
-	return 0;
+	return choose_time(analyze);
 }
 
 /* A sink that passes events on and prints the progress of long work. */

@@ -77,7 +77,7 @@ enum {
 	{"publish-memory", "SIZE", "with --publish: memory for what no broker took yet; beyond, the oldest is discarded "    \
 	 "and counted (16M)", ROW_PUBLISH_MEMORY, 0},                                                                   \
 	OPTIONS_SECTION(VAPRO_GROUP_OVERHEAD),                                                                         \
-	{"cpus", "LIST", "run on these CPUs, as in 0-3,7 (default: not on isolated ones)", ROW_CPUS, 0},               \
+	{"cpus", "LIST", "run on these CPUs, as in 0-3,7 (default: not on isolated ones)", ROW_CPUS, 'C'},              \
 	OPTIONS_SECTION(VAPRO_GROUP_ANALYSIS),                                                                         \
 	OPTIONS_GROUP("Run"),                                                                                          \
 	{"config", "FILE", "read this configuration file, not those of the site (" SETTINGS_FILE " and "               \

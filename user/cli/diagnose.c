@@ -22,12 +22,14 @@
 #define LIST_PATIENCE_S 2 /* the same, where it only helps to choose */
 #define SOCKETS_NAMED 16
 
-enum { ROW_SOCKET = 1, ROW_JOB, ROW_JSON };
+enum { ROW_SOCKET = 1, ROW_JOB, ROW_JSON, ROW_SINCE, ROW_UNTIL };
 
 static const struct option_row rows[] = {
     {"socket", "PATH", "where vaprod is reached, as its --socket; needed where several run (" VAPRO_SOCKET ")",
      ROW_SOCKET, 0},
     {"job", "JOB", "only this job, by its identity in the records", ROW_JOB, 'j'},
+    {"since", "TIME", SINCE_HELP, ROW_SINCE, 'S'},
+    {"until", "TIME", UNTIL_HELP, ROW_UNTIL, 'U'},
     {"json", NULL, "`diagnosis` records, one a line, instead of text", ROW_JSON, 0},
     OPTIONS_HELP_ROW,
 };
@@ -38,14 +40,15 @@ const struct command diagnose_command = {
     .name = "diagnose",
     .program = "vapro diagnose",
     .summary = "query a running vaprod for why ranks were slow in a time that you choose",
-    .synopsis = "[option]... RANKS@BEGIN..END",
+    .synopsis = "[option]... RANKS@BEGIN..END\n[option]... --since TIME|--until TIME [RANKS]",
     .about =
 	"Queries a running vaprod (or vapro run) for why these ranks (all, or as in 0-3,7) were slow in this time, "
 	"slow or not. BEGIN and END are seconds since vaprod began, or times as in the records; an empty one is "
 	"the begin or the end of the retained time, so that all@.. is all of it. The retained time is printed "
 	"where the region is not in it; vaprod's --keep and --keep-bytes bound it. Needs root.",
     .examples = "vapro diagnose all@..\tall ranks, all of the retained time\n"
-		"vapro diagnose 0-3,7@12..15\tthese ranks, from 12 to 15 s after vaprod began",
+		"vapro diagnose 0-3,7@12..15\tthese ranks, from 12 to 15 s after vaprod began\n"
+		"vapro diagnose --since 2026-11-24T08:00:00Z 0-3\tthese ranks, from a time of the day on",
     .rows = rows,
     .row_count = sizeof(rows) / sizeof(*rows),
     .main = diagnose__main,
@@ -258,6 +261,7 @@ static int diagnose__main(int argc, char **argv)
 	const char *where = VAPRO_SOCKET, *region = NULL;
 	struct query_request request = {.width = terminal__width(STDOUT_FILENO)};
 	char path[QUERY_PATH_MAX], err[512];
+	struct time_option time = {NULL, NULL};
 	int id, code;
 
 	while ((id = options__next(&options)) != OPTIONS_END) {
@@ -273,6 +277,12 @@ static int diagnose__main(int argc, char **argv)
 		case ROW_JSON:
 			request.json = true;
 			break;
+		case ROW_SINCE:
+			time.since = options.value;
+			break;
+		case ROW_UNTIL:
+			time.until = options.value;
+			break;
 		case OPTIONS_OPERAND:
 			if (region)
 				return fail(EXIT_USAGE, "one region is expected, not also '%s'; --help has the form",
@@ -285,12 +295,18 @@ static int diagnose__main(int argc, char **argv)
 			return EXIT_USAGE;
 		}
 	}
+	if (time.since || time.until) {
+		if (region_option__span(&request.region, region, &time, request.region_text,
+					sizeof(request.region_text), err, sizeof(err)))
+			return fail(EXIT_USAGE, "%s", err);
+		region = request.region_text;
+	}
 	if (!region)
 		return fail(EXIT_USAGE, "a region is needed, such as all@.. or 0-3@12..15; --help has the form");
 	if (region_option__parse(&request.region, region, err, sizeof(err)))
 		return fail(EXIT_USAGE, "%s", err);
-	if ((size_t)snprintf(request.region_text, sizeof(request.region_text), "%s", region) >=
-	    sizeof(request.region_text))
+	if (region != request.region_text && (size_t)snprintf(request.region_text, sizeof(request.region_text), "%s",
+							      region) >= sizeof(request.region_text))
 		return fail(EXIT_USAGE, "the region is too long");
 	if (geteuid() != 0)
 		return fail(EXIT_REFUSED, "permission denied: root only, because the data covers all users' processes");

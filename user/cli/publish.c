@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "broker/blocks.h"
+#include "capture/capture.h"
 #include "capture/capture_file.h"
 #include "capture/file_kind.h"
 #include "cli/commands.h"
@@ -71,6 +72,7 @@ struct publish {
 	struct publisher_options options;
 	struct publisher *publisher;
 	const char *cluster;
+	char inbox[WIRE_TOKEN_MAX + 16];
 	const char **files;
 	size_t count;
 	int run;
@@ -97,7 +99,7 @@ static void rest(long ns)
  */
 static bool wait_for_room(struct publish *publish, uint64_t most_bytes)
 {
-	uint64_t taken = 0, since_ns = mono_now();
+	uint64_t before = 0, since_ns = mono_now();
 	char text[512];
 
 	for (;;) {
@@ -107,9 +109,9 @@ static bool wait_for_room(struct publish *publish, uint64_t most_bytes)
 			log__warning("%s", text);
 		if (totals.ring_bytes <= most_bytes)
 			return true;
-		if (totals.acknowledged != taken)
+		if (totals.acknowledged != before)
 			since_ns = mono_now();
-		taken = totals.acknowledged;
+		before = totals.acknowledged;
 		if ((double)(mono_now() - since_ns) > publish->wait_s * 1e9)
 			return false;
 		rest(SLEEP_NS);
@@ -224,6 +226,19 @@ static int send_all(struct publish *publish, char *err, size_t err_size)
 	return ret;
 }
 
+/* Replies come where a node may read them: the brokers may permit that of its own host only. */
+static int choose_inbox(struct publish *publish, char *err, size_t err_size)
+{
+	char token[WIRE_TOKEN_MAX + 1];
+	struct capture_info info;
+	int ret = capture__run_info(publish->files[0], publish->run, &info, err, err_size);
+
+	wire__token(token, sizeof(token), info.host);
+	snprintf(publish->inbox, sizeof(publish->inbox), PUBLISHING_INBOX "%s", token);
+	publish->options.broker.inbox = publish->inbox;
+	return ret;
+}
+
 /* Opens the captures. Returns 0 or a negative errno with a sentence in err. */
 static int open_sources(struct publish *publish, char *err, size_t err_size)
 {
@@ -247,7 +262,7 @@ static int open_sources(struct publish *publish, char *err, size_t err_size)
 			return -ENOMEM;
 		}
 	}
-	return 0;
+	return choose_inbox(publish, err, err_size);
 }
 
 static int run(struct publish *publish)

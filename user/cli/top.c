@@ -139,13 +139,17 @@ static int report(const struct feed *feed, enum feed_state state)
 	return EXIT_USAGE;
 }
 
-/* Waits until the feed, or with `keys` the terminal, has something, at most so long. A signal ends the wait. */
-static void wait_for(const struct feed *feed, bool keys, int most_ms)
+/*
+ * Waits until the feed, or with `keys` the terminal, has something, at most so long. A signal ends the wait. Returns
+ * false where the terminal is gone.
+ */
+static bool wait_for(const struct feed *feed, bool keys, int most_ms)
 {
 	struct pollfd fds[] = {{.fd = feed__fd(feed), .events = POLLIN},
 			       {.fd = keys ? STDIN_FILENO : -1, .events = POLLIN}};
 
 	poll(fds, 2, most_ms);
+	return !(fds[1].revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
 /* Takes a snapshot over. Returns whether it could be read. */
@@ -189,44 +193,58 @@ static int print_batch(struct top_model *model, struct feed *feed, const struct 
 	}
 }
 
+/* Takes over what the feed has. Returns whether the picture has changed. */
+static bool refresh(struct top_model *model, struct feed *feed)
+{
+	bool fresh = feed__step(feed, mono_now()) == FEED_SNAPSHOT, good = !fresh || update(model, feed);
+	const char *notice = good ? feed__why(feed) : "the response is not one of this version of vaprod";
+
+	if (strcmp(model->notice, notice)) {
+		snprintf(model->notice, sizeof(model->notice), "%s", notice);
+		fresh = true;
+	}
+	return fresh;
+}
+
+/* Draws the page. Returns 0 or -ENOMEM. */
+static int draw(struct top_model *model, struct grid *grid)
+{
+	unsigned width, height;
+	int error;
+
+	screen__size(&width, &height);
+	error = grid__resize(grid, width, height);
+	if (error)
+		return error;
+	top_layout__draw(model, grid);
+	screen__draw(grid);
+	return 0;
+}
+
+/* Shows pages until the person quits, a signal comes, or the terminal is gone. Returns 0 or -ENOMEM. */
 static int show(struct top_model *model, struct feed *feed)
 {
 	struct grid grid = {0};
-	bool fresh = true;
-	int code = EXIT_OK;
+	bool changed = true;
+	int error = 0;
 
-	while (!model->quit && !screen__ended()) {
-		enum feed_state state = feed__step(feed, mono_now());
-		unsigned width, height;
+	while (!error && !model->quit && !screen__ended()) {
 		uint32_t key;
 
-		if (state == FEED_SNAPSHOT && !update(model, feed))
-			snprintf(model->notice, sizeof(model->notice),
-				 "the response is not one of this version of vaprod");
-		else if (strcmp(model->notice, feed__why(feed)))
-			snprintf(model->notice, sizeof(model->notice), "%s", feed__why(feed));
-		else if (state != FEED_SNAPSHOT && !fresh)
-			goto keys;
-		screen__size(&width, &height);
-		if (grid__resize(&grid, width, height)) {
-			code = EXIT_FAILED;
+		changed |= refresh(model, feed);
+		if (changed)
+			error = draw(model, &grid);
+		changed = false;
+		if (!wait_for(feed, true, feed__fd(feed) < 0 ? STEP_MS : 1000))
 			break;
-		}
-		top_layout__draw(model, &grid);
-		screen__draw(&grid);
-		fresh = false;
-		if (state == FEED_SNAPSHOT)
-			continue;
-	keys:
-		wait_for(feed, true, feed__fd(feed) < 0 ? STEP_MS : 1000);
 		while ((key = screen__key())) {
-			fresh = true;
+			changed = true;
 			if (key != SCREEN_RESIZED)
 				top_model__key(model, key);
 		}
 	}
 	grid__free(&grid);
-	return code;
+	return error;
 }
 
 static int run(const struct top_options *options)
@@ -246,13 +264,17 @@ static int run(const struct top_options *options)
 	} else {
 		enum feed_state state = feed__step(feed, mono_now());
 
-		if (state == FEED_SEVERAL)
+		int error;
+
+		if (state == FEED_SEVERAL) {
 			code = report(feed, state);
-		else if (screen__open(err, sizeof(err)))
+		} else if (screen__open(err, sizeof(err))) {
 			code = fail(EXIT_FAILED, "%s", err);
-		else
-			code = show(&model, feed);
-		screen__close();
+		} else {
+			error = show(&model, feed);
+			screen__close();
+			code = error ? fail(EXIT_FAILED, "%s", strerror(-error)) : EXIT_OK;
+		}
 	}
 	top_model__clear(&model);
 	feed__free(feed);

@@ -6,17 +6,32 @@
 #include "capture/file_kind.h"
 #include "cli/commands.h"
 #include "base/exit_codes.h"
+#include "query/region_option.h"
 #include "report/pager.h"
 #include "report/run_option.h"
 #include "report/view.h"
 
-enum { ROW_COLOR = 1, ROW_WIDTH, ROW_ROWS, ROW_CLASS, ROW_RUN, ROW_ALL, ROW_NO_PAGER, ROW_FAIL_ON, ROW_SORT };
+enum {
+	ROW_COLOR = 1,
+	ROW_WIDTH,
+	ROW_ROWS,
+	ROW_CLASS,
+	ROW_RUN,
+	ROW_ALL,
+	ROW_NO_PAGER,
+	ROW_FAIL_ON,
+	ROW_SORT,
+	ROW_SINCE,
+	ROW_UNTIL
+};
 
 static const struct option_row rows[] = {
     {"color", "auto|always|never", "colours; auto = on a terminal, unless NO_COLOR is set (auto)", ROW_COLOR, 0},
     {"colour", "auto|always|never", NULL, ROW_COLOR, 0},
     {"width", "COLUMNS", "width of the maps (that of the terminal)", ROW_WIDTH, 'w'},
     {"rows", "COUNT", "most rows of a map; more ranks share rows (48)", ROW_ROWS, 0},
+    {"since", "TIME", "only what is slow then, with its whole loss: " SINCE_HELP, ROW_SINCE, 'S'},
+    {"until", "TIME", UNTIL_HELP, ROW_UNTIL, 'U'},
     {"sort", "rank|loss", "order of a map's rows; loss = the ranks that lost most first (rank)", ROW_SORT, 's'},
     {"class", "computation|communication|io", "only this class (computation and io)", ROW_CLASS, 0},
     {"all", NULL, "every cause and slow region, and the map of waiting", ROW_ALL, 'a'},
@@ -61,9 +76,16 @@ static bool parse_count(const char *text, unsigned *count)
 }
 
 /* Returns what is expected in place of an option's value, or NULL where the value is valid. */
-static const char *set(struct view_options *view, struct outcome_limit *limit, bool *pager, int id, const char *value)
+static const char *set(struct view_options *view, struct outcome_limit *limit, struct time_option *time, bool *pager,
+		       int id, const char *value)
 {
 	switch (id) {
+	case ROW_SINCE:
+		time->since = value;
+		return NULL;
+	case ROW_UNTIL:
+		time->until = value;
+		return NULL;
 	case ROW_ALL:
 		view->all = true;
 		return NULL;
@@ -91,12 +113,29 @@ static const char *set(struct view_options *view, struct outcome_limit *limit, b
 	}
 }
 
+/* Reads the time to be shown. Returns 0, or -EINVAL with a sentence in err. */
+static int choose_time(const struct time_option *time, struct view_options *view, char *err, size_t err_size)
+{
+	struct region_option region;
+	char text[256];
+
+	if (!time->since && !time->until)
+		return 0;
+	if (region_option__span(&region, NULL, time, text, sizeof(text), err, err_size))
+		return -EINVAL;
+	view->relative = region.relative;
+	view->since_ns = region.begin_ns;
+	view->until_ns = region.end_ns;
+	return 0;
+}
+
 static int view_command__main(int argc, char **argv)
 {
 	struct options options = command__options(&view_command, argc, argv);
 	struct outcome_limit limit = {.given = false};
 	struct outcome outcome = {.rank_seconds = 0};
 	struct view_options view = {.outcome = &outcome};
+	struct time_option time = {NULL, NULL};
 	const char *file = NULL, *expected;
 	uint64_t bad_lines = 0;
 	bool pager = true;
@@ -117,7 +156,7 @@ static int view_command__main(int argc, char **argv)
 			file = options.value;
 			continue;
 		}
-		expected = set(&view, &limit, &pager, id, options.value);
+		expected = set(&view, &limit, &time, &pager, id, options.value);
 		if (expected) {
 			fprintf(stderr, "vapro view: --%s: '%s' is invalid; expected %s\n", options.name, options.value,
 				expected);
@@ -126,6 +165,10 @@ static int view_command__main(int argc, char **argv)
 	}
 	if (!file) {
 		fprintf(stderr, "vapro view: a file of NDJSON output is needed (or -); see --help\n");
+		return EXIT_USAGE;
+	}
+	if (choose_time(&time, &view, err, sizeof(err))) {
+		fprintf(stderr, "vapro view: %s\n", err);
 		return EXIT_USAGE;
 	}
 	if (file_kind__expect(file, FILE_KIND_RECORDS, err, sizeof(err))) {

@@ -11,6 +11,7 @@
 #include "../bpf/logic.h"
 #include "base/clock.h"
 #include "collect/accounts.h"
+#include "collect/interferer_name.h"
 #include "collect/pool_reader.h"
 #include "probe/pmu/counters.h"
 #include "probe/bpf/shared.h"
@@ -37,6 +38,7 @@ struct collector {
 	struct kernel_record held; /* record whose state is too young for a drain: the next drain begins with it */
 	bool holds;
 	int received;
+	struct interferer_names names;
 	struct kernel_interference_key *keys, *dead;
 	struct kernel_interference *values;
 };
@@ -265,6 +267,7 @@ static void emit_interference(struct collector *collector, const struct kernel_i
 							 .monitor = value->monitor};
 	memcpy(event.interference.comm, value->comm, sizeof(event.interference.comm));
 	event.interference.comm[sizeof(event.interference.comm) - 1] = '\0';
+	interferer_names__replace(&collector->names, (pid_t)value->tgid, event.interference.comm);
 	status = stream__put(collector->sink, &event);
 	if (status && !collector->status)
 		collector->status = status;

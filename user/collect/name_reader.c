@@ -128,7 +128,8 @@ static struct file *file_of(struct name_reader *reader, const char *site, const 
 void name_reader__want(struct name_reader *reader, const char *site, uint64_t offset, const struct name_image *image,
 		       bool urgent)
 {
-	uint32_t id = reader->site_count < PLACES_MAX ? intern__id(reader->sites, site) : INTERN_NONE;
+	size_t most = urgent ? PLACES_MAX : PLACES_MAX / 2; /* calls of the program have room in any case */
+	uint32_t id = reader->site_count < most ? intern__id(reader->sites, site) : INTERN_NONE;
 	struct file *file = id != INTERN_NONE && image->file >= 0 ? file_of(reader, site, image) : NULL;
 
 	if (!file)

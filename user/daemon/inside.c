@@ -29,9 +29,14 @@ static void warn(struct daemon *daemon, int status)
 
 void daemon__open_inside(struct daemon *daemon)
 {
-	if (daemon->options->config.inside == VAPRO_OFF || sample_cost__measure(daemon->side, &daemon->costs.sample_ns))
-		return;
-	daemon->sampler = sampler__new(daemon->side);
+	enum vapro_tristate wanted = daemon->options->config.inside;
+	int status = wanted == VAPRO_OFF ? 0 : sample_cost__measure(daemon->side, &daemon->costs.sample_ns);
+
+	if (status && wanted == VAPRO_ON)
+		log__warning("--inside on: the kernel refuses to sample threads by a software clock (%s)",
+			     strerror(-status));
+	if (!status && wanted != VAPRO_OFF)
+		daemon->sampler = sampler__new(daemon->side);
 }
 
 /* Orders by thread and computation, there by samples, most first. */

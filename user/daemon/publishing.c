@@ -38,7 +38,7 @@ struct publishing *publishing__new(const struct publishing_options *options, con
 	publishing->receiver.take = take;
 	wire__token(token, sizeof(token), host);
 	snprintf(publishing->name, sizeof(publishing->name), "vaprod of %s", host);
-	snprintf(publishing->inbox, sizeof(publishing->inbox), "_INBOX_%s", token); /* a node may read its own only */
+	snprintf(publishing->inbox, sizeof(publishing->inbox), PUBLISHING_INBOX "%s", token);
 	publisher.broker.name = publishing->name;
 	publisher.broker.inbox = publishing->inbox;
 	publishing->split = wire_split__new(options->cluster ? options->cluster : PUBLISHING_CLUSTER, host, tunables,

@@ -7,6 +7,7 @@
 #include "capture/stream.h"
 
 #define PUBLISHING_CLUSTER "main"
+#define PUBLISHING_INBOX "_INBOX_" /* and the host's token: a node may be permitted to read its own only */
 #define PUBLISHING_MEMORY (16ULL << 20)
 #define PUBLISHING_MEMORY_LEAST (1ULL << 20)
 #define PUBLISHING_MEMORY_MOST (64ULL << 30)

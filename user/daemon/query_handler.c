@@ -20,6 +20,8 @@ static int response_question(void *ctx, const struct query_request *request, FIL
 	    .selection = region_option__selection(&request->region),
 	    .job = *request->job ? request->job : NULL,
 	    .start_ns = daemon->first_window,
+	    .program = tracker__program,
+	    .ctx = daemon->tracker,
 	};
 	uint64_t now = mono_now() - SETTLE_NS + (daemon->clock.utc_ns - daemon->clock.mono_ns);
 	struct response response;

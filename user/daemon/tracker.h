@@ -76,6 +76,10 @@ size_t tracker__status(const struct tracker *tracker, struct board_process *proc
 /* Returns whether a process is tracked. */
 bool tracker__tracks(const struct tracker *tracker, pid_t pid);
 
+/* Returns the executable of a running process of a user's job (as in struct vapro_thread), or NULL. ctx: the tracker.
+ */
+const char *tracker__program(const void *ctx, const char *job, uint32_t user);
+
 /* The result of tracker__second(): whether IO is worth tracing, by the targets' own rates; threads counted. */
 struct watch_second {
 	bool io_worth;

@@ -100,6 +100,19 @@ void tracker__emit_process(struct tracker *tracker, const struct tracked *tracke
 	emit_line(tracker, lines__process(&line));
 }
 
+const char *tracker__program(const void *ctx, const char *job, uint32_t user)
+{
+	const struct tracker *tracker = ctx;
+
+	for (size_t i = 0; i < tracker->count; i++) {
+		const struct process *process = &tracker->tracked[i].identity;
+
+		if (process->uid + 1 == user && !strcmp(process->job, job))
+			return process->exe;
+	}
+	return NULL;
+}
+
 int tracker__print_jobs(const struct tracker *tracker, FILE *out)
 {
 	for (size_t i = 0; i < tracker->count; i++) {

@@ -40,7 +40,7 @@ static const struct archive_column side_columns[] = {
     ARCHIVE_ONE(struct saved_side, cpu),    ARCHIVE_ONE(struct saved_side, blocked),
     ARCHIVE_ONE(struct saved_side, stolen), ARCHIVE_ONE(struct saved_side, seen),
 };
-static const struct archive_table side_table = ARCHIVE_TABLE("cells", struct saved_side, side_columns);
+static const struct archive_table side_table = ARCHIVE_TABLE("map cells", struct saved_side, side_columns);
 
 _Static_assert(sizeof(struct saved_side) == sizeof(struct cell_side), "cells are converted in place");
 

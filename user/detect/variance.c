@@ -156,6 +156,8 @@ static int merge_into(struct variance_book *book, struct variance *from, uint32_
 	if (from->over)
 		return 0;
 	survivor->proven |= from->proven;
+	survivor->caused_past_ns += from->caused_past_ns;
+	from->caused_past_ns = 0;
 	if (tally__merge(&survivor->history, &from->history))
 		return -ENOMEM;
 	tally__clear(&from->history);
@@ -230,6 +232,8 @@ int variance__match(struct variance_book *book, struct heatmap *map, const struc
 		variance->state = last || ended || !variance->matched ? VAPRO_REGION_CLOSED
 				  : variance->emitted_once	      ? VAPRO_REGION_CHANGED
 								      : VAPRO_REGION_OPEN;
+		variance->left =
+		    variance->over && !variance->matched && !variance->merged_into && variance->end <= map->begin;
 	}
 	error = 0;
 cleanup:

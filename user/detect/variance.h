@@ -49,6 +49,9 @@ struct variance {
 	bool by_place; /* not confirmed, but likely: enum vapro_confidence */
 	bool small;    /* costs too little to be a variance: weight.h */
 	double caused_ns, share;
+	double effect_ns;      /* of an effect: its part of what its cause caused, as of the last window */
+	double caused_past_ns; /* part of caused_ns: of effects whose bins are forgotten */
+	bool left;	       /* all its bins were forgotten in this window: it was closed before */
 	enum vapro_severity severity;
 	uint64_t effect_of;
 	char evidence[160];

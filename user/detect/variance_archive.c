@@ -28,6 +28,8 @@ static const struct archive_column variance_columns[] = {
     ARCHIVE_ONE(struct variance, by_place),
     ARCHIVE_ONE(struct variance, small),
     ARCHIVE_ONE(struct variance, caused_ns),
+    ARCHIVE_ONE(struct variance, effect_ns),
+    ARCHIVE_ONE(struct variance, caused_past_ns),
     ARCHIVE_ONE(struct variance, share),
     ARCHIVE_ONE(struct variance, severity),
     ARCHIVE_ONE(struct variance, effect_of),

@@ -117,6 +117,27 @@ static void forget_unlisted_causes(struct variance_book *book, const struct vapr
 	}
 }
 
+/* Adds what each effect lost to its cause. A cause may outlast the bins of an effect, whose loss then stays its own. */
+static void sum_effects(struct variance_book *book)
+{
+	for (size_t i = 0; i < book->count; i++)
+		book->variances[i].caused_ns = book->variances[i].caused_past_ns;
+	for (size_t i = 0; i < book->count; i++) {
+		struct variance *effect = &book->variances[i];
+		struct variance *cause = cause_of(book, effect);
+
+		if (effect->left && effect->effect_of)
+			cause = variance__find(book, (uint32_t)effect->effect_of);
+		else
+			effect->effect_ns = cause ? own_loss(effect) : 0;
+		if (!cause)
+			continue;
+		cause->caused_ns += effect->effect_ns;
+		if (effect->left)
+			cause->caused_past_ns += effect->effect_ns;
+	}
+}
+
 int weight__judge(struct variance_book *book, const struct stg_job *job, const struct vapro_config *config)
 {
 	double stride = config->window_s * 2 / 3 * 1e9;
@@ -128,14 +149,7 @@ int weight__judge(struct variance_book *book, const struct stg_job *job, const s
 		clear(&lives);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < book->count; i++)
-		book->variances[i].caused_ns = 0;
-	for (size_t i = 0; i < book->count; i++) {
-		struct variance *cause = cause_of(book, &book->variances[i]);
-
-		if (cause)
-			cause->caused_ns += own_loss(&book->variances[i]);
-	}
+	sum_effects(book);
 	for (size_t i = 0; i < book->count; i++) {
 		struct variance *variance = &book->variances[i];
 		double lost = own_loss(variance), lasts, all;

@@ -87,8 +87,7 @@ static void archive_case(struct archive *archive, struct diagnosis_of *item)
 	uint64_t parts = 0;
 
 	archive__record(archive, &case_table, item);
-	for (int node = 0; node < FACTOR_NODES; node++)
-		archive__record(archive, &node_table, &item->breakdown.node[node]);
+	archive__array(archive, &node_table, item->breakdown.node, FACTOR_NODES);
 	for (int part = 0; part < CASE_PARTS; part++)
 		parts |= (uint64_t)(item->parts[part] != NULL) << part;
 	archive__number(archive, &parts);

@@ -105,44 +105,60 @@ double csv__seconds(const struct run_report *report, uint64_t utc_ns)
 	return (double)(int64_t)(utc_ns - report->start_ns) / 1e9;
 }
 
-/* A field of a row of cells has few values, but there are millions: what is the same for a row is written once. */
-static int cells_of_row(const struct run_report *report, const struct view_map *map, size_t at, double *values,
-			FILE *out)
+#define BIN_TEXT 32
+
+/* Writes what all cells of a row begin with. malloc'ed; NULL when out of memory. */
+static char *cells_head(const struct view_map *map, const struct view_row *view_row)
 {
-	const struct view_row *view_row = &map->rows[at];
-	size_t bins = (size_t)(map->end - map->first), size;
 	char *head = NULL;
+	size_t size;
 	struct csv_row row = {.out = open_memstream(&head, &size)};
-	int ret = row.out ? view_map__cells(map, at, at + 1, 1, bins, values) : -ENOMEM;
 
 	if (!row.out)
-		return ret;
+		return NULL;
 	csv__text(&row, map->job);
 	csv__text(&row, map->class);
 	csv__text(&row, view_row->host);
-	if (view_row->rank >= 0)
-		csv__integer(&row, view_row->rank);
-	else
-		csv__text(&row, NULL);
+	csv__number(&row, view_row->rank < 0 ? NAN : (double)view_row->rank);
 	csv__integer(&row, (int64_t)view_row->pid);
-	if (view_row->thread >= 0)
-		csv__integer(&row, view_row->thread);
-	else
-		csv__text(&row, NULL);
-	if (fclose(row.out))
-		ret = -ENOMEM;
-	for (size_t bin = 0; !ret && bin < bins; bin++) {
-		struct csv_row cell = {.out = out, .begun = true};
-
-		if (isnan(values[bin]))
-			continue;
-		fputs(head, out);
-		csv__number(&cell, csv__seconds(report, (map->first + bin) * map->bin_ns));
-		csv__number(&cell, (double)map->bin_ns / 1e9);
-		csv__number(&cell, round(1e4 * values[bin]) / 1e4);
-		csv__end(&cell);
-	}
+	csv__number(&row, view_row->thread < 0 ? NAN : (double)view_row->thread);
+	if (!fclose(row.out))
+		return head;
 	free(head);
+	return NULL;
+}
+
+/* Writes the begin and the length of a bin, with the commas around them. */
+static void write_bin(const struct run_report *report, const struct view_map *map, size_t bin, char *text)
+{
+	snprintf(text, BIN_TEXT, ",%.9g,%.4g,", csv__seconds(report, (map->first + bin) * map->bin_ns),
+		 (double)map->bin_ns / 1e9);
+}
+
+/* There are millions of cells, so that what many of them have in common is made once: the head of a row, and bins. */
+static int write_map(const struct run_report *report, const struct view_map *map, FILE *out)
+{
+	size_t bins = (size_t)(map->end - map->first);
+	char(*texts)[BIN_TEXT] = malloc((bins + 1) * sizeof(*texts)), *head;
+	double *values = malloc((bins + 1) * sizeof(*values));
+	int ret = texts && values ? 0 : -ENOMEM;
+
+	for (size_t bin = 0; !ret && bin < bins; bin++)
+		write_bin(report, map, bin, texts[bin]);
+	for (size_t row = 0; !ret && row < map->row_count; row++) {
+		head = cells_head(map, &map->rows[row]);
+		ret = head ? view_map__cells(map, row, row + 1, 1, bins, values) : -ENOMEM;
+		for (size_t bin = 0; !ret && bin < bins; bin++) {
+			if (!isfinite(values[bin]))
+				continue;
+			fputs(head, out);
+			fputs(texts[bin], out);
+			fprintf(out, "%.4g\r\n", values[bin]);
+		}
+		free(head);
+	}
+	free(texts);
+	free(values);
 	return ret;
 }
 
@@ -151,13 +167,8 @@ static int write_cells(const struct run_report *report, FILE *out)
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < report->view.map_count; i++) {
-		const struct view_map *map = &report->view.maps[i];
-		double *values = malloc((size_t)(map->end - map->first + 1) * sizeof(*values));
-
-		ret = values ? 0 : -ENOMEM;
-		for (size_t row = 0; map->end && !ret && row < map->row_count; row++)
-			ret = cells_of_row(report, map, row, values, out);
-		free(values);
+		if (report->view.maps[i].end)
+			ret = write_map(report, &report->view.maps[i], out);
 	}
 	return ret;
 }
@@ -215,7 +226,7 @@ const struct csv_table csv_tables[CSV_TABLES] = {
     {"variances.csv",
      "job,number,id,class,severity,confidence,alarm,begin_s,end_s,ranks,rank_count,hosts,performance,lost_seconds,"
      "caused_"
-     "seconds,cause,culprit,culprit_pid,place,effect_of,where,verdict,advice",
+     "seconds,cause,culprit,culprit_pid,place,effect_of,where,inside,verdict,advice",
      csv__variances},
     {"states.csv", "job,kind,state,class,variance,seconds,ratio,reason,labels", csv__states},
     {"cells.csv", "job,class,host,rank,pid,thread,begin_s,seconds,performance", write_cells},

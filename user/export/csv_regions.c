@@ -50,6 +50,7 @@ static void write_variance(const struct run_report *report, const struct run_reg
 	csv__text(row, region->place);
 	csv__number(row, region->effect_of ? (double)region->effect_of : NAN);
 	csv__text(row, region->site);
+	csv__text(row, region->inside);
 	csv__text(row, region->verdict);
 	csv__text(row, region->advice);
 	csv__end(row);

@@ -28,7 +28,7 @@ struct run {
 
 static uint8_t level_of(double performance)
 {
-	if (isnan(performance))
+	if (!isfinite(performance))
 		return UNKNOWN;
 	return (uint8_t)lround((SVG_LEVELS - 1) * (1 - fmin(fmax(performance, 0), 1)));
 }

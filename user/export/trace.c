@@ -26,7 +26,9 @@ cJSON *trace__event(struct trace *trace, const char *phase, const char *name, un
 void trace__set_time(struct trace *trace, cJSON *event, uint64_t begin_ns, uint64_t end_ns)
 {
 	/* differences are taken in whole nanoseconds: a double has not enough digits for those since the epoch */
-	if (!json__add_number(event, "ts", (double)(int64_t)(begin_ns - trace->start_ns) / 1e3, 3) ||
+	uint64_t after_ns = begin_ns > trace->start_ns ? begin_ns - trace->start_ns : 0;
+
+	if (!json__add_number(event, "ts", (double)after_ns / 1e3, 3) ||
 	    (end_ns && !json__add_number(event, "dur", (double)(end_ns - begin_ns) / 1e3, 3)))
 		trace->out_of_memory = true;
 }

@@ -16,7 +16,7 @@
 #define TRACE_SLICES 1000000 /* most complete events; those of the worst regions come first */
 
 /*
- * Writes the trace. left_out: filled with the number of complete events beyond TRACE_SLICES and TRACE_LANES. Returns 0,
+ * Writes the trace. left_out: filled with the number of complete events for which there were too many. Returns 0,
  * or a negative errno where memory or out fails.
  */
 int trace__write(const struct run_report *report, const char *version, FILE *out, uint64_t *left_out);

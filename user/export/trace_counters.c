@@ -86,7 +86,7 @@ static int put_class(struct trace *trace, const struct trace_job *job, const str
 		for (size_t bin = 0; !ret && bin < bins; bin++) {
 			struct column *column = &columns[bin / step];
 
-			if (isnan(values[bin]))
+			if (!isfinite(values[bin]))
 				continue;
 			if (!column->judged++ || values[bin] < column->worst)
 				column->worst = values[bin];

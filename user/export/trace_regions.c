@@ -11,6 +11,8 @@
 #include "report/json.h"
 #include "report/record.h"
 
+#define TASKS_MOST 2000 /* rows of tasks; those of the worst regions */
+
 /* Rows of the tasks that ran instead of ranks. */
 struct tasks {
 	struct trace_row *items;
@@ -60,7 +62,8 @@ static int add_fragments(struct trace *trace, const struct trace_job *job, const
 		slice.row = row_of(job, (int64_t)rank, (int64_t)record__number(item, "thread", -1));
 		if (slice.row == job->order.count || !record__time(item, "start", &slice.begin_ns))
 			continue;
-		slice.end_ns = slice.begin_ns + record__uint(item, "duration_ns");
+		if (__builtin_add_overflow(slice.begin_ns, record__uint(item, "duration_ns"), &slice.end_ns))
+			continue;
 		if (!ret)
 			ret = add(trace, slices, &slice);
 	}
@@ -86,8 +89,8 @@ static int add_region(struct trace *trace, const struct trace_job *job, const st
 	return ret ? ret : add_fragments(trace, job, region, slices);
 }
 
-/* Finds or makes the row of a task. Returns its number, or SIZE_MAX when out of memory. */
-static size_t find_task(struct tasks *tasks, const struct region *region, const cJSON *interferer)
+/* Finds or makes the row of a task. Returns 0, -ENOSPC where there are too many, or -ENOMEM. */
+static int find_task(struct tasks *tasks, const struct region *region, const cJSON *interferer, size_t *row)
 {
 	const char *comm = record__text(interferer, "comm");
 	uint64_t pid = record__uint(interferer, "pid");
@@ -101,14 +104,16 @@ static size_t find_task(struct tasks *tasks, const struct region *region, const 
 			 region->hosts[0]);
 	else
 		snprintf(task.name, sizeof(task.name), "%.64s%s", comm ? comm : "?", number);
-	for (size_t i = 0; i < tasks->count; i++) {
-		if (!strcmp(tasks->items[i].name, task.name))
-			return i;
+	for (*row = 0; *row < tasks->count; (*row)++) {
+		if (!strcmp(tasks->items[*row].name, task.name))
+			return 0;
 	}
+	if (tasks->count == TASKS_MOST)
+		return -ENOSPC;
 	if (grow(&tasks->items, &tasks->capacity, tasks->count + 1, sizeof(task)))
-		return SIZE_MAX;
-	tasks->items[tasks->count] = task;
-	return tasks->count++;
+		return -ENOMEM;
+	tasks->items[tasks->count++] = task;
+	return 0;
 }
 
 static int add_tasks(struct trace *trace, const struct run_region *region, struct trace_slices *slices,
@@ -119,17 +124,20 @@ static int add_tasks(struct trace *trace, const struct run_region *region, struc
 
 	cJSON_ArrayForEach(item, record__item(region->diagnosis, "interferers"))
 	{
-		struct trace_slice slice = {.row = find_task(tasks, region->region, item),
-					    .begin_ns = region->region->begin_ns,
+		struct trace_slice slice = {.begin_ns = region->region->begin_ns,
 					    .end_ns = region->region->end_ns,
 					    .kind = TRACE_TASK,
 					    .region = region,
 					    .item = item};
 
-		if (slice.row == SIZE_MAX)
-			return -ENOMEM;
+		if (!ret)
+			ret = find_task(tasks, region->region, item, &slice.row);
 		if (!ret)
 			ret = add(trace, slices, &slice);
+		if (ret == -ENOSPC) {
+			trace->left_out++;
+			ret = 0;
+		}
 	}
 	return ret;
 }
@@ -175,8 +183,8 @@ static cJSON *region_args(const struct trace_slice *slice)
 		     json__add_number(args, "performance_pct", 100 * region->performance, 2) &&
 		     add_optional(args, "severity", *region->severity ? region->severity : NULL) &&
 		     json__add(args, "alarm", cJSON_CreateBool(region->alarm)) &&
-		     add_optional(args, "where", region->site) && add_optional(args, "verdict", region->verdict) &&
-		     add_optional(args, "advice", region->advice);
+		     add_optional(args, "where", region->site) && add_optional(args, "inside", region->inside) &&
+		     add_optional(args, "verdict", region->verdict) && add_optional(args, "advice", region->advice);
 	}
 	if (ok)
 		return args;

@@ -369,6 +369,9 @@ cJSON *page_json__report(const struct run_report *report, const struct report_in
 	     add_source(page, input) && add_observer(page, report) && add_jobs(page, report) &&
 	     add_causes(page, report) && add_totals(page, report) &&
 	     json__add(page, "regions", page_json__regions(report)) &&
+	     json__add_number(page, "regions_more",
+			      report->region_count > PAGE_REGIONS ? (double)(report->region_count - PAGE_REGIONS) : 0,
+			      0) &&
 	     json__add(page, "states", page_json__states(report)) && add_findings(page, report) &&
 	     add_warnings(page, report) && add_scales(page) && cJSON_AddArrayToObject(page, "hosts") &&
 	     cJSON_AddArrayToObject(page, "maps");

@@ -17,6 +17,8 @@ cJSON *page_json__report(const struct run_report *report, const struct report_in
 bool page_json__add_map(cJSON *page, const struct run_report *report, const struct view_map *map,
 			const struct cells *cells, const char *worst, const char *mean);
 
+#define PAGE_REGIONS 5000 /* most regions of a page: the worst */
+
 /* page_regions.c: the slow regions. Returns the list, or NULL when out of memory. */
 cJSON *page_json__regions(const struct run_report *report);
 

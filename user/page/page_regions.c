@@ -191,7 +191,7 @@ cJSON *page_json__regions(const struct run_report *report)
 	cJSON *list = cJSON_CreateArray();
 	bool ok = list;
 
-	for (size_t i = 0; ok && i < report->region_count; i++) {
+	for (size_t i = 0; ok && i < report->region_count && i < PAGE_REGIONS; i++) {
 		cJSON *item = page__append(list);
 
 		ok = item && add_region(item, report, &report->regions[i]);

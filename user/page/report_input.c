@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -11,6 +12,36 @@
 #include "report/lines.h"
 #include "report/pipeline.h"
 #include "report/run_option.h"
+
+/* Shows how far long reading is, once a second. */
+static void show_progress(uint64_t count, const char *what)
+{
+	static uint64_t next_ns;
+	uint64_t now = mono_now();
+
+	if (!next_ns)
+		next_ns = now + 1000000000;
+	if (now < next_ns)
+		return;
+	next_ns = now + 1000000000;
+	fprintf(stderr, "\rvapro report: %llu %s \033[K", (unsigned long long)count, what);
+}
+
+/* A sink that passes events on and shows the progress. */
+struct progress {
+	struct stream_sink sink; /* first */
+	struct stream_sink *to;
+	uint64_t bundles;
+};
+
+static int progress_put(struct stream_sink *sink, const struct stream_event *event)
+{
+	struct progress *progress = (struct progress *)sink;
+
+	if (event->type == STREAM_BUNDLE && ++progress->bundles % 4096 == 0)
+		show_progress(progress->bundles, "bundles");
+	return stream__put(progress->to, event);
+}
 
 /* Finds out what the files are: all of one kind. */
 static int find_kind(struct report_input *input, char *err, size_t err_size)
@@ -21,9 +52,18 @@ static int find_kind(struct report_input *input, char *err, size_t err_size)
 
 	for (size_t i = 0; i < input->count; i++) {
 		const char *path = input->files[i];
+		struct stat status;
 		/* what cannot be looked at before it is read is taken for records */
 		enum file_kind kind = strcmp(path, "-") ? file_kind__of(path) : FILE_KIND_RECORDS;
 
+		if (!stat(path, &status) && S_ISSOCK(status.st_mode)) {
+			snprintf(err, err_size,
+				 "%s is a socket: a report is made of what vaprod writes (--output or --capture), also "
+				 "while it "
+				 "runs; `vapro top` shows a running vaprod",
+				 path);
+			return -EINVAL;
+		}
 		if (access(path, R_OK) && strcmp(path, "-")) {
 			int error = errno;
 
@@ -90,7 +130,8 @@ static int replay(struct report_input *input, struct line_sink *lines, char *err
 {
 	struct capture_info info = {.by_instructions = false};
 	struct ndjson *ndjson = NULL;
-	struct stream_sink *pipeline;
+	struct progress progress = {.sink = {.put = progress_put}};
+	struct stream_sink *pipeline, *sink;
 	const char *named[RULES_NAMED];
 	int ret;
 
@@ -115,13 +156,15 @@ static int replay(struct report_input *input, struct line_sink *lines, char *err
 		named[i] = ndjson ? ndjson__named(ndjson, i) : info.named[i][0] ? info.named[i] : NULL;
 	pipeline = pipeline__new(&info.config, info.by_instructions ? VAPRO_BY_INSTRUCTIONS : VAPRO_BY_ARGUMENTS,
 				 info.host[0] ? info.host : NULL, lines, NULL);
+	progress.to = pipeline;
+	sink = isatty(STDERR_FILENO) ? &progress.sink : pipeline;
 	if (!pipeline || pipeline__name_events(pipeline, named)) {
 		snprintf(err, err_size, "out of memory");
 		ret = -ENOMEM;
 	} else if (ndjson) {
-		ret = ndjson__feed(ndjson, info.config.window_s, pipeline, err, err_size);
+		ret = ndjson__feed(ndjson, info.config.window_s, sink, err, err_size);
 	} else {
-		ret = capture__replay_run(input->files, input->count, input->run, pipeline, err, err_size);
+		ret = capture__replay_run(input->files, input->count, input->run, sink, err, err_size);
 	}
 	if (pipeline && (ndjson || ret))
 		say_bye(pipeline, lines, ret ? "error" : "end_of_input");
@@ -177,9 +220,13 @@ int report_input__read(struct report_input *input, struct run_report *report, ch
 	else
 		ret = find_kind(input, err, err_size);
 	report->view.job = input->job;
+	if (isatty(STDERR_FILENO))
+		report->progress = show_progress;
 	if (!ret)
 		ret = input->kind == FILE_KIND_RECORDS ? read_records(input, report, err, err_size)
 						       : read_replayed(input, report, err, err_size);
+	if (report->progress)
+		fputs("\r\033[K", stderr);
 	if (!ret && input->job && !report->view.job_records) {
 		snprintf(err, err_size, "the run has no job '%.200s'; `vapro view` names its jobs", input->job);
 		ret = -ENOENT;

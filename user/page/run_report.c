@@ -80,6 +80,9 @@ static void see(void *arg, cJSON **line)
 	struct run_report *report = arg;
 	const char *type = record__text(*line, "type");
 
+	report->lines++;
+	if (report->progress)
+		report->progress(report->lines, "lines");
 	if (!strcmp(type, "variance"))
 		keep_latest(report, &report->variances, line, "id");
 	else if (!strcmp(type, "diagnosis") && !record__item(*line, "region"))
@@ -228,6 +231,14 @@ const char *run_report__verdict(const struct run_report *report, char *text)
 	if (judged) {
 		snprintf(text, RUN_REPORT_VERDICT_SIZE, "no slow region found in what could be compared");
 		return "quiet";
+	}
+	for (size_t i = 0; !windows && i < report->view.map_count; i++) {
+		if (!report->view.maps[i].end)
+			continue;
+		snprintf(
+		    text, RUN_REPORT_VERDICT_SIZE,
+		    "no slow region was reported; the records have no window, so that what was compared is not known");
+		return "no result";
 	}
 	if (summary->job_count && !windows)
 		snprintf(text, RUN_REPORT_VERDICT_SIZE,

@@ -38,6 +38,8 @@ struct run_report {
 	uint64_t start_ns, end_ns; /* UTC: first and last time of all windows and maps; both 0 where there is none */
 	uint64_t dropped;	   /* records beyond RUN_REPORT_RECORDS of a type */
 	bool out_of_memory;
+	uint64_t lines;					    /* seen so far */
+	void (*progress)(uint64_t lines, const char *what); /* called for each line; or NULL */
 };
 
 #define RUN_REPORT_RECORDS 100000 /* most records of a type */

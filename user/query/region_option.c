@@ -108,6 +108,25 @@ int region_option__parse(struct region_option *region, const char *text, char *e
 	return 0;
 }
 
+int region_option__span(struct region_option *region, const char *ranks, const struct time_option *time, char *text,
+			size_t size, char *err, size_t err_size)
+{
+	int length;
+
+	if (ranks && strchr(ranks, '@')) {
+		snprintf(err, err_size, "'%s' has a time of its own: --since and --until take ranks alone, as in 0-3,7",
+			 ranks);
+		return -EINVAL;
+	}
+	length = snprintf(text, size, "%s@%s..%s", ranks ? ranks : "all", time->since ? time->since : "",
+			  time->until ? time->until : "");
+	if (length < 0 || (size_t)length >= size) {
+		snprintf(err, err_size, "the region is too long");
+		return -EINVAL;
+	}
+	return region_option__parse(region, text, err, err_size);
+}
+
 struct vapro_selection region_option__selection(const struct region_option *region)
 {
 	return (struct vapro_selection){

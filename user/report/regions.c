@@ -56,26 +56,43 @@ static void free_hosts(struct region *region)
 	region->host_count = 0;
 }
 
+static void free_region(struct region *region)
+{
+	free(region->job);
+	free(region->class);
+	free(region->who);
+	free(region->site);
+	free(region->inside);
+	free(region->evidence);
+	free(region->advice);
+	free(region->verdict);
+	free(region->cause);
+	free(region->place);
+	free(region->ranks);
+	free_hosts(region);
+}
+
 void regions__free(struct regions *regions)
 {
+	for (size_t i = 0; i < regions->count; i++)
+		free_region(&regions->items[i]);
+	free(regions->items);
+	memset(regions, 0, sizeof(*regions));
+}
+
+void regions__clip(struct regions *regions, uint64_t begin_ns, uint64_t end_ns)
+{
+	size_t left = 0;
+
 	for (size_t i = 0; i < regions->count; i++) {
 		struct region *region = &regions->items[i];
 
-		free(region->job);
-		free(region->class);
-		free(region->who);
-		free(region->site);
-		free(region->inside);
-		free(region->evidence);
-		free(region->advice);
-		free(region->verdict);
-		free(region->cause);
-		free(region->place);
-		free(region->ranks);
-		free_hosts(region);
+		if (region->end_ns <= begin_ns || region->begin_ns >= end_ns)
+			free_region(region);
+		else
+			regions->items[left++] = *region;
 	}
-	free(regions->items);
-	memset(regions, 0, sizeof(*regions));
+	regions->count = left;
 }
 
 char *regions__defuse(char *text)

@@ -65,6 +65,9 @@ bool region__sure(const struct region *region);
 struct region *regions__get(struct regions *regions, const char *job, uint64_t id);
 void regions__free(struct regions *regions);
 
+/* Drops regions that lie outside [begin_ns, end_ns). */
+void regions__clip(struct regions *regions, uint64_t begin_ns, uint64_t end_ns);
+
 /* Replaces control characters in place: users choose names, and terminals show names. NULL is fine. */
 char *regions__defuse(char *text);
 

@@ -197,27 +197,30 @@ int response__json(const struct response *response, json_put put, void *arg)
 	return ret;
 }
 
-static int print_job(const struct job_result *job, const struct source_names *names, const struct query *query,
+static int print_job(const struct job_result *job, const struct json_context *context, const struct query *query,
 		     FILE *out, unsigned width)
 {
+	struct job_summary about = {.name = (char *)(job->job ? job->job : ""), .user = job->user};
 	struct regions regions = {0};
-	char text[1024] = "";
+	char text[2048] = "", name[JOB_NAME_SIZE];
 	int ret = 0;
 
 	for (uint32_t i = 0; !ret && i < job->selection_count; i++) {
 		struct region *region =
 		    regions__get(&regions, job->job ? job->job : "", (uint64_t)job->selections[i].class + 1);
 
-		ret = region ? region__fill(region, &job->selections[i], names) : -ENOMEM;
+		ret = region ? region__fill(region, &job->selections[i], context->names) : -ENOMEM;
 		/* the query claims no variance: nothing to confirm */
 		if (!ret)
 			region->confirmed = region->ended = true;
 	}
 	if (!ret) {
-		say(text, sizeof(text), "%s: %llu fragments, %.0f %% of their time judged", name_of(job),
+		about.program = query->program ? (char *)query->program(query->ctx, about.name, job->user) : NULL;
+		say(text, sizeof(text), "%s on host %s: %llu fragments, %.0f %% of their time judged",
+		    job_summary__name(&about, name), context->host ? context->host : "?",
 		    (unsigned long long)job->fragments, 100 * job->coverage_total);
 		say_reasons(job, text, sizeof(text));
-		regions__wrap(out, "job ", regions__defuse(text), 4, width);
+		regions__wrap(out, "", regions__defuse(text), 4, width);
 		regions__print(
 		    &regions, out,
 		    &(struct regions_options){
@@ -237,7 +240,7 @@ int response__text(const struct response *response, const struct query *query, F
 		width = 40;
 	for (uint32_t i = 0; !ret && i < response->job_count; i++) {
 		if (response->jobs[i].selection_count)
-			ret = print_job(&response->jobs[i], response->context.names, query, out, width);
+			ret = print_job(&response->jobs[i], &response->context, query, out, width);
 	}
 	return ret;
 }

@@ -23,6 +23,9 @@ struct query {
 	const char *job; /* NULL: all */
 	uint64_t now_ns;
 	uint64_t start_ns; /* start of the run: seconds in texts count from here */
+	/* Returns the executable of a job's processes, or NULL where it is not known; NULL: of no job. */
+	const char *(*program)(const void *ctx, const char *job, uint32_t user);
+	const void *ctx;
 };
 
 /* Writes a time for people: "2026-01-31 12:00:05.2 UTC (12.4 s)", with seconds after the start. Returns buf. */

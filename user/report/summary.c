@@ -157,6 +157,11 @@ const struct regions *summary__regions(const struct summary *summary)
 	return &summary->regions;
 }
 
+struct regions *summary__regions_of(struct summary *summary)
+{
+	return &summary->regions;
+}
+
 void summary__start(struct summary *summary, uint64_t start_ns)
 {
 	summary->start_ns = start_ns;

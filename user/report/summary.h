@@ -45,6 +45,7 @@ uint64_t summary__region_id(struct summary *summary, const char *host, uint64_t 
 
 /* Returns the slow regions, which stay the summary's. */
 const struct regions *summary__regions(const struct summary *summary);
+struct regions *summary__regions_of(struct summary *summary);
 
 /* Adds a host of a job; user as in struct vapro_thread. Returns 0 or -ENOMEM. */
 int summary__add_host(struct summary *summary, const char *job, uint32_t user, const char *host);

@@ -132,6 +132,19 @@ static int draw(struct view_model *model, const struct view_options *options, FI
 	return fflush(out) ? -errno : 0;
 }
 
+/* Leaves out what lies outside the requested time. Returns 0, or -ERANGE with a sentence in err where that is all. */
+static int clip(struct view_model *model, const struct view_options *options, char *err, size_t err_size)
+{
+	uint64_t base = options->relative ? model->start_ns : 0;
+	uint64_t end = options->until_ns ? options->until_ns + base : UINT64_MAX;
+
+	if ((!options->since_ns && !options->until_ns) || !model->start_ns ||
+	    view_model__clip(model, options->since_ns + base, end))
+		return 0;
+	snprintf(err, err_size, "nothing was recorded in that time");
+	return -ERANGE;
+}
+
 int view__file(const char *path, const struct view_options *options, FILE *out, uint64_t *bad_lines, char *err,
 	       size_t err_size)
 {
@@ -156,6 +169,8 @@ int view__file(const char *path, const struct view_options *options, FILE *out, 
 		run_option__say("view", standard ? "standard input" : path, model.run, model.runs);
 	if (bad_lines)
 		*bad_lines = model.bad_lines;
+	if (!ret)
+		ret = clip(&model, options, err, err_size);
 	if (options->outcome)
 		fill_outcome(&model, options->outcome);
 	if (!ret)
@@ -166,9 +181,9 @@ int view__file(const char *path, const struct view_options *options, FILE *out, 
 		ret = draw(&model, &whole, out, &drawn);
 	if (ret == -ENOENT) {
 		snprintf(err, err_size, "%s: it has no run %d, but %zu", path, options->run, model.runs);
-	} else if (ret) {
+	} else if (ret && ret != -ERANGE) {
 		snprintf(err, err_size, "%s: %s", path, strerror(-ret));
-	} else if (!drawn) {
+	} else if (!ret && !drawn) {
 		ret = -ENODATA;
 		snprintf(err, err_size, "%s: no heat map%s%s in %llu lines", path, options->class ? " of class " : "",
 			 options->class ? options->class : "", (unsigned long long)model.lines);

@@ -16,14 +16,16 @@
 enum view_color { VIEW_COLOR_AUTO, VIEW_COLOR_ALWAYS, VIEW_COLOR_NEVER };
 
 struct view_options {
-	enum view_color color;	 /* auto: out is a terminal and NO_COLOR is unset */
-	unsigned width;		 /* columns; 0: COLUMNS, else the terminal's, else 80 */
-	unsigned rows;		 /* most rows of a map; 0: 48 */
-	const char *class;	 /* only this class; NULL: those of work, not that of waiting */
-	bool by_loss;		 /* the ranks that lost most are the first rows */
-	bool all;		 /* every cause and region, and the map of waiting */
-	int run;		 /* run of each host; 1 = the first, -1 (or 0) = the last */
-	struct outcome *outcome; /* filled; or NULL. Its times count cells of the heat maps. */
+	enum view_color color;	     /* auto: out is a terminal and NO_COLOR is unset */
+	unsigned width;		     /* columns; 0: COLUMNS, else the terminal's, else 80 */
+	unsigned rows;		     /* most rows of a map; 0: 48 */
+	const char *class;	     /* only this class; NULL: those of work, not that of waiting */
+	bool by_loss;		     /* the ranks that lost most are the first rows */
+	bool all;		     /* every cause and region, and the map of waiting */
+	bool relative;		     /* since_ns and until_ns count from the begin of the run, else they are UTC */
+	uint64_t since_ns, until_ns; /* what lies outside is not shown; until 0: to the end */
+	int run;		     /* run of each host; 1 = the first, -1 (or 0) = the last */
+	struct outcome *outcome;     /* filled; or NULL. Its times count cells of the heat maps. */
 };
 
 /* Parses "auto", "always" or "never". */

@@ -83,10 +83,11 @@ int view_map__cells(const struct view_map *map, size_t row, size_t row_end, uint
 		memset(drawn, 0, bins * sizeof(*drawn));
 		for (size_t p = 0; p < map->rows[row].piece_count; p++) {
 			const struct view_piece *piece = &map->rows[row].pieces[p];
-			size_t at = (size_t)(piece->bin - map->first);
+			/* of a map that was cut a piece may begin before it and end behind it */
+			uint64_t at = piece->bin - map->first;
 
 			for (uint32_t i = 0; i < piece->count; i++) {
-				if (drawn[at + i] > piece->revision + 1)
+				if (at + i >= bins || drawn[at + i] > piece->revision + 1)
 					continue;
 				drawn[at + i] = piece->revision + 1;
 				values[at + i] = piece->values[i];

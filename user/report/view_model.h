@@ -40,7 +40,7 @@ struct view_model {
 	uint64_t start_ns; /* start of the first window or map */
 	uint64_t lines, bad_lines;
 	size_t run, runs;     /* number of the run that was read, from 1, and count of runs */
-	const char *job;      /* only records of this job, as processes report it, and of none; NULL: all */
+	const char *job;      /* only records of this job, as it is shown or reported, and of none; NULL: all */
 	uint64_t job_records; /* records of that job */
 	/* Gets each line of the run after it was added, or NULL; it may own the line by setting *line to NULL. */
 	void (*seen)(void *arg, cJSON **line);
@@ -61,6 +61,9 @@ int view_model__read(struct view_model *model, FILE *file, int run, const char *
 
 /* Adds a heatmap record. Returns 0, -EINVAL with the reason in *why, or -ENOMEM. */
 int view_model__add_map(struct view_model *model, const cJSON *line, const char **why);
+
+/* Leaves out bins and regions outside [begin_ns, end_ns), UTC. Returns whether a bin is left. */
+bool view_model__clip(struct view_model *model, uint64_t begin_ns, uint64_t end_ns);
 
 /* Puts the rows of all maps in order, without those of threads of which nothing was judged. */
 void view_model__sort(struct view_model *model);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/regions.h"
 #include "report/view_model.h"
 
 /* Sets what each row lost, and each row of a thread what its rank lost. Returns 0 or -ENOMEM. */
@@ -73,4 +74,22 @@ size_t view_map__worst(const struct view_map *map)
 			worst = row;
 	}
 	return worst;
+}
+
+bool view_model__clip(struct view_model *model, uint64_t begin_ns, uint64_t end_ns)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < model->map_count; i++) {
+		struct view_map *map = &model->maps[i];
+		uint64_t first = begin_ns / map->bin_ns, end = end_ns / map->bin_ns + (end_ns % map->bin_ns != 0);
+
+		map->first = map->first > first ? map->first : first;
+		map->end = map->end < end ? map->end : end;
+		if (map->end <= map->first)
+			map->first = map->end = 0; /* nothing to draw */
+		any |= map->end != 0;
+	}
+	regions__clip(summary__regions_of(model->summary), begin_ns, end_ns);
+	return any;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reads the lines of a run into the maps and the summary of a view. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,16 @@
 
 #define SHOWN_MAX 20 /* bad lines reported one by one */
 
+/* Returns whether a job has this name, with its user as view_model.c writes it or without. */
+static bool is_called(const char *job, double uid, const char *name)
+{
+	size_t length = strlen(job);
+	char user[40];
+
+	snprintf(user, sizeof(user), " of uid %.0f", uid);
+	return !strncmp(name, job, length) && (!name[length] || !strcmp(name + length, user));
+}
+
 /* Returns whether a record is one of the job that is wanted, or of none as a warning is; counts those of the job. */
 static bool is_wanted(struct view_model *model, const cJSON *line, const char *type)
 {
@@ -21,7 +32,7 @@ static bool is_wanted(struct view_model *model, const cJSON *line, const char *t
 	/* the counters of a stage without a job are those of the node */
 	if (!model->job || !item || (!job && !strcmp(type, "stage")))
 		return true;
-	if (!job || strcmp(job, model->job))
+	if (!job || !is_called(job, record__number(cJSON_IsObject(item) ? item : line, "uid", NAN), model->job))
 		return false;
 	model->job_records++;
 	return true;

@@ -26,7 +26,7 @@ void screen__draw(const struct grid *grid);
 uint32_t screen__key(void);
 #define SCREEN_RESIZED UINT32_MAX
 
-/* Returns whether a signal that ends the process has come, or the terminal is gone. */
+/* Returns whether a signal that ends the process has come. */
 bool screen__ended(void);
 
 #endif

@@ -214,7 +214,7 @@ int block__head(struct block_head *head, const void *bytes, size_t size, char *e
 			 LONGEST_SHOWN, head->host[0] ? head->host : "(unknown)",
 			 (int)strnlen((const char *)bytes + sizeof(MAGIC_FAMILY) - 1,
 				      MAGIC_BYTES - (sizeof(MAGIC_FAMILY) - 1)),
-			 (const char *)bytes + sizeof(MAGIC_FAMILY) - 1, BLOCK_MAGIC + sizeof(MAGIC_FAMILY) - 1);
+			 (const char *)bytes + sizeof(MAGIC_FAMILY) - 1, &BLOCK_MAGIC[sizeof(MAGIC_FAMILY) - 1]);
 	else
 		snprintf(err, err_size, "a block of host %.*s is refused: %s", LONGEST_SHOWN,
 			 head->host[0] ? head->host : "(unknown)", wrong);

@@ -187,8 +187,8 @@ static int reset(struct worker_job *job, uint64_t now_ns)
 	return job->merge ? 0 : -ENOMEM;
 }
 
-struct worker_job *worker_job__new(uint64_t epoch, uint64_t from_ns, const struct worker_job_options *options,
-				   struct worker_receiver *receiver)
+struct worker_job *worker_job__new(uint64_t epoch, uint64_t from_ns, uint64_t now_ns,
+				   const struct worker_job_options *options, struct worker_receiver *receiver)
 {
 	struct worker_job *job = calloc(1, sizeof(*job));
 
@@ -199,7 +199,7 @@ struct worker_job *worker_job__new(uint64_t epoch, uint64_t from_ns, const struc
 	job->receiver = receiver;
 	job->epoch = epoch;
 	job->from_ns = from_ns;
-	if (!reset(job, mono_now()))
+	if (!reset(job, now_ns))
 		return job;
 	worker_job__free(job);
 	return NULL;

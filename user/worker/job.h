@@ -30,8 +30,8 @@ struct worker_receiver {
  * epoch: of the lease; from_ns: UTC, windows that end until then were judged in an earlier epoch and are not given to
  * the receiver again (0: none). Options are copied, the receiver outlives the job. Returns NULL when out of memory.
  */
-struct worker_job *worker_job__new(uint64_t epoch, uint64_t from_ns, const struct worker_job_options *options,
-				   struct worker_receiver *receiver);
+struct worker_job *worker_job__new(uint64_t epoch, uint64_t from_ns, uint64_t now_ns,
+				   const struct worker_job_options *options, struct worker_receiver *receiver);
 void worker_job__free(struct worker_job *job);
 
 /* The job has blocks of this node in the stream: its analysis begins when they have come, or are late. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/grow.h"
 
 #define IN_STREAM "vapro_in"
@@ -18,8 +19,9 @@
 #define DUPLICATES_NS 120000000000LL /* a message sent again within this time is recognised */
 #define OUT_AGE_NS (7LL * 86400 * 1000000000LL)
 #define ACK_WAIT_NS (300LL * 1000000000LL) /* blocks are acknowledged after their window and its late time */
-#define SILENT 50			   /* requests without a block, after which none is on its way */
-#define INACTIVE_NS (60LL * 1000000000LL)  /* a reader that is gone is removed by the broker */
+#define SILENT_NS 3000000000ULL		   /* without a block: none is on its way */
+#define ACK_PENDING (1 << 24) /* in effect no limit; the library sends no -1, and the broker's default is 1,000 */
+#define INACTIVE_NS (60LL * 1000000000LL) /* a reader that is gone is removed by the broker */
 
 struct store {
 	const struct store_options options;
@@ -42,6 +44,8 @@ static int error_of(natsStatus status, jsErrCode code)
 		return -ENOENT;
 	case NATS_NO_MEMORY:
 		return -ENOMEM;
+	case NATS_MAX_PAYLOAD:
+		return -EMSGSIZE;
 	case NATS_NOT_PERMITTED:
 		return -EACCES;
 	case NATS_CONNECTION_CLOSED:
@@ -322,7 +326,7 @@ struct store_reader {
 	uint64_t delivery; /* number of its delivery: they are dense, whatever else the stream holds */
 	uint64_t left;	   /* blocks of the stream that were still to come with the latest one */
 	bool any;
-	int silent; /* requests in a row without a block */
+	uint64_t came_ns; /* own clock, of the latest block or subscription */
 };
 
 static void forget_pending(struct store_reader *reader)
@@ -358,14 +362,14 @@ static natsStatus subscribe(struct store_reader *reader)
 	options.Config.AckPolicy = js_AckExplicit;
 	options.Config.AckWait = ACK_WAIT_NS;
 	options.Config.MaxAckPending =
-	    -1; /* a job that is taken over is read whole before the first window is judged */
+	    ACK_PENDING; /* a job that is taken over is read whole before the first window is judged */
 	options.Config.InactiveThreshold = INACTIVE_NS;
 	status =
 	    js_PullSubscribe(&reader->subscription, store->stream, reader->filter, reader->name, NULL, &options, &code);
 	if (status == NATS_OK)
 		natsSubscription_SetPendingLimits(reader->subscription, -1, -1);
 	reader->delivery = 0;
-	reader->silent = 0;
+	reader->came_ns = mono_now();
 	return status;
 }
 
@@ -437,6 +441,11 @@ static int give_block(struct store_reader *reader, natsMsg *message, store_take 
 	return take(arg, natsMsg_GetSubject(message), pending.sequence, bytes, size);
 }
 
+static bool is_silent(const struct store_reader *reader)
+{
+	return mono_now() - reader->came_ns > SILENT_NS;
+}
+
 int store_reader__next(struct store_reader *reader, int most, store_take take, void *arg)
 {
 	natsMsgList list = {0};
@@ -457,14 +466,15 @@ int store_reader__next(struct store_reader *reader, int most, store_take take, v
 			ret = give_block(reader, list.Msgs[i], take, arg);
 		count += !ret;
 	}
-	reader->silent = list.Count ? 0 : reader->silent + 1;
+	if (count)
+		reader->came_ns = mono_now();
 	natsMsgList_Destroy(&list);
 	if (reader->first && reader->first == reader->count)
 		reader->first = reader->count = 0;
 	/* what was lost on its way, or with the broker's memory, is requested again */
 	if (!ret && status != NATS_OK && status != NATS_TIMEOUT && status != NATS_NOT_FOUND)
 		ret = -EPIPE;
-	if (!ret && reader->any && reader->left && reader->silent > SILENT)
+	if (!ret && reader->any && reader->left && is_silent(reader))
 		ret = -EPIPE;
 	if (ret == -EPIPE)
 		unsubscribe(reader);
@@ -473,7 +483,7 @@ int store_reader__next(struct store_reader *reader, int most, store_take take, v
 
 bool store_reader__caught_up(const struct store_reader *reader)
 {
-	return reader->any ? !reader->left : reader->silent > SILENT;
+	return reader->any ? !reader->left : is_silent(reader);
 }
 
 int store_reader__acknowledge(struct store_reader *reader, uint64_t sequence)
@@ -519,8 +529,8 @@ static natsStatus add_number(natsMsg *message, const char *key, uint64_t value)
 	return natsMsgHeader_Set(message, key, text);
 }
 
-int store__publish(struct store *store, const char *subject, const char *id, const char *lines, size_t size,
-		   struct store_result *result)
+int store__publish(struct store *store, const char *subject, const char *id, const void *lines, size_t size,
+		   const char *encoding, struct store_result *result)
 {
 	natsMsg *message = NULL;
 	jsPubAck *ack = NULL;
@@ -532,6 +542,8 @@ int store__publish(struct store *store, const char *subject, const char *id, con
 		status = add_number(message, "Vapro-Epoch", result->epoch);
 	if (status == NATS_OK)
 		status = add_number(message, "Vapro-Judged", result->judged_ns);
+	if (status == NATS_OK && encoding)
+		status = natsMsgHeader_Set(message, "Vapro-Encoding", encoding);
 	jsPubOptions_Init(&options);
 	options.MaxWait = WAIT_MS;
 	options.MsgId = id;

@@ -77,9 +77,9 @@ int store__last_result(struct store *store, const char *subject, struct store_re
 
 /*
  * Publishes lines after the result before; that must still be the latest one, else -ESTALE. The id makes a repetition
- * harmless. Updates *result.
+ * harmless. encoding: of the lines, "zstd" or NULL. Updates *result. -EMSGSIZE: more than the broker accepts.
  */
-int store__publish(struct store *store, const char *subject, const char *id, const char *lines, size_t size,
-		   struct store_result *result);
+int store__publish(struct store *store, const char *subject, const char *id, const void *lines, size_t size,
+		   const char *encoding, struct store_result *result);
 
 #endif

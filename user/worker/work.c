@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zstd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -24,7 +25,7 @@ static void nap(void)
 }
 
 /* Publishes a message, again and again while the broker is away. */
-static int publish(struct work *work, const char *lines, size_t size)
+static int publish(struct work *work, const void *lines, size_t size, const char *encoding)
 {
 	char id[WIRE_SUBJECT_MAX + 80];
 	struct worker_job_state state;
@@ -36,13 +37,32 @@ static int publish(struct work *work, const char *lines, size_t size)
 	for (int try = 0; try < TRIES && !*work->worker->options->stop; try++) {
 		if (!keeper__holds(work->worker->keeper, work->key))
 			return -ESTALE;
-		ret = store__publish(work->worker->store, work->out, id, lines, size, &work->result);
+		ret = store__publish(work->worker->store, work->out, id, lines, size, encoding, &work->result);
 		if (ret != -ETIMEDOUT && ret != -ENOTCONN && ret != -EIO)
 			break;
 		nap();
 	}
 	work->messages += !ret;
 	return ret;
+}
+
+/* Publishes a line that is longer than a message, such as the heat map of thousands of ranks: compressed. */
+static int publish_packed(struct work *work, const char *line, size_t size)
+{
+	size_t room = ZSTD_compressBound(size), packed;
+	char *bytes = malloc(room);
+	int ret = -EMSGSIZE;
+
+	if (!bytes)
+		return -ENOMEM;
+	packed = ZSTD_compress(bytes, room, line, size, ZSTD_CLEVEL_DEFAULT);
+	if (!ZSTD_isError(packed))
+		ret = publish(work, bytes, packed, "zstd");
+	free(bytes);
+	if (ret != -EMSGSIZE)
+		return ret;
+	log__warning("%s: a record of %zu bytes is too large for the broker, and only in the file", work->key, size);
+	return 0;
 }
 
 /* Puts lines where people read them, after they are published. */
@@ -92,7 +112,8 @@ static int take(struct worker_receiver *receiver, uint64_t end_ns, const char *l
 			length = whole_lines(&lines[at], length);
 		if (at + length == size)
 			work->result.judged_ns = end_ns;
-		ret = publish(work, &lines[at], length);
+		ret = length > MESSAGE_BYTES ? publish_packed(work, &lines[at], length)
+					     : publish(work, &lines[at], length, NULL);
 		if (ret)
 			return ret;
 		at += length;
@@ -128,7 +149,7 @@ static int announce(struct work *work, const char *reason)
 	work->messages = 0;
 	work->result.epoch = work->epoch;
 	work->result.judged_ns = state.from_ns;
-	ret = publish(work, line, strlen(line));
+	ret = publish(work, line, strlen(line), NULL);
 	if (!ret)
 		put_lines(work, line, strlen(line));
 	free(line);
@@ -203,7 +224,7 @@ int work__open(struct worker *worker, const struct held_lease *lease, struct wor
 	snprintf(work->reader_name, sizeof(work->reader_name), "worker-%016llx-%llu",
 		 (unsigned long long)wire__hash(work->key, strlen(work->key)), (unsigned long long)work->epoch);
 	from_ns = work->result.judged_ns;
-	work->job = worker_job__new(work->epoch, from_ns, &worker->options->job, &work->receiver);
+	work->job = worker_job__new(work->epoch, from_ns, mono_now(), &worker->options->job, &work->receiver);
 	ret = work->job ? open_file(work) : -ENOMEM;
 	if (!ret)
 		ret = announce(work, work->result.sequence ? "taken_over" : "new");

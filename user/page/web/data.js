@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 // The data of the page, and how numbers and users' texts are shown. No text of a user becomes markup.
 "use strict";
 
@@ -34,19 +35,22 @@ function user(text) {
 	return make("span", "text", text);
 }
 
+// In the same digits as all texts of vapro (base/duration.c).
 function duration(seconds) {
 	if (seconds === null || seconds === undefined || Number.isNaN(seconds))
 		return "";
-	const s = Math.abs(seconds);
-	if (s < 0.001)
-		return (seconds * 1e6).toFixed(0) + " us";
-	if (s < 1)
-		return (seconds * 1000).toFixed(s < 0.1 ? 1 : 0) + " ms";
-	if (s < 60)
-		return seconds.toFixed(s < 10 ? 2 : 1) + " s";
-	if (s < 3600)
-		return Math.floor(s / 60) + " min " + Math.floor(s % 60) + " s";
-	return Math.floor(s / 3600) + " h " + Math.floor(s / 60 % 60) + " min";
+	const whole = Math.round(seconds);
+	if (seconds < 0.0000995)
+		return Number((seconds * 1e6).toPrecision(3)) + " us";
+	if (seconds < 0.0995)
+		return Number((seconds * 1000).toPrecision(3)) + " ms";
+	if (seconds < 9.995)
+		return seconds.toFixed(2) + " s";
+	if (seconds < 119.95)
+		return seconds.toFixed(1) + " s";
+	if (seconds < 7200)
+		return Math.floor(whole / 60) + " min" + (whole % 60 ? " " + whole % 60 + " s" : "");
+	return Math.floor(whole / 3600) + " h " + Math.floor(whole / 60 % 60) + " min";
 }
 
 function percent(share) {

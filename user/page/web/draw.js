@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 // Draws the map, its margins and its regions on the canvas.
 "use strict";
 
@@ -10,6 +11,9 @@ const scales = {
 		...page.scales.dark,
 		ground: "#0f1318", ink: "#e6edf3", soft: "#9ba7b4", line: "#4a545f", hatch: ["#39414b", "#1a2027"], loss: "#e3953a", outline: "#ffffff", halo: "#000000", chosen: "#7cb8ff"},
 };
+
+const LABELS_MOST = 40;    // regions with their number in one picture: the worst
+const OUTLINES_MOST = 300; // regions with broad outlines in one picture
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 let printing = false;
@@ -109,8 +113,9 @@ class Picture {
 		context.rect(box.left, box.top, box.width, box.height);
 		context.clip();
 		this.drawRegions();
-		this.drawCursor();
+		this.drawBrush();
 		context.restore();
+		this.drawCursor();
 		context.strokeStyle = colours.line;
 		context.lineWidth = 1;
 		context.strokeRect(box.left - 0.5, box.top - 0.5, box.width + 1, box.height + 1);
@@ -195,13 +200,14 @@ class Picture {
 				line(context, box.left, bottom, box.left + box.width, bottom);
 				context.strokeStyle = colours.soft;
 				context.lineWidth = height >= 12 ? 1 : 0.5;
-				line(context, 4, bottom, 84, bottom);
+				if (height >= 12)
+					line(context, 4, bottom, 84, bottom);
 				line(context, box.left, bottom, box.left + box.width, bottom);
 			}
-			if ((height >= 14 || hostFirst === first) && top + 8 - lastLabel >= 13) {
+			if (top + 8 - lastLabel >= 13 && top + 8 < box.top + box.height) {
 				context.textAlign = "left";
 				context.fillStyle = colours.ink;
-				context.fillText(fit(context, clean(order[hostFirst].host), 80), 4, Math.min(top + 8, box.top + box.height - 7));
+				context.fillText(fit(context, shortHost(order[hostFirst].host), 80), 4, Math.min(top + 8, box.top + box.height - 7));
 				lastLabel = top + 8;
 			}
 			hostFirst = i;
@@ -257,9 +263,9 @@ class Picture {
 	drawRegions() {
 		const {regions, chosen, part} = this.state, context = this.context, colours = theme(), labels = [];
 		this.hits = [];
-		for (const region of regions) {
-			if (region === chosen || region.end < part.t0 || region.begin > part.t1)
-				continue;
+		const visible = regions.filter(region => region !== chosen && region.end >= part.t0 && region.begin <= part.t1);
+		this.thin = visible.length > OUTLINES_MOST;
+		for (const region of visible) {
 			this.outline(region, colours.halo, colours.outline, region.effect ? [4, 3] : [], labels);
 		}
 		if (chosen && regions.includes(chosen))
@@ -270,7 +276,7 @@ class Picture {
 		context.font = "bold 11px system-ui, sans-serif";
 		context.textAlign = "center";
 		const placed = [];
-		for (const label of labels) {
+		for (const label of labels.slice(0, LABELS_MOST)) {
 			const width = context.measureText(label.text).width + 6, x = Math.min(Math.max(label.x, this.box.left), this.box.left + this.box.width - width);
 			const y = Math.min(Math.max(label.y, this.box.top), this.box.top + this.box.height - 13);
 			if (placed.some(other => x < other.x + other.width && other.x < x + width && Math.abs(y - other.y) < 13))
@@ -291,14 +297,15 @@ class Picture {
 			if (to < part.r0 || from > part.r1)
 				continue;
 			// around the cells, and not on them
-			const x = this.x(region.begin) - 1.5, width = Math.max(3, this.x(region.end) - x + 1.5), y = this.y(from) - 1.5, height = Math.max(4, this.y(to) - y + 1.5);
+			const x = this.x(region.begin) - 2, width = Math.max(4, this.x(region.end) - x + 2), y = this.y(from) - 2, height = Math.max(5, this.y(to) - y + 2);
 			context.setLineDash([]);
 			context.strokeStyle = halo;
 			context.lineWidth = chosen ? 5 : 3.5;
-			context.strokeRect(x, y, width, height);
+			if (!this.thin && height >= 12) // a halo would hide cells this small
+				context.strokeRect(x, y, width, height);
 			context.setLineDash(dash);
 			context.strokeStyle = colour;
-			context.lineWidth = chosen ? 3 : 1.5;
+			context.lineWidth = chosen ? 3 : this.thin ? 0.75 : 1.5;
 			context.strokeRect(x, y, width, height);
 			this.hits.push({region, x, y, width, height});
 			if (first)
@@ -307,8 +314,8 @@ class Picture {
 		}
 	}
 
-	drawCursor() {
-		const {cursor, brush} = this.state, context = this.context, colours = theme(), box = this.box;
+	drawBrush() {
+		const {brush} = this.state, context = this.context, colours = theme();
 		if (brush) {
 			const x = this.x(brush.t0), y = this.y(brush.r0), width = this.x(brush.t1) - x, height = this.y(brush.r1) - y;
 			context.fillStyle = colours.chosen + "33";
@@ -319,12 +326,19 @@ class Picture {
 			context.strokeRect(x, y, width, height);
 			context.setLineDash([]);
 		}
+	}
+
+	// Through the margins as well, whose bars belong to the cell.
+	drawCursor() {
+		const {cursor} = this.state, context = this.context, colours = theme(), box = this.box;
 		if (cursor) {
 			const x = this.x(cursor.time), y = this.y(cursor.row + 0.5);
+			if (x < box.left || x > box.left + box.width || y < box.top || y > box.top + box.height)
+				return;
 			context.lineWidth = 1;
 			context.strokeStyle = colours.chosen;
-			line(context, x, box.top, x, box.top + box.height);
-			line(context, box.left, y, box.left + box.width, y);
+			line(context, x, 20, x, box.top + box.height);
+			line(context, box.left, y, box.full - 4, y);
 		}
 	}
 
@@ -342,13 +356,19 @@ function line(context, x0, y0, x1, y1) {
 	context.stroke();
 }
 
-// Cuts a text to a width.
+// Cuts a text to a width, and leaves its end: there the hosts of a cluster differ.
 function fit(context, text, width) {
 	if (context.measureText(text).width <= width)
 		return text;
-	while (text && context.measureText(text + "\u2026").width > width)
-		text = text.slice(0, -1);
-	return text + "\u2026";
+	while (text && context.measureText("\u2026" + text).width > width)
+		text = text.slice(1);
+	return "\u2026" + text;
+}
+
+// The name of a host, without a domain that all hosts have in common.
+function shortHost(host) {
+	const domain = host.includes(".") ? host.slice(host.indexOf(".")) : "";
+	return clean(domain && page.hosts.every(other => other.endsWith(domain)) ? host.slice(0, -domain.length) : host);
 }
 
 function rowName(row, long) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 // The cells of one class of a job, in an order of rows, reduced to pixels. NONE is a cell that was not evaluated, other
 // cells are percent. Reduced copies are made of blocks of cells when they are first needed.
 "use strict";

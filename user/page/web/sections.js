@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 // What the page says in words and tables.
 "use strict";
 
@@ -17,9 +18,10 @@ function several() {
 
 function fillHead() {
 	const job = page.jobs[0];
-	document.title = "vapro report: " + clean(job ? job.name : "no job");
-	byId("title").replaceChildren(user(several() ? plural(page.jobs.length, "job") : job ? job.title : "no job"));
+	const mapped = page.maps.length ? "job " + page.maps[0].job : "no job"; // records without a window have no more
+	byId("title").replaceChildren(user(several() ? plural(page.jobs.length, "job") : job ? job.title : mapped));
 	const where = job && !several() ? plural(job.ranks, "rank") + (job.host ? " on host " + clean(job.host) : job.hosts ? " on " + plural(job.hosts, "host") : "") + ", " : "";
+	document.title = "vapro report: " + byId("title").textContent;
 	byId("subtitle").textContent = where + "watched for " + duration(page.seconds) + " from " + utc(0).slice(0, 19).replace("T", " ") + " UTC" +
 		(page.source.runs > 1 ? " (run " + page.source.run + " of " + page.source.runs + ")" : "");
 	const verdict = byId("verdict"), words = {quiet: "", "no result": ""};
@@ -39,14 +41,16 @@ function addFact(number, text, className = "") {
 }
 
 function addFacts(job) {
-	const prefix = several() ? clean(job.name) + ": " : "";
-	if (several())
-		addFact(plural(job.ranks, "rank"), "in " + clean(job.title));
-	addFact(percent(job.covered), prefix + "of the ranks' time was evaluated", job.covered < 0.5 ? "low" : "");
+	if (several()) {
+		addFact(plural(job.ranks, "rank"), "in " + clean(job.title) + ": " + percent(job.covered) + " of their time was evaluated" +
+			(job.overhead_pct === null ? "" : ", overhead " + percent(job.overhead_pct / 100)), job.covered < 0.5 ? "low" : "");
+		return;
+	}
+	addFact(percent(job.covered), "of the ranks' time was evaluated", job.covered < 0.5 ? "low" : "");
 	if (job.overhead_pct !== null)
-		addFact(percent(job.overhead_pct / 100), prefix + "overhead of the measurement");
+		addFact(percent(job.overhead_pct / 100), "overhead of the measurement");
 	if (job.partial)
-		addFact("only " + job.ranks + " of " + job.world, prefix + "ranks were seen: others may be slower or be waited for", "low");
+		addFact("only " + job.ranks + " of " + job.world, "ranks were seen: others may be slower or be waited for", "low");
 }
 
 function cell(row, content, className = "") {
@@ -91,7 +95,7 @@ function fillCauses() {
 	if (!page.causes.length) {
 		byId("causes-table").parentElement.hidden = true;
 		none.hidden = false;
-		none.textContent = page.level === "no result" ? "None can be named, because nothing could be evaluated." : "None: no slow region was found in what could be evaluated.";
+		none.textContent = !page.jobs.length ? "None is in the records." : page.level === "no result" ? "None can be named, because nothing could be evaluated." : "None: no slow region was found in what could be evaluated.";
 	} else if (page.causes_more) {
 		none.hidden = false;
 		none.textContent = "and " + page.causes_more + " smaller causes";
@@ -124,6 +128,7 @@ function regionRow(region) {
 	cell(row, clock(region.begin), "short");
 	cell(row, duration(region.end - region.begin) + (region.ended ? "" : " or more"), "number");
 	cell(row, clipped(region.who));
+	cell(row, clipped(region.sites.length ? region.sites[0].text : ""));
 	cell(row, clipped(causeText(region)));
 	cell(row, duration(region.lost), "number");
 	cell(row, region.caused ? duration(region.caused) : "", "number");
@@ -142,7 +147,8 @@ function fillRegions() {
 	more.hidden = list.length <= regionsShown;
 	more.textContent = "show all " + list.length;
 	byId("regions-sum").textContent = !list.length ? "None." : plural(list.length, "region") + ", worst first; what waited for a region follows it. Lost: " +
-		duration(totals.sure_seconds) + " in " + plural(totals.sure, "slow region") + (totals.unsure ? ", " + duration(totals.unsure_seconds) + " in " + totals.unsure + " suspected" : "") + ".";
+		duration(totals.sure_seconds) + " in " + plural(totals.sure, "slow region") + (totals.unsure ? ", " + duration(totals.unsure_seconds) + " in " + totals.unsure + " suspected" : "") + "." +
+		(page.regions_more ? " The page has the worst " + list.length + "; " + page.regions_more + " more are in the input." : "");
 	byId("regions-table").parentElement.hidden = !list.length;
 	markChosen();
 }
@@ -206,7 +212,7 @@ function fillDetail() {
 	addDetail(list, "loss", duration(region.lost) + (waited(region) ? " waited" : " lost" + (region.speed === null ? "" : ", " +
 		(region.work_unknown ? "could run for " + percent(region.speed) + " of the time" : "at " + percent(region.speed) + " of the best observed speed"))) +
 		(region.alarm ? "; severity " + region.severity : ""));
-	addDetail(list, "when", utc(region.begin) + " to " + utc(region.end).slice(11) + ": " + duration(region.begin) + " after the start, for " + duration(region.end - region.begin) +
+	addDetail(list, "when", utc(region.begin) + " to " + utc(region.end).slice(11) + ": " + (region.begin > 0 ? duration(region.begin) + " after the start" : "from the start") + ", for " + duration(region.end - region.begin) +
 		(region.ended ? "" : ", and not over when last seen"));
 	addDetail(list, "ranks", region.ranks === "?" ? "not known" : region.ranks + (region.hosts && region.hosts.length ? " on " + region.hosts.slice(0, 8).join(", ") + (region.hosts.length > 8 ? " and " + (region.hosts.length - 8) + " more hosts" : "") : ""));
 	addDetail(list, "shared by them", (region.shared || []).map(one => one.fact + " " + one.value).join(", "));
@@ -305,7 +311,7 @@ function fillCoverage() {
 	if (page.source.cut)
 		facts.append(make("li", "", "A capture was cut short: what came after the cut is missing."));
 	if (!page.jobs.length)
-		facts.append(make("li", "", "No job was watched long enough for a window."));
+		facts.append(make("li", "", page.maps.length ? "The input has no window records: how much was evaluated, and why not, is not known." : "No job was watched long enough for a window."));
 	if (facts.children.length)
 		place.append(facts);
 	for (const warning of page.warnings)
@@ -313,5 +319,5 @@ function fillCoverage() {
 	if (page.warnings_more)
 		byId("warnings").append(make("li", "", "and " + plural(page.warnings_more, "more warning or record", "")));
 	byId("foot").replaceChildren("vapro " + clean(page.version) + ", page of " + clean(page.created).slice(0, 19).replace("T", " ") + " UTC, from " + clean(page.source.kind) + ": ",
-		user(page.source.files.join(", ")), observer.kernel ? "; kernel " + clean(observer.kernel) : "", observer.exit_reason ? "; the run ended: " + clean(observer.exit_reason) : "");
+		user(page.source.files.join(", ")), observer.kernel ? "; kernel " + clean(observer.kernel) : "", observer.exit_reason ? "; the run ended: " + clean(observer.exit_reason) : "; the end of the run is not in it");
 }

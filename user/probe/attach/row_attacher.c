@@ -165,6 +165,38 @@ static int add_skips(struct row_sites *sites, const struct row_sites *more)
 	return status;
 }
 
+/*
+ * Links the functions for all processes in place of the links that single ones have: through both, a call of such a
+ * process would be seen twice. Meanwhile nothing is recorded.
+ */
+static int replace_links(struct row_attacher *attacher, struct row_image *image)
+{
+	struct attachments *all = &attacher->base;
+	struct attached *base = &image->base;
+	int status;
+
+	kernel_side__hold(all->side, true);
+	status = row_image__link_mapper(attacher, image);
+	for (size_t i = 0; i < base->link_count; i++)
+		base->links[i].marked = !status && base->links[i].pid;
+	attached__close_marked(all, base, true);
+	if (!status)
+		memset(base->alone, 0, base->mapper_count * sizeof(*base->alone));
+	async_detach__wait(all->detacher);
+	kernel_side__finalize(all->side);
+	kernel_side__hold(all->side, all->paused);
+	return status;
+}
+
+/* Whether a mapper has links of its own. */
+static bool has_own_links(const struct attached *image)
+{
+	for (size_t i = 0; i < image->mapper_count; i++)
+		if (image->alone[i])
+			return true;
+	return false;
+}
+
 /* The image behind a mapping, with the process among its mappers; NULL with *status and a sentence. */
 static struct row_image *join(struct row_attacher *attacher, const struct process *process,
 			      const struct process_mapping *mapping, bool alone, int *status, char *err,
@@ -178,7 +210,8 @@ static struct row_image *join(struct row_attacher *attacher, const struct proces
 	if (!*status && base->mapper_count > before) {
 		image->learn_ns = 1;
 		image->learn_looks = 0;
-		*status = row_image__link_mapper(attacher, image);
+		*status = !base->alone[before] && has_own_links(base) ? replace_links(attacher, image)
+								      : row_image__link_mapper(attacher, image);
 	}
 	return *status ? NULL : image;
 }

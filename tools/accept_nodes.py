@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Many nodes, one job: brokers on loopback, captures as nodes, workers that are killed and stopped."""
+import os
+import signal
+import time
+
+from accept_common import path, t
+from nodes_common import NO_SERVER, Nodes, final, wait_for
+
+HOSTS, JOBS = 8, 8
+ROWS = []
+
+
+def row(*columns):
+    ROWS.append(t.row(*columns))
+    print("  ".join(map(str, columns)), flush=True)
+
+
+def same(nodes, jobs, seconds):
+    """Waits until each job has the records of vapro analyze; returns the jobs that have not."""
+    wrong = dict(jobs)
+
+    def look():
+        for job in list(wrong):
+            if sorted(final(nodes.records(job))) == wrong[job]:
+                del wrong[job]
+        return not wrong
+
+    try:
+        wait_for(look, seconds, "the records of vapro analyze")
+    except AssertionError:
+        pass
+    return sorted(wrong)
+
+
+def make_jobs(nodes, count=JOBS):
+    captures = {f"sim:{number}": nodes.captures(HOSTS, 8, job=f"sim:{number}", seed=number + 1) for number in range(count)}
+    return [path for paths in captures.values() for path in paths], {job: sorted(nodes.expected(paths))
+                                                                     for job, paths in captures.items()}
+
+
+def shared(brokers, workers):
+    """Eight jobs of eight hosts to some workers."""
+    with Nodes(path(), brokers) as nodes:
+        captures, jobs = make_jobs(nodes)
+        for _ in range(workers):
+            nodes.start_worker("--replicas", str(brokers))
+        begun = time.monotonic()
+        nodes.send(captures, "--shuffle", "5")
+        wrong = same(nodes, jobs, 120)
+        busy = sum(bool(os.listdir(worker.directory)) for worker in nodes.workers)
+        row(f"{JOBS} jobs of {HOSTS} hosts, {brokers} brokers, {workers} workers: jobs with the records of analyze",
+            f"{JOBS - len(wrong)} ({busy} workers busy, {time.monotonic() - begun:.0f} s)", str(JOBS), not wrong)
+
+
+def leader_killed():
+    """Three brokers; the one that leads the stream of blocks is killed while nodes send."""
+    with Nodes(path(), 3) as nodes:
+        captures, jobs = make_jobs(nodes, 2)
+        nodes.start_worker("--replicas", "3", "--lease", "10s")
+        time.sleep(4)
+        sender = nodes.start_sending(captures, "--speed", "5")
+        time.sleep(5)
+        client = nodes.client()
+        leader = client.request("$JS.API.STREAM.INFO.vapro_in")["cluster"]["leader"]
+        client.close()
+        nodes.stop_broker(int(leader[1:]), signal.SIGKILL)
+        code = sender.wait(120)
+        wrong = same(nodes, jobs, 90)
+        row("the leader of 3 brokers killed: jobs with the records of analyze", f"{len(jobs) - len(wrong)}", str(len(jobs)),
+            not wrong and not code)
+
+
+def disturbed(what):
+    """A worker that is killed, or stopped for 30 s, in the middle of a job."""
+    with Nodes(path()) as nodes:
+        captures, jobs = make_jobs(nodes, 1)
+        for _ in range(2):
+            nodes.start_worker("--lease", "5s", "--late-after", "10s")
+        sender = nodes.start_sending(captures, "--speed", "2")
+        wait_for(lambda: any(record["type"] == "window" for record in nodes.records()), 60, "a window")
+        holder = next(worker for worker in nodes.workers if os.listdir(worker.directory))
+        begun = time.monotonic()
+        holder.send_signal(signal.SIGKILL if what == "killed" else signal.SIGSTOP)
+        wait_for(lambda: len({record["epoch"] for record in nodes.records()}) > 1, 60, "the take-over")
+        seconds = time.monotonic() - begun
+        row(f"a worker is {what}: another has its job after", f"{seconds:.1f} s", "< 10 s", seconds < 10)
+        if what == "stopped":
+            time.sleep(30 - seconds)
+            holder.send_signal(signal.SIGCONT)
+        sender.wait(120)
+        wrong = same(nodes, jobs, 60)
+        windows = [record["time"] for record in nodes.published() if record["type"] == "window"]
+        row(f"a worker is {what}: final records are those of analyze, windows published twice",
+            f"{'no' if wrong else 'yes'}, {len(windows) - len(set(windows))}", "yes, 0", not wrong and len(windows) == len(set(windows)))
+
+
+def large():
+    """64 hosts of 64 ranks, at 20 bundles a second: what a worker needs of CPU and memory."""
+    with Nodes(path()) as nodes:
+        captures = nodes.captures(64, 64, noise=0.01, seconds=65)
+        expected = {"sim:1": sorted(nodes.expected(captures))}
+        worker = nodes.start_worker()
+        nodes.start_sending(captures)
+        nodes.others[-1].wait(300)
+        wrong = same(nodes, expected, 120)
+        with open(f"/proc/{worker.pid}/status", encoding="utf-8") as file:
+            peak = next(int(line.split()[1]) / 1024 for line in file if line.startswith("VmHWM"))
+        with open(f"/proc/{worker.pid}/stat", encoding="utf-8") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        cpu = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        row("4,096 ranks on 64 hosts: the records of analyze", "no" if wrong else "yes", "yes", not wrong)
+        row("4,096 ranks on 64 hosts: a worker's share of a core", f"{cpu / 65:.3f}", "< 0.5", cpu / 65 < 0.5)
+        row("4,096 ranks on 64 hosts: a worker's memory at most", f"{peak:.0f} MiB", "< 1024 MiB", peak < 1024)
+
+
+def check_nodes():
+    ROWS.clear()
+    if NO_SERVER:
+        row("many nodes", NO_SERVER, "nats-server", False)
+        return ROWS
+    for workers in (1, 2, 4):
+        shared(1, workers)
+    shared(3, 2)
+    leader_killed()
+    disturbed("killed")
+    disturbed("stopped")
+    large()
+    return ROWS
