@@ -6,6 +6,7 @@ those of `vapro analyze` of the same captures. Argument: the build directory.
 """
 import os
 import signal
+import subprocess
 import sys
 import time
 import unittest
@@ -13,16 +14,10 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "tools"))
 import nodes_common  # noqa: E402
-from nodes_common import Nodes, final, valid, wait_for  # noqa: E402
+from nodes_common import ROOT, Nodes, final, valid, wait_for  # noqa: E402
 
 BUILD = "build"
 HOSTS = 3
-
-
-def ended(records):
-    """Whether the last window of the job has been judged, and is valid."""
-    return any(record["type"] == "cause" and record.get("final") or record["type"] == "variance" and record.get("state") == "closed"
-               for record in valid(records)) and bool(valid(records))
 
 
 @unittest.skipIf(nodes_common.NO_SERVER, nodes_common.NO_SERVER)
@@ -56,6 +51,10 @@ class Worker(unittest.TestCase):
         self.nodes.send(self.captures)
         self.check()
         self.assertEqual(self.nodes.end(worker), 0)
+        files = [os.path.join(worker.directory, name) for name in os.listdir(worker.directory)]
+        checked = subprocess.run([sys.executable, os.path.join(ROOT, "tests", "schema_check.py"), *files], check=False,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(checked.returncode, 0, checked.stdout.decode())
 
     def test_any_order_and_twice(self):
         self.nodes.start_worker()

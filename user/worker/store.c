@@ -8,16 +8,13 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
+#include "broker/streams.h"
 
-#define IN_STREAM "vapro_in"
-#define OUT_STREAM "vapro_out"
 #define BUCKET "vapro_leases"
 #define IN_SUBJECTS WIRE_PREFIX ".in.>"
 #define OUT_SUBJECTS WIRE_PREFIX ".out.>"
 
-#define WAIT_MS 2000		     /* for a response of the broker */
-#define DUPLICATES_NS 120000000000LL /* a message sent again within this time is recognised */
-#define OUT_AGE_NS (7LL * 86400 * 1000000000LL)
+#define WAIT_MS 2000			   /* for a response of the broker */
 #define ACK_WAIT_NS (300LL * 1000000000LL) /* blocks are acknowledged after their window and its late time */
 #define SILENT_NS 3000000000ULL		   /* without a block: none is on its way */
 #define ACK_PENDING (1 << 24) /* in effect no limit; the library sends no -1, and the broker's default is 1,000 */
@@ -77,43 +74,24 @@ static natsStatus find_stream(struct store *store, const char *subjects, char *n
 	return status;
 }
 
-/*
- * Makes the stream where it is absent. One of blocks holds the newest ones: what its limits drop has been analysed, or
- * is older than a take-over could use. One of results never refuses: the oldest ones go.
- */
-static int make_stream(struct store *store, const char *subjects, const char *name, bool blocks, char *found,
-		       size_t size, char *err, size_t err_size)
+/* Makes the stream of a role where no stream holds its subjects. */
+static int make_stream(struct store *store, enum wire_role role, const char *subjects, char *found, size_t size,
+		       char *err, size_t err_size)
 {
 	natsStatus status = find_stream(store, subjects, found, size);
-	jsStreamConfig config;
-	jsErrCode code = 0;
 
-	if (status == NATS_OK)
-		return 0;
 	if (status == NATS_NOT_FOUND) {
-		jsStreamConfig_Init(&config);
-		config.Name = name;
-		config.Subjects = (const char *[]){subjects};
-		config.SubjectsLen = 1;
-		config.Storage = js_FileStorage;
-		config.Discard = js_DiscardOld;
-		config.Replicas = store->options.replicas;
-		config.Duplicates = DUPLICATES_NS;
-		config.MaxAge = blocks ? (int64_t)store->options.in_age_ns : OUT_AGE_NS;
-		config.MaxBytes = (int64_t)(blocks ? store->options.in_bytes : store->options.in_bytes / 4);
-		status = js_AddStream(NULL, store->stream, &config, NULL, &code);
-		/* another worker or node was faster */
-		if (status != NATS_OK && find_stream(store, subjects, found, size) == NATS_OK)
-			return 0;
-		snprintf(found, size, "%s", name);
+		status = broker__create_stream(store->stream, role, store->options.replicas);
+		snprintf(found, size, "%s", broker__stream(role));
 	}
 	if (status == NATS_OK)
 		return 0;
-	snprintf(err, err_size, "the stream %s of %s cannot be made: %s%s", name, subjects, natsStatus_GetText(status),
-		 code == JSInsufficientResourcesErr || code == JSStorageResourcesExceededErr
-		     ? "; the broker has too little room: see --stream-size"
-		     : "; does the broker run JetStream, and may this user make streams?");
-	return error_of(status, code) ?: -EIO;
+	snprintf(
+	    err, err_size,
+	    "the stream %s of %s cannot be made: %s; does the broker run JetStream, has it room for %lld MiB, and may "
+	    "this user make streams?",
+	    broker__stream(role), subjects, natsStatus_GetText(status), STREAM_LEAST_BYTES >> 20);
+	return error_of(status, 0);
 }
 
 static int open_bucket(struct store *store, char *err, size_t err_size)
@@ -170,8 +148,8 @@ struct store *store__open(const struct store_options *options, char *err, size_t
 		snprintf(err, err_size, "out of memory");
 		goto failed;
 	}
-	if (make_stream(store, IN_SUBJECTS, IN_STREAM, true, store->in, sizeof(store->in), err, err_size) ||
-	    make_stream(store, OUT_SUBJECTS, OUT_STREAM, false, store->out, sizeof(store->out), err, err_size) ||
+	if (make_stream(store, WIRE_IN, IN_SUBJECTS, store->in, sizeof(store->in), err, err_size) ||
+	    make_stream(store, WIRE_OUT, OUT_SUBJECTS, store->out, sizeof(store->out), err, err_size) ||
 	    open_bucket(store, err, err_size))
 		goto failed;
 	return store;

@@ -17,8 +17,6 @@ struct store_options {
 	struct broker_options broker;
 	const char *cluster; /* its jobs only; NULL: those of all clusters */
 	int replicas;	     /* of streams and bucket that are created */
-	uint64_t in_bytes;   /* most that the stream of blocks that is created may hold */
-	uint64_t in_age_ns;  /* how long it holds them */
 };
 
 /* Connects, and creates what is absent. Returns NULL with a sentence in err. The texts outlive the store. */
