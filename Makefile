@@ -187,7 +187,7 @@ comma := ,
 $(B)/test/test_%: tests/unit/test_%.c $(UNIT_SHARED) $(B)/test/libvapro.a | $(B)/.deps-test
 	$(Q)mkdir -p $(@D)
 	@echo "  TEST  $@"
-	$(Q)$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $(SANITIZE) -MMD -MP $< $(UNIT_SHARED) $(B)/test/libvapro.a $(TEST_LINK) -lcmocka $(LDLIBS) -o $@
+	$(Q)$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $(SANITIZE) -MMD -MP $< $(UNIT_SHARED) $(TEST_LINK) $(B)/test/libvapro.a -lcmocka $(LDLIBS) -o $@
 
 $(B)/tests/%: tests/counters/%.c $(B)/libvapro.a
 	$(Q)mkdir -p $(@D)
@@ -240,7 +240,7 @@ $(B)/tools/accuracy/accuracy: $(ACCURACY_SOURCES:%.c=$(B)/%.o) $(B)/libvapro.a
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
-ACCURACY_TESTS := $(B)/test/test_accuracy $(B)/test/test_accuracy_calls $(B)/test/test_accuracy_papers $(B)/test/test_diff $(B)/test/test_diff_command
+ACCURACY_TESTS := $(B)/test/test_accuracy $(B)/test/test_accuracy_calls $(B)/test/test_accuracy_clocks $(B)/test/test_accuracy_papers $(B)/test/test_diff $(B)/test/test_diff_command
 $(ACCURACY_TESTS): TEST_LINK = $(ACCURACY_TESTED:%.c=$(B)/test/%.o) $(B)/test/libvapro.a
 $(ACCURACY_TESTS): $(ACCURACY_TESTED:%.c=$(B)/test/%.o)
 

@@ -288,6 +288,15 @@ struct vapro_score {
 	double homogeneity, completeness, v_measure;
 };
 
+/* The clock of one of a job's hosts, against the others'. */
+struct result_clock {
+	const char *host;
+	bool known;	    /* false: no collectives show it, or they do not agree */
+	double offset_s;    /* ahead of the lower median of the job's known clocks; NAN: unknown */
+	double spread_s;    /* how far off offset_s may be; NAN: unknown */
+	double corrected_s; /* the times of the host's events were reduced by it */
+};
+
 /* One job's window: a record covers its new part [begin_ns, end_ns). */
 struct job_result {
 	const char *job;
@@ -318,8 +327,10 @@ struct job_result {
 	uint32_t rare_count;
 	struct result_clusters clusters;
 	struct result_account account;
-	uint64_t small_count; /* slow regions that cost too little for a variance of their own */
-	double small_seconds; /* lost by these regions */
+	const struct result_clock *clocks; /* in the order of the hosts' names */
+	uint32_t clock_count;		   /* 0: the job has one host */
+	uint64_t small_count;		   /* slow regions that cost too little for a variance of their own */
+	double small_seconds;		   /* lost by these regions */
 };
 
 /* config is copied. Returns NULL when out of memory. */

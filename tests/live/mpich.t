@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """One program under Open MPI and under MPICH gives the same states with the same labels."""
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -41,4 +42,46 @@ def test_same_states(tap, jobs):
     tap.equal(set(second), set(first), "every call has equal labels under both libraries")
 
 
-main(test_same_states)
+def parent_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        return int(file.read().rpartition(")")[2].split()[1])
+
+
+# Starts a proxy on this machine, under the name of the host that it is meant for: HOST COMMAND.
+REMOTE_SHELL = """#!/bin/sh
+while [ "${1#-}" != "$1" ]; do shift; done
+host=$1
+shift
+exec unshare --uts sh -c "hostname $host; exec $*"
+"""
+
+
+def test_two_proxies_are_one_job(tap, jobs):
+    logs = os.path.join(jobs.directory, "proxies")
+    os.makedirs(logs, exist_ok=True)
+    for old in os.listdir(logs):
+        os.unlink(os.path.join(logs, old))
+    shell, hosts = os.path.join(logs, "shell"), os.path.join(logs, "hosts")
+    with open(shell, "w", encoding="utf-8") as file:
+        file.write(REMOTE_SHELL)
+    os.chmod(shell, 0o755)
+    with open(hosts, "w", encoding="utf-8") as file:
+        file.write("127.0.0.2:1\n127.0.0.3:1\n")
+    command = ["mpirun.mpich", "-launcher", "ssh", "-launcher-exec", shell, "-f", hosts, "-n", "2", tool("mpich_demo_mpi")]
+    program = jobs.start([*command, "--seconds", "5", "--log", logs, "--scratch", logs, "--bind"], "proxies")
+    pids = rank_pids(program, logs, 2)
+    parents = {parent_of(pid) for pid in pids}
+    out = os.path.join(logs, "out.ndjson")
+    daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--io", "off"], "proxies_vaprod")
+    attached(out, pids)
+    tap.equal(jobs.wait(program, 40), 0, "the program ends well")
+    tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its targets")
+    lines = of_type(records(out), "process")
+    tap.equal(len(parents), 2, "each rank has a proxy of its own")
+    tap.equal({line["rank"] for line in lines}, {0, 1}, "both ranks are known")
+    identities = {line["job"]["identity"] for line in lines}
+    tap.ok(len(identities) == 1 and re.fullmatch(r"mpi:launcher-\d+@.+", min(identities)),
+           "both proxies belong to one job, the launcher's", identities)
+
+
+main(test_same_states, test_two_proxies_are_one_job)

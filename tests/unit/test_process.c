@@ -124,6 +124,107 @@ static void launchers_are_understood(void **state)
 	process__free(process);
 }
 
+/* Reads a rank whose parent, which is no rank, has the given words in its command line. */
+static struct process *read_rank_below(const char *first, const char *second, const char *third, const char *fourth,
+				       const char *variables)
+{
+	char script[512], line[32] = "", byte = 'x', err[128];
+	const char *const arguments[] = {"sh", "-c", script, "daemon", first, second, third, fourth, NULL};
+	char *const none[] = {NULL};
+	struct process *process;
+	int ends[2];
+	pid_t pid;
+
+	snprintf(script, sizeof(script), "%s sh -c 'echo $$; exec cat'; :", variables);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	pid = fork();
+	if (!pid) {
+		dup2(ends[1], 0);
+		dup2(ends[1], 1);
+		execve("/bin/sh", (char *const *)arguments, none);
+		_exit(1);
+	}
+	close(ends[1]);
+	for (size_t i = 0; i + 1 < sizeof(line) && (!i || line[i - 1] != '\n'); i++)
+		assert_int_equal(read(ends[0], &line[i], 1), 1);
+	assert_int_equal(write(ends[0], &byte, 1), 1); /* echoed once the exec of cat is over */
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	assert_int_equal(process__read(atoi(line), &process, err, sizeof(err)), 0);
+	close(ends[0]);
+	waitpid(pid, NULL, 0);
+	return process;
+}
+
+static void assert_job_below(const char *control, const char *group, const char *variables, const char *job)
+{
+	struct process *process = read_rank_below("--control-port", control, "--pgid", group, variables);
+
+	assert_string_equal(process->job, job);
+	process__free(process);
+}
+
+static void proxies_of_one_launcher_are_one_job(void **state)
+{
+	char own[256] = "", expected[512], long_host[200] = "";
+	struct process *process;
+
+	(void)state;
+	gethostname(own, sizeof(own) - 1);
+	assert_job_below("node7:44789", "0", "PMI_RANK=1 PMI_SIZE=4", "mpi:launcher-44789@node7");
+	assert_job_below("node7:44789", "0", "PMI_RANK=3 PMI_SIZE=4", "mpi:launcher-44789@node7");
+	assert_job_below("node8:44789", "0", "PMI_RANK=1 PMI_SIZE=4", "mpi:launcher-44789@node8");
+	assert_job_below("node7:44789", "2", "PMI_RANK=1 PMI_SIZE=4", "mpi:launcher-44789.2@node7"); /* spawned */
+	/* inside an allocation each mpiexec has a job */
+	assert_job_below("node7:44789", "0", "PMI_RANK=1 SLURM_JOB_ID=77 SLURM_STEP_ID=2 SLURM_PROCID=0",
+			 "slurm:77.launcher-44789@node7");
+	/* an address that each machine has */
+	snprintf(expected, sizeof(expected), "mpi:launcher-44789@%s", own);
+	assert_job_below("localhost:44789", "0", "PMI_RANK=1", expected);
+	assert_job_below("127.0.0.1:44789", "0", "PMI_RANK=1", expected);
+	memset(long_host, 'h', sizeof(long_host) - 1);
+	memcpy(long_host + 190, ":123", 5);
+	snprintf(expected, sizeof(expected), "mpi:launcher-123@%.72s", long_host);
+	assert_job_below(long_host, "0", "PMI_RANK=1", expected);
+	/* nonsense is no launcher: the parent's pid stands for it, on this machine */
+	process = read_rank_below("--control-port", "node7:port", "--pgid", "-3", "PMI_RANK=1");
+	snprintf(expected, sizeof(expected), "mpi:launcher-%d@%s", process->parent, own);
+	assert_string_equal(process->job, expected);
+	process__free(process);
+	process = read_rank_below("--pgid", "1", "--other", "--control-port", "PMI_RANK=1");
+	snprintf(expected, sizeof(expected), "mpi:launcher-%d@%s", process->parent, own);
+	assert_string_equal(process->job, expected);
+	process__free(process);
+}
+
+static void equal_ids_of_two_launchers_are_two_jobs(void **state)
+{
+	char *node[] = {"OMPI_COMM_WORLD_RANK=0", "PMIX_NAMESPACE=123",
+			"OMPI_MCA_orte_hnp_uri=122.0;tcp://192.0.2.7,198.51.100.1:41417;tcp6://[::1]:4", NULL};
+	char *other[] = {"OMPI_COMM_WORLD_RANK=0", "PMIX_NAMESPACE=123",
+			 "OMPI_MCA_orte_hnp_uri=122.0;tcp://192.0.2.8:41417", NULL};
+	char *later[] = {"PMIX_RANK=0", "PMIX_NAMESPACE=prterun-node7-55@1", NULL};
+	char *inside[] = {"PMIX_RANK=0", "PMIX_NAMESPACE=123", "SLURM_JOB_ID=77", "SLURM_STEP_ID=0", NULL};
+	char *direct[] = {"PMIX_RANK=0", "PMIX_NAMESPACE=slurm.pmix.77.0", "SLURM_JOB_ID=77", "SLURM_STEP_ID=0", NULL};
+	static const char *const jobs[] = {"pmix:123@192.0.2.7", "pmix:123@192.0.2.8", "pmix:prterun-node7-55@1",
+					   "slurm:77.123", "slurm:77.0"};
+	char **environments[] = {node, other, later, inside, direct};
+	char *none[] = {NULL};
+	char own[256] = "", expected[512];
+	struct process *process;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(jobs) / sizeof(*jobs); i++) {
+		process = read_with(environments[i]);
+		assert_string_equal(process->job, jobs[i]);
+		process__free(process);
+	}
+	gethostname(own, sizeof(own) - 1);
+	process = read_with(none);
+	snprintf(expected, sizeof(expected), "none:pid-%d@%s", process->pid, own);
+	assert_string_equal(process->job, expected);
+	process__free(process);
+}
+
 static void opting_out_is_honoured(void **state)
 {
 	char *off[] = {"VAPRO=off", NULL}, *on[] = {"VAPRO=on", "XVAPRO=off", NULL};
@@ -289,6 +390,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(this_process_is_read),
 	    cmocka_unit_test(launchers_are_understood),
+	    cmocka_unit_test(proxies_of_one_launcher_are_one_job),
+	    cmocka_unit_test(equal_ids_of_two_launchers_are_two_jobs),
 	    cmocka_unit_test(opting_out_is_honoured),
 	    cmocka_unit_test(what_is_gone_is_said),
 	    cmocka_unit_test(removed_executables_are_selected),

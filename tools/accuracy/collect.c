@@ -92,7 +92,8 @@ static void announce_rank(struct sim *sim, int rank)
 	};
 	put(sim, &event);
 	put(sim,
-	    &(struct stream_event){.type = STREAM_SEEN, .seen = {.thread = (uint32_t)rank, .from_ns = JOB_MONO_NS}});
+	    &(struct stream_event){.type = STREAM_SEEN,
+				   .seen = {.thread = (uint32_t)rank, .from_ns = sim_mono(sim_clock(sim, rank, 0))}});
 	put(sim, &(struct stream_event){
 		     .type = STREAM_PLACE,
 		     .place = {
@@ -159,8 +160,8 @@ static void make(const struct sim *sim, const struct fragment *fragment, double 
 	    .thread = (uint32_t)fragment->rank,
 	    .state = (uint32_t)fragment->step,
 	    .n = 1,
-	    .start_ns = sim_mono(fragment->start),
-	    .end_ns = sim_mono(end),
+	    .start_ns = sim_mono(sim_clock(sim, fragment->rank, fragment->start)),
+	    .end_ns = sim_mono(sim_clock(sim, fragment->rank, end)),
 	    .first_call = sim->ranks[fragment->rank].calls,
 	    .last_call = sim->ranks[fragment->rank].calls,
 	};
@@ -291,7 +292,7 @@ void collect__fragment(struct sim *sim, struct fragment *fragment)
 		return;
 	sim->totals->fragment_seconds += (fmin(fragment->end, end) - fragment->start) / S_NS;
 	truth__count(sim, fragment);
-	if (fragment->end > sim->window_end)
+	if (sim_clock(sim, fragment->rank, fragment->end) > sim->window_end)
 		span(sim, fragment);
 	if (fragment->end >= end)
 		return;
@@ -331,14 +332,16 @@ static void put_open(struct sim *sim)
 	for (size_t i = 0; i < sim->spanning_count; i++) {
 		const struct fragment *at = &sim->spanning[i];
 		struct stream_event event = {.type = STREAM_BUNDLE};
+		/* the end of the window by the clock of the rank's host */
+		double window_end = 2 * sim->window_end - sim_clock(sim, at->rank, sim->window_end);
 
-		if (at->start < sim->window_end && at->end > sim->window_end) {
-			make(sim, at, sim->window_end, &event.bundle);
+		if (at->start < window_end && at->end > window_end) {
+			make(sim, at, window_end, &event.bundle);
 			event.bundle.flags = VAPRO_BUNDLE_OPEN;
 			put(sim, &event);
 			sim->totals->open++;
 		}
-		if (at->end > sim->window_end)
+		if (at->end > window_end)
 			sim->spanning[retained++] = *at;
 	}
 	sim->spanning_count = retained;
@@ -376,9 +379,9 @@ static void close_window(struct sim *sim)
 	put_interference(sim);
 	for (int rank = 0; rank < sim->job->ranks; rank++) {
 		if (last)
-			put(sim,
-			    &(struct stream_event){.type = STREAM_SEEN,
-						   .seen = {(uint32_t)rank, JOB_MONO_NS, sim_mono(sim->window_end)}});
+			put(sim, &(struct stream_event){.type = STREAM_SEEN,
+							.seen = {(uint32_t)rank, sim_mono(sim_clock(sim, rank, 0)),
+								 sim_mono(sim_clock(sim, rank, sim->window_end))}});
 		put(sim, &(struct stream_event){.type = STREAM_FACTS,
 						.facts = {.pid = 10000 + (uint32_t)rank,
 							  .job = "sim:1",
@@ -402,7 +405,10 @@ static void close_window(struct sim *sim)
 
 void collect__close_windows(struct sim *sim, double t)
 {
-	while (!sim->status && sim->window_begin < sim->job->seconds * S_NS && t >= sim->window_end)
+	/* the host that is behind reaches the end of the window later */
+	double late = fmax(0, -sim->job->skew_s) * S_NS;
+
+	while (!sim->status && sim->window_begin < sim->job->seconds * S_NS && t >= sim->window_end + late)
 		close_window(sim);
 }
 

@@ -102,6 +102,8 @@ void cost__take(struct sim *sim, int rank, uint32_t pid, double from, double to)
 {
 	struct rank *victim = &sim->ranks[rank];
 
+	from = sim_clock(sim, rank, from);
+	to = sim_clock(sim, rank, to);
 	while (from < to) {
 		uint64_t bin = sim_utc(from) / VAPRO_BIN_NS;
 		double border = (double)((bin + 1) * VAPRO_BIN_NS - JOB_BEGIN_NS), end = fmin(border, to);

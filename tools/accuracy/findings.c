@@ -167,12 +167,27 @@ static int read_imbalance(struct findings *findings, const struct result_imbalan
 	return 0;
 }
 
+static void read_clocks(struct findings *findings, const struct job_result *result)
+{
+	findings->clock_count = 0;
+	for (uint32_t i = 0; i < result->clock_count && i < FOUND_CLOCKS; i++) {
+		struct found_clock *clock = &findings->clocks[findings->clock_count++];
+
+		*clock = (struct found_clock){.known = result->clocks[i].known,
+					      .offset = result->clocks[i].offset_s,
+					      .spread = result->clocks[i].spread_s,
+					      .corrected = result->clocks[i].corrected_s};
+		snprintf(clock->host, sizeof(clock->host), "%s", result->clocks[i].host);
+	}
+}
+
 int findings__read(struct findings *findings, const struct job_result *result)
 {
 	double window_end = seconds(result->end_ns);
 	int error = 0;
 
 	findings->windows++;
+	read_clocks(findings, result);
 	findings->coverage_sum += result->coverage_total;
 	findings->small_count += result->small_count;
 	findings->small_seconds += result->small_seconds;
@@ -326,6 +341,13 @@ void findings__print(const struct findings *findings, FILE *out)
 		if (!isnan(at->dropped))
 			fprintf(out, " (alarm withdrawn at %.1f)", at->dropped);
 		fprintf(out, " #%llu\n", (unsigned long long)at->id);
+	}
+	for (uint32_t i = 0; i < findings->clock_count; i++) {
+		const struct found_clock *clock = &findings->clocks[i];
+
+		if (clock->known && clock->corrected != 0)
+			fprintf(out, "    clock of %s %.1f ms ahead, +- %.1f ms\n", clock->host, 1e3 * clock->offset,
+				1e3 * clock->spread);
 	}
 	for (size_t i = 0; i < findings->imbalance_count; i++) {
 		const struct found_imbalance *at = &findings->imbalances[i];

@@ -43,6 +43,14 @@ struct found_imbalance {
 	uint32_t windows;
 };
 
+struct found_clock {
+	char host[32];
+	bool known;
+	double offset, spread, corrected; /* s, of the last window */
+};
+
+#define FOUND_CLOCKS 64
+
 struct found_drift {
 	double first, last, ratio;
 	uint32_t windows;
@@ -53,7 +61,9 @@ struct findings {
 	size_t variance_count, variance_capacity;
 	struct found_imbalance *imbalances; /* those of equal class and ranks are one */
 	size_t imbalance_count, imbalance_capacity;
-	struct found_drift drift; /* of any state; windows 0: none */
+	struct found_drift drift;		 /* of any state; windows 0: none */
+	struct found_clock clocks[FOUND_CLOCKS]; /* of the first hosts */
+	uint32_t clock_count;
 	uint32_t windows;
 	double coverage_sum; /* of windows */
 	double small_seconds;

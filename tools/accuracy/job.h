@@ -114,6 +114,8 @@ struct job {
 	int fault_count;
 	struct job_ranks second_core; /* these have another core type, where `core_types` */
 	bool core_types;
+	int skewed_host; /* its clock is skew_s ahead of the others' */
+	double skew_s;
 	bool bulk; /* bundles are drawn bin by bin, not from fragments: for jobs of many ranks and short fragments */
 };
 

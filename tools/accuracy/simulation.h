@@ -3,6 +3,8 @@
 #ifndef VAPRO_ACCURACY_SIMULATION_H
 #define VAPRO_ACCURACY_SIMULATION_H
 
+#include <math.h>
+
 #include "draw.h"
 #include "job.h"
 
@@ -129,12 +131,20 @@ void bulk__run(struct sim *sim);
 
 static inline uint64_t sim_utc(double t_ns)
 {
-	return JOB_BEGIN_NS + (uint64_t)(t_ns + 0.5);
+	return JOB_BEGIN_NS + (uint64_t)(int64_t)floor(t_ns + 0.5);
 }
 
 static inline uint64_t sim_mono(double t_ns)
 {
-	return JOB_MONO_NS + (uint64_t)(t_ns + 0.5);
+	return JOB_MONO_NS + (uint64_t)(int64_t)floor(t_ns + 0.5);
+}
+
+/* A moment by the clock of a rank's host. */
+static inline double sim_clock(const struct sim *sim, int rank, double t_ns)
+{
+	const struct job *job = sim->job;
+
+	return job->skew_s != 0 && job__host(job, rank) == job->skewed_host ? t_ns + job->skew_s * S_NS : t_ns;
 }
 
 /* Room for one more, doubled when needed; NULL (and sim->status) when out of memory. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The interface of the pure floors: it takes bundles in, holds them by job, and runs the jobs at a window's end. */
 #include "analysis/analysis_private.h"
+#include "analysis/clock_shift.h"
 #include "analysis/diagnose.h"
 #include "analysis/memory.h"
 #include "analysis/history.h"
@@ -33,6 +34,7 @@ static void free_job(struct analysis_context *context, struct analysis_job *job)
 	diagnoses__free(&job->chosen);
 	chosen_sites__free(&job->chosen_sites);
 	account__clear(&job->account);
+	clocks__free(job->clocks);
 	coverage__clear(&job->coverage);
 	sets__clear(&job->sets);
 	spatial__clear(&job->spatial);
@@ -190,7 +192,8 @@ int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t 
 		return -ENOMEM;
 	groups__find(&context->series);
 	for (size_t i = 0; i < analysis->job_count; i++) {
-		if (analysis_window__learn(context, &analysis->jobs[i], span.view, span.end))
+		if (clock_shift__end_window(context, &analysis->jobs[i], span.begin) ||
+		    analysis_window__learn(context, &analysis->jobs[i], span.view, span.end))
 			return -ENOMEM;
 	}
 	if (judge__refresh(&context->series))

@@ -180,6 +180,20 @@ static void archive_recs(struct archive *archive, struct analysis_context *conte
 			     &history->interference_capacity);
 }
 
+static void archive_clocks(struct archive *archive, struct analysis_job *job)
+{
+	uint64_t clocks = job->clocks != NULL;
+
+	archive__number(archive, &clocks);
+	if (archive__reads(archive) && clocks && !archive__error(archive)) {
+		job->clocks = clocks__new();
+		if (!job->clocks)
+			archive__fail(archive, -ENOMEM, "out of memory");
+	}
+	if (job->clocks)
+		clocks__archive(archive, job->clocks);
+}
+
 static void archive_job(struct archive *archive, struct analysis_context *context, struct analysis_job *job)
 {
 	size_t rows = stg__job(context->stg, job->id)->row_count, series = context->series.count;
@@ -199,6 +213,7 @@ static void archive_job(struct archive *archive, struct analysis_context *contex
 	if (job->waiting)
 		waiting__archive(archive, job->waiting);
 	job->book.last_id = &context->last_variance;
+	archive_clocks(archive, job);
 	variance__archive(archive, &job->book, rows, series);
 	diagnoses__archive(archive, &job->diagnoses);
 	lateness__archive(archive, &job->coverage.lateness);

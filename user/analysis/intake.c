@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Takes in what the stream brings: threads, states, bundles, accounts, interference, facts and places. */
 #include "analysis/analysis_private.h"
+#include "analysis/clock_shift.h"
 #include "analysis/history.h"
 #include "analysis/memory.h"
 #include "base/grow.h"
@@ -74,7 +75,7 @@ int analysis__add_bundle_at(struct analysis *analysis, const struct vapro_bundle
 	struct analysis_job *job;
 	struct bundle_rec rec;
 	unsigned counted = 0;
-	int error;
+	int error = 0;
 
 	if (!possible(analysis, bundle, factor))
 		return -EINVAL;
@@ -84,6 +85,13 @@ int analysis__add_bundle_at(struct analysis *analysis, const struct vapro_bundle
 		factor = final;
 	}
 	job = &analysis->jobs[stg__thread(analysis->context.stg, bundle->thread)->job];
+	if (!(bundle->flags & VAPRO_BUNDLE_OPEN))
+		error = clock_shift__observe(&analysis->context, job, bundle->thread, bundle->state,
+					     bundle->start_ns + offset_ns, bundle->end_ns + offset_ns, bundle->n);
+	if (error)
+		return error;
+	offset_ns += bundle->n == 1 ? clock_shift__exact(&analysis->context, job, bundle->thread)
+				    : clock_shift__bins(&analysis->context, job, bundle->thread);
 	if (!(bundle->flags & VAPRO_BUNDLE_OPEN)) {
 		error = analysis_memory__reserve(&analysis->context, analysis->jobs, analysis->job_count, job);
 		if (error)
@@ -148,7 +156,7 @@ int analysis__add_interference(struct analysis *analysis, const struct vapro_int
 	*rec = (struct interference_rec){
 	    .thread = interference->thread,
 	    .row = thread->row,
-	    .bin = interference->bin,
+	    .bin = clock_shift__bin(&analysis->context, job, interference->thread, interference->bin),
 	    .task = {.pid = interference->pid,
 		     .relation = relation_of(analysis->context.stg, interference),
 		     .seconds = (double)(interference->preempted_ns + interference->wakeup_wait_ns) / 1e9},
@@ -160,13 +168,15 @@ int analysis__add_interference(struct analysis *analysis, const struct vapro_int
 
 int analysis__add_account(struct analysis *analysis, const struct vapro_account *account)
 {
+	struct vapro_account shifted = *account;
 	struct analysis_job *job;
 
 	if (account->thread >= stg__threads(analysis->context.stg))
 		return -EINVAL;
 	job = &analysis->jobs[stg__thread(analysis->context.stg, account->thread)->job];
 	job->active = true;
-	return account__add(&job->account, analysis->context.stg, account);
+	shifted.bin = clock_shift__bin(&analysis->context, job, account->thread, account->bin);
+	return account__add(&job->account, analysis->context.stg, &shifted);
 }
 
 int analysis__add_inside(struct analysis *analysis, uint32_t thread, uint32_t state, const char *site, uint64_t samples)
@@ -203,7 +213,14 @@ int analysis__add_facts(struct analysis *analysis, const struct vapro_process_fa
 
 int analysis__thread_seen(struct analysis *analysis, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
-	return stg__thread_seen(analysis->context.stg, thread, from_ns, to_ns);
+	uint64_t shift_ns;
+
+	if (thread >= stg__threads(analysis->context.stg))
+		return -EINVAL;
+	shift_ns = clock_shift__exact(&analysis->context,
+				      &analysis->jobs[stg__thread(analysis->context.stg, thread)->job], thread);
+	return stg__thread_seen(analysis->context.stg, thread, from_ns ? from_ns + shift_ns : 0,
+				to_ns && to_ns != UINT64_MAX ? to_ns + shift_ns : to_ns);
 }
 
 int analysis__place(struct analysis *analysis, const struct vapro_place *place)

@@ -2,6 +2,8 @@
 /* Arranges the findings of one window as include/vapro/analysis.h promises them. */
 #include "analysis/result.h"
 
+#include "analysis/clock_shift.h"
+
 #include "diagnose/advice.h"
 #include "base/grow.h"
 
@@ -479,7 +481,7 @@ int analysis_result__build(struct analysis_context *context, struct analysis_job
 						 : NAN;
 	}
 	result->coverage_total = fmin(1, result->coverage_total);
-	if (build_ranks(&builder, result) || builder__heatmaps(&builder, result))
+	if (build_ranks(&builder, result) || clock_shift__list(&builder, result) || builder__heatmaps(&builder, result))
 		return -ENOMEM;
 	return build_variances(&builder, result) || builder__selections(&builder, result) ? -ENOMEM : 0;
 }

@@ -11,6 +11,7 @@
 #define VAPRO_ANALYSIS_WINDOW_H
 
 #include "detect/account.h"
+#include "detect/clocks.h"
 #include "detect/coverage.h"
 #include "detect/evidence.h"
 #include "detect/bundle_shares.h"
@@ -54,6 +55,7 @@ struct analysis_job {
 	struct interference_rec *interference;
 	size_t interference_count, interference_capacity;
 	struct account account;
+	struct clocks *clocks; /* of several hosts; NULL: one host, or no collective yet */
 	struct coverage_facts facts;
 	bool active;	/* something arrived since the last window */
 	bool forgotten; /* the job ended, and its histories went */

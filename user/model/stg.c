@@ -216,6 +216,21 @@ static bool waits_for_somebody(const char *fd_kind)
 	return false;
 }
 
+/* Whether all ranks leave a call together. In rooted and prefix collectives ranks leave on their own. */
+static bool leaves_together(const char *function)
+{
+	static const char *const functions[] = {
+	    "MPI_Barrier",   "MPI_Allreduce", "MPI_Allgather",	    "MPI_Allgatherv",		"MPI_Alltoall",
+	    "MPI_Alltoallv", "MPI_Alltoallw", "MPI_Reduce_scatter", "MPI_Reduce_scatter_block",
+	};
+
+	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
+		if (!strcmp(function, functions[i]))
+			return true;
+	}
+	return false;
+}
+
 int stg__add_state(struct stg *stg, const struct vapro_state *state)
 {
 	struct stg_state new = {.about = *state};
@@ -249,6 +264,8 @@ int stg__add_state(struct stg *stg, const struct vapro_state *state)
 	label(new.about.labels, "scope", value, sizeof(value));
 	if (!strcmp(value, "process"))
 		new.group = STG_PROCESS;
+	label(new.about.labels, "function", value, sizeof(value));
+	new.together = state->class == VAPRO_COMMUNICATION &&new.group != STG_PROCESS &&leaves_together(value);
 	label(new.about.labels, "fd_kind", value, sizeof(value));
 	new.peer = waits_for_somebody(value);
 	label(new.about.labels, "no_return", value, sizeof(value));
@@ -289,6 +306,16 @@ const struct stg_job *stg__job(const struct stg *stg, uint32_t id)
 	if (stg->jobs[id].unordered)
 		rows__order(&stg->jobs[id]);
 	return &stg->jobs[id];
+}
+
+uint32_t stg__hosts(const struct stg *stg, uint32_t job)
+{
+	return stg->jobs[job].host_count;
+}
+
+uint32_t stg__host_of(const struct stg *stg, uint32_t thread)
+{
+	return stg->jobs[stg->threads[thread].job].rows[stg->threads[thread].row].host_number;
 }
 
 const struct stg_thread *stg__task(const struct stg *stg, const char *host, uint32_t pid, uint32_t tid)

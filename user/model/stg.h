@@ -38,6 +38,7 @@ struct stg_state {
 	uint32_t group;	 /* text id of the communicator, STG_WORLD or STG_PROCESS */
 	bool peer;	 /* IO on a pipe, socket or terminal: the other end decides how long it takes */
 	bool no_return;	 /* its time is from entry to entry: the end of the call is not recorded */
+	bool together;	 /* a collective that no rank leaves before all have entered */
 	bool no_bytes;	 /* a completion of requests that were not followed: its transfer size is unknown */
 };
 
@@ -117,6 +118,13 @@ int stg__set_place(struct stg *stg, const struct vapro_place *place);
 
 /* The thread that is a task of a host; NULL where it is not known. */
 const struct stg_thread *stg__task(const struct stg *stg, const char *host, uint32_t pid, uint32_t tid);
+
+/* Hosts of a job so far, and the number of a thread's host among them. */
+uint32_t stg__hosts(const struct stg *stg, uint32_t job);
+uint32_t stg__host_of(const struct stg *stg, uint32_t thread);
+
+/* Moves the known lives of a host's threads in a job by so many ns: its clock was off. */
+void stg__shift_host(struct stg *stg, uint32_t job, uint32_t host, int64_t ns);
 
 /* Whether all rows of a job have ended. */
 bool stg__job_over(const struct stg *stg, uint32_t id);

@@ -131,3 +131,29 @@ double stg__work_share(const struct stg *stg, uint32_t id, uint64_t bin)
 		return 0;
 	return all > thread->on_cpu_ns ? thread->on_cpu_ns / all : 1;
 }
+
+static void shift(uint64_t *time_ns, int64_t ns)
+{
+	if (*time_ns)
+		*time_ns += (uint64_t)ns;
+}
+
+void stg__shift_host(struct stg *stg, uint32_t job, uint32_t host, int64_t ns)
+{
+	struct stg_job *of = &stg->jobs[job];
+
+	for (size_t i = 0; i < stg->thread_count; i++) {
+		struct stg_thread *thread = &stg->threads[i];
+
+		if (thread->job != job || of->rows[thread->row].host_number != host)
+			continue;
+		shift(&thread->from_ns, ns);
+		shift(&thread->to_ns, ns);
+	}
+	for (size_t row = 0; row < of->row_count; row++) {
+		if (of->rows[row].host_number != host)
+			continue;
+		shift(&of->rows[row].from_ns, ns);
+		shift(&of->rows[row].to_ns, ns);
+	}
+}

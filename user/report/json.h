@@ -11,6 +11,7 @@
 #include <cjson/cJSON.h>
 #include <vapro/analysis.h>
 #include "capture/stream.h"
+#include "report/node_variances.h"
 #include "report/source_names.h"
 
 #define JSON_SCHEMA "vapro/1"
@@ -24,7 +25,8 @@ struct json_context {
 	double io_traced_pct, io_tax_pct;   /* NAN where unknown; see struct stream_window */
 	const struct vapro_thread *threads; /* by id, for the ranks of exemplars; may be NULL */
 	uint32_t thread_count;
-	const struct source_names *names; /* NULL: none */
+	const struct source_names *names;   /* NULL: none */
+	const struct node_variances *nodes; /* NULL: none */
 };
 
 /* Receives one line without its newline. A negative return ends the rendering and is passed on. */

@@ -23,7 +23,7 @@
 
 /* Processes of one job and program that were found or ended since the last sentence. */
 struct group {
-	char job[256], program[256], host[128], state[16];
+	char job[288], program[256], host[128], state[16];
 	char reason[256]; /* of a refusal */
 	uint32_t pid, count;
 	double uid;

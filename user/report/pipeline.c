@@ -164,6 +164,7 @@ static struct json_context context_of(const struct pipeline *pipeline, const str
 	    .threads = pipeline->threads,
 	    .thread_count = (uint32_t)pipeline->thread_count,
 	    .names = pipeline->names,
+	    .nodes = &pipeline->nodes,
 	};
 }
 
@@ -250,19 +251,23 @@ static int add_hop(struct pipeline *pipeline, const struct stream_hop *hop)
 	return analysis__hopped(pipeline->analysis, &event, hop->end_ns);
 }
 
-/* Passes a finished line on; what it says of a process is for the summary too. */
+/* Passes a finished line on; the summary has processes. A node's variance stays here: the node has emitted it. */
 static int pass_line(struct pipeline *pipeline, const char *line)
 {
+	bool of_node = strstr(line, "\"type\":\"variance\"");
 	const char *why;
 	cJSON *record = NULL;
 	int ret = 0;
 
-	if (pipeline->summary && strstr(line, "\"type\":\"process\""))
+	if (of_node || (pipeline->summary && strstr(line, "\"type\":\"process\"")))
 		record = cJSON_Parse(line);
-	if (record)
+	if (of_node)
+		ret = counted(pipeline, record ? node_variances__note(&pipeline->nodes, record) : -EINVAL);
+	else if (record)
 		ret = summary__add_record(pipeline->summary, record, &why);
 	cJSON_Delete(record);
-	put_line(pipeline, line);
+	if (!of_node)
+		put_line(pipeline, line);
 	return ret == -ENOMEM ? ret : 0;
 }
 
@@ -322,6 +327,7 @@ static int pipeline__close(struct stream_sink *sink)
 	}
 	free(pipeline->threads);
 	reported__clear(&pipeline->reported);
+	node_variances__clear(&pipeline->nodes);
 	free(pipeline->unanswered);
 	free(pipeline->host);
 	if (pipeline->summary)

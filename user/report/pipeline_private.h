@@ -5,6 +5,7 @@
 
 #include "analysis/causes.h"
 #include "model/bands.h"
+#include "report/node_variances.h"
 #include "report/pipeline.h"
 #include "report/reported.h"
 #include "report/source_names.h"
@@ -25,6 +26,7 @@ struct pipeline {
 	struct vapro_thread *threads; /* copies, for the ranks of exemplars */
 	size_t thread_count, thread_capacity;
 	struct reported_variances reported;
+	struct node_variances nodes; /* in no checkpoint: nodes emit their variances again as they change */
 	double rank_seconds, judged_seconds;
 	uint64_t selections;
 	struct line_totals totals;

@@ -207,7 +207,8 @@ static int put_variance(const struct job_result *result, const struct result_var
 		ok = cJSON_AddNullToObject(object, "effect_of");
 	ok = ok && cJSON_AddBoolToObject(object, "still_open", variance->still_open) && add_classes(object, variance) &&
 	     add_sites(object, variance, context->names) && inside_words__add_json(object, variance, context->names) &&
-	     add_culprits(object, variance) && add_exemplars(object, variance, context);
+	     add_culprits(object, variance) && add_exemplars(object, variance, context) &&
+	     (!context->nodes || node_variances__add(context->nodes, object, result, variance));
 	return json__emit(object, ok, put, arg);
 }
 

@@ -161,6 +161,27 @@ static bool add_small(cJSON *object, const struct job_result *result)
 	       json__add_number(small, "lost_seconds", result->small_seconds, 6);
 }
 
+/* Adds the clocks of the hosts of a job that has several. */
+static bool add_clocks(cJSON *object, const struct job_result *result)
+{
+	cJSON *list, *item;
+	bool ok = true;
+
+	if (!result->clock_count)
+		return true;
+	list = cJSON_AddArrayToObject(object, "clock_offsets");
+	for (uint32_t i = 0; (ok = ok && list) && i < result->clock_count; i++) {
+		const struct result_clock *clock = &result->clocks[i];
+
+		item = cJSON_CreateObject();
+		ok = item && cJSON_AddItemToArray(list, item) && json__add_text(item, "host", clock->host) &&
+		     json__add_number(item, "offset_ms", 1e3 * clock->offset_s, 3) &&
+		     json__add_number(item, "spread_ms", 1e3 * clock->spread_s, 3) &&
+		     json__add_number(item, "corrected_ms", 1e3 * clock->corrected_s, 3);
+	}
+	return ok;
+}
+
 /* Makes the head and the members that all records of a window share. */
 static cJSON *window_head(const char *type, const struct job_result *result, const struct json_context *context)
 {
@@ -189,7 +210,7 @@ static int put_window(const struct job_result *result, const struct json_context
 		  json__add_number(object, "daemon_cpu_pct", context->daemon_cpu_pct, 3) && add_io(object, context) &&
 		  add_uncovered(object, context->names, result) && add_small(object, result) &&
 		  add_account(object, &result->account) && add_clusters(object, &result->clusters) &&
-		  add_clock(object, &context->clock);
+		  add_clock(object, &context->clock) && add_clocks(object, result);
 
 	return json__emit(object, ok, put, arg);
 }

@@ -33,8 +33,9 @@ struct process {
 	uint32_t world_size; /* 0 unknown */
 	char job_kind[16];   /* slurm, pmix, mpi, none */
 	char job_id[96];
-	char job_step[32];
-	char job[160];		 /* kind, id and step as one text: the identity among the user's jobs */
+	char job_step[96];
+	char job_launcher[73]; /* host whose launcher chose the id; empty: a resource manager did, or it has the host */
+	char job[288];	       /* kind, id, step and launcher as one text: the identity among the user's jobs */
 	enum process_mpi linked; /* statically, into the executable: filled by static_mpi__look */
 	struct process_mapping *mappings;
 	size_t mapping_count;

@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ENVIRONMENT_MAX (1 << 20)
+#define COMMAND_MAX (1 << 16)
 
 /* Value of NAME=value in an environment block, or NULL. */
 static const char *variable(const char *block, size_t length, const char *name)
@@ -79,12 +81,119 @@ static pid_t launcher_of(const struct process *process)
 	return at.pid;
 }
 
+/* Sets the host of a job's launcher. What names a machine on that machine only becomes this machine's name. */
+static void set_launcher(struct process *process, const char *host, size_t length)
+{
+	char text[sizeof(process->job_launcher)] = "";
+
+	memcpy(text, host, length < sizeof(text) ? length : sizeof(text) - 1);
+	if (!text[0] || !strcmp(text, "localhost") || !strncmp(text, "127.", 4)) {
+		memset(text, 0, sizeof(text));
+		gethostname(text, sizeof(text) - 1);
+	}
+	copy_identity(process->job_launcher, sizeof(process->job_launcher), text);
+}
+
+/*
+ * Writes the id of the launcher of an MPICH job, and returns true where the job has one. MPICH starts a
+ * hydra_pmi_proxy on each node, with "--control-port HOST:PORT" of the one mpiexec that they all serve, and with
+ * "--pgid N" of the group of ranks: 0, or that of an MPI_Comm_spawn.
+ */
+static bool read_proxy(struct process *process, char *id, size_t size)
+{
+	const char *control = NULL, *colon;
+	int group = 0, port = -1;
+	char path[64], *line;
+	size_t length;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", launcher_of(process));
+	line = process__read_file(path, COMMAND_MAX, &length);
+	for (char *at = line; at && at < line + length; at += strlen(at) + 1) {
+		char *next = at + strlen(at) + 1; /* at the end of the block: an empty text */
+
+		if (!strcmp(at, "--control-port"))
+			control = next < line + length ? next : NULL;
+		else if (!strcmp(at, "--pgid"))
+			group = next < line + length ? process__number(next) : 0;
+	}
+	colon = control ? strrchr(control, ':') : NULL;
+	port = colon ? process__number(colon + 1) : -1;
+	if (port >= 0) {
+		int used = snprintf(id, size, "launcher-%d", port);
+
+		if (group > 0)
+			snprintf(id + used, size - (size_t)used, ".%d", group);
+		set_launcher(process, control, (size_t)(colon - control));
+	}
+	free(line);
+	return port >= 0;
+}
+
+/* The host of Open MPI's mpirun, from "ID;tcp://ADDRESS[,ADDRESS...]:PORT[;...]" that all its ranks have. */
+static void read_mpirun(struct process *process, const char *uri)
+{
+	const char *host = uri ? strstr(uri, "://") : NULL;
+
+	if (host)
+		set_launcher(process, host + 3, strcspn(host + 3, ",:;"));
+}
+
+static bool is_number(const char *text)
+{
+	return *text && !text[strspn(text, "0123456789")];
+}
+
+/* Writes the id that an MPI launcher, and not the resource manager, gave the process's job. False: none did. */
+static bool read_launched(struct process *process, const char *block, size_t length, char *id, size_t size)
+{
+	const char *space = variable(block, length, "PMIX_NAMESPACE");
+
+	if (space) {
+		copy_identity(id, size, space);
+		/* Open MPI 4 draws a number of 16 bits from host and pid; later versions name both in the text */
+		if (is_number(space))
+			read_mpirun(process, variable(block, length, "OMPI_MCA_orte_hnp_uri"));
+		return strncmp(space, "slurm", 5) != 0;
+	}
+	return process->rank >= 0 && variable(block, length, "PMI_RANK") && read_proxy(process, id, size);
+}
+
+/*
+ * The job is that of the resource manager, with its step. An MPI launcher inside an allocation makes jobs of its own:
+ * several may run at once, and their processes have the steps of the launcher's daemons, or none. Without a resource
+ * manager the job is the launcher's, with the launcher's host: its number means something on that host only.
+ */
+static void find_job(struct process *process, const char *block, size_t length)
+{
+	const char *slurm = variable(block, length, "SLURM_JOB_ID"), *pmi = variable(block, length, "PMI_JOBID");
+	const char *kind = variable(block, length, "PMIX_NAMESPACE") ? "pmix" : "mpi";
+	char id[sizeof(process->job_id)] = "";
+	bool launched = read_launched(process, block, length, id, sizeof(id));
+
+	if (slurm) {
+		kind = "slurm";
+		copy_identity(process->job_id, sizeof(process->job_id), slurm);
+		copy_identity(process->job_step, sizeof(process->job_step),
+			      launched ? id : variable(block, length, "SLURM_STEP_ID"));
+	} else if (launched || id[0]) {
+		copy_identity(process->job_id, sizeof(process->job_id), id);
+	} else if (pmi) {
+		copy_identity(process->job_id, sizeof(process->job_id), pmi);
+	} else if (process->rank >= 0) { /* a launcher that names no job: its pid stands for one */
+		snprintf(process->job_id, sizeof(process->job_id), "launcher-%d", launcher_of(process));
+		set_launcher(process, "", 0);
+	} else {
+		return;
+	}
+	snprintf(process->job_kind, sizeof(process->job_kind), "%s", kind);
+}
+
 /*
  * The environment is a user's text, yet it is read here and not in the confined reader: no format is
  * parsed, only a few names are searched in at most ENVIRONMENT_MAX bytes that end in a NUL. The results
  * are a number that must be whole and in range, one comparison, or an identity of which only harmless
- * characters are copied into a field of fixed size. The same holds for /proc/PID/stat, status and
- * maps, which the kernel writes: a process chooses only its name and its paths.
+ * characters are copied into a field of fixed size. The same holds for the command line of a launcher, and for
+ * /proc/PID/stat, status and maps, which the kernel writes: a process chooses only its name and its paths.
  */
 void process__read_environment(struct process *process)
 {
@@ -92,39 +201,25 @@ void process__read_environment(struct process *process)
 					    NULL};
 	const char *value;
 	char path[64], *block;
-	size_t length;
+	size_t length = 0;
 	int world;
 
-	process->rank = -1;
 	snprintf(process->job_kind, sizeof(process->job_kind), "none");
 	snprintf(path, sizeof(path), "/proc/%d/environ", process->pid);
 	block = process__read_file(path, ENVIRONMENT_MAX, &length);
-	if (!block)
-		goto out;
-	process->rank = first_number(block, length, rank_variables);
-	world = first_number(block, length, sizes);
+	process->rank = block ? first_number(block, length, rank_variables) : -1;
+	world = block ? first_number(block, length, sizes) : 0;
 	process->world_size = world > 0 ? (uint32_t)world : 0;
-	value = variable(block, length, "VAPRO");
+	value = block ? variable(block, length, "VAPRO") : NULL;
 	process->opted_out = value && !strcmp(value, "off");
-	if ((value = variable(block, length, "SLURM_JOB_ID"))) {
-		snprintf(process->job_kind, sizeof(process->job_kind), "slurm");
-		copy_identity(process->job_id, sizeof(process->job_id), value);
-		copy_identity(process->job_step, sizeof(process->job_step), variable(block, length, "SLURM_STEP_ID"));
-	} else if ((value = variable(block, length, "PMIX_NAMESPACE"))) {
-		snprintf(process->job_kind, sizeof(process->job_kind), "pmix");
-		copy_identity(process->job_id, sizeof(process->job_id), value);
-	} else if ((value = variable(block, length, "PMI_JOBID"))) {
-		snprintf(process->job_kind, sizeof(process->job_kind), "mpi");
-		copy_identity(process->job_id, sizeof(process->job_id), value);
-	}
+	if (block)
+		find_job(process, block, length);
 	free(block);
-out:
-	if (!process->job_id[0] && process->rank >= 0) { /* MPICH's launcher names no job: its pid stands for one */
-		snprintf(process->job_kind, sizeof(process->job_kind), "mpi");
-		snprintf(process->job_id, sizeof(process->job_id), "launcher-%d", launcher_of(process));
-	}
-	if (!process->job_id[0])
+	if (!process->job_id[0]) {
 		snprintf(process->job_id, sizeof(process->job_id), "pid-%d", process->pid);
-	snprintf(process->job, sizeof(process->job), "%s:%s%s%s", process->job_kind, process->job_id,
-		 process->job_step[0] ? "." : "", process->job_step);
+		set_launcher(process, "", 0);
+	}
+	snprintf(process->job, sizeof(process->job), "%s:%s%s%s%s%s", process->job_kind, process->job_id,
+		 process->job_step[0] ? "." : "", process->job_step, process->job_launcher[0] ? "@" : "",
+		 process->job_launcher);
 }

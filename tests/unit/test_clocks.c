@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Offsets between clocks from made-up calls, merged into bundles by each host's own bins. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "detect/clocks.h"
+
+#define BIN_NS 200000000ULL
+#define BEGIN_NS 1800000000000000000ULL
+#define CALLS_MAX 40000
+
+static const char *const names[] = {"n0", "n1", "n2", "n3"};
+
+/* The moments at which all ranks leave the calls of a job, ns since its begin. */
+static double ends[CALLS_MAX];
+static double period_ns;
+static uint32_t call_count;
+
+static double chance(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (double)(*seed >> 11) * 0x1p-53;
+}
+
+/* Calls that take period_ms +- jitter, over some seconds; one of them comes stall_s late in the middle. */
+static void make_calls(double period_ms, double jitter, double seconds, double stall_s)
+{
+	uint64_t seed = 11;
+	double at = 0;
+
+	period_ns = period_ms * 1e6;
+	call_count = 0;
+	while (at < seconds * 1e9 && call_count < CALLS_MAX) {
+		at += period_ms * 1e6 * (1 + jitter * (2 * chance(&seed) - 1));
+		if (stall_s > 0 && at > seconds * 0.5e9) {
+			at += stall_s * 1e9;
+			stall_s = 0;
+		}
+		ends[call_count++] = at;
+	}
+}
+
+struct host {
+	uint32_t number;
+	double offset_ms, drift; /* clock: true time * (1 + drift) + offset */
+	double watched_s;	 /* from this moment on, by true time */
+	double lost;		 /* share of bundles that are lost */
+};
+
+/* Adds the calls of [from_s, to_s), merged by the bins of the host's clock. */
+static void add_calls(struct clocks *clocks, const struct host *host, uint32_t site, double from_s, double to_s)
+{
+	uint64_t start_ns = 0, end_ns = 0, seed = 5;
+	uint32_t n = 0;
+	bool late;
+
+	for (uint32_t i = 0; i < call_count; i++) {
+		double at = ends[i], clock = at * (1 + host->drift) + host->offset_ms * 1e6;
+		uint64_t now_ns = BEGIN_NS + (uint64_t)(int64_t)clock;
+
+		if (at < fmax(from_s, host->watched_s) * 1e9 || at >= to_s * 1e9)
+			continue;
+		late = i && at - ends[i - 1] > 2 * period_ns;
+		if (n && (late || now_ns / BIN_NS != end_ns / BIN_NS)) {
+			if (chance(&seed) >= host->lost)
+				assert_int_equal(clocks__add(clocks, host->number, 0, site, start_ns, end_ns, n), 0);
+			n = 0;
+		}
+		if (late) { /* slow calls are emitted by themselves */
+			assert_int_equal(clocks__add(clocks, host->number, 0, site, now_ns - 10000, now_ns, 1), 0);
+			continue;
+		}
+		if (!n++)
+			start_ns = now_ns - 10000;
+		end_ns = now_ns;
+	}
+	if (n)
+		assert_int_equal(clocks__add(clocks, host->number, 0, site, start_ns, end_ns, n), 0);
+}
+
+/* Estimates the offsets of hosts that were watched for the whole time. */
+static struct clocks *estimate(const struct host *hosts, uint32_t count, double seconds)
+{
+	struct clocks *clocks = clocks__new();
+
+	assert_non_null(clocks);
+	for (uint32_t i = 0; i < count; i++)
+		add_calls(clocks, &hosts[i], 3, 0, seconds);
+	assert_int_equal(clocks__estimate(clocks, names, count), 0);
+	return clocks;
+}
+
+static void assert_offset(const struct clocks *clocks, uint32_t host, double offset_ms, double corrected_ms)
+{
+	struct clock_offset offset = clocks__of(clocks, host);
+
+	if (!offset.known || fabs(offset.offset_ns / 1e6 - offset_ms) > 3 ||
+	    fabs(offset.corrected_ns / 1e6 - corrected_ms) > 3)
+		fail_msg("host %u: known %d, %.3f ms +- %.3f, corrected %.3f; expected %.3f", host, offset.known,
+			 offset.offset_ns / 1e6, offset.spread_ns / 1e6, offset.corrected_ns / 1e6, offset_ms);
+}
+
+static void assert_unknown(const struct clocks *clocks, uint32_t host)
+{
+	assert_false(clocks__of(clocks, host).known);
+	assert_true(clocks__of(clocks, host).corrected_ns == 0);
+}
+
+static void irregular_calls_show_the_offset(void **state)
+{
+	static const double offsets_ms[] = {5, 130, -130, 500, 2000, -2000, 9000};
+	static const double periods_ms[] = {1, 4, 30};
+
+	(void)state;
+	for (size_t p = 0; p < 3; p++) {
+		for (size_t i = 0; i < sizeof(offsets_ms) / sizeof(*offsets_ms); i++) {
+			struct host hosts[] = {{0}, {.number = 1}, {.number = 2, .offset_ms = offsets_ms[i]}};
+			struct clocks *clocks;
+
+			make_calls(periods_ms[p], 0.3, 25, 0.7);
+			clocks = estimate(hosts, 3, 25);
+			assert_offset(clocks, 0, 0, 0);
+			assert_offset(clocks, 1, 0, 0);
+			assert_offset(clocks, 2, offsets_ms[i], fabs(offsets_ms[i]) < 20 ? 0 : offsets_ms[i]);
+			clocks__free(clocks);
+		}
+	}
+}
+
+/* A host whose ranks were attached to later counts from a later call. */
+static void later_ordinals_are_aligned(void **state)
+{
+	struct host hosts[] = {{.watched_s = 2.3}, {.number = 1, .offset_ms = -500}, {.number = 2, .watched_s = 1.7}};
+	struct clocks *clocks;
+
+	(void)state;
+	make_calls(4, 0.3, 25, 0.7);
+	clocks = estimate(hosts, 3, 25);
+	assert_offset(clocks, 1, -500, -500);
+	assert_offset(clocks, 2, 0, 0);
+	clocks__free(clocks);
+}
+
+/* Of equal iterations any is as good as the next; where ranks count from different calls, nothing is known. */
+static void equal_iterations_show_nothing(void **state)
+{
+	struct host hosts[] = {{0}, {.number = 1, .offset_ms = 137, .watched_s = 3}};
+	struct clocks *clocks;
+
+	(void)state;
+	make_calls(4, 0, 25, 0);
+	clocks = estimate(hosts, 2, 25);
+	assert_unknown(clocks, 0);
+	assert_unknown(clocks, 1);
+	clocks__free(clocks);
+}
+
+/* Calls of two hosts that have nothing to do with each other. */
+static void other_calls_show_nothing(void **state)
+{
+	struct host hosts[] = {{0}, {.number = 1}};
+	struct clocks *clocks = clocks__new();
+
+	(void)state;
+	make_calls(5, 0.9, 25, 0);
+	add_calls(clocks, &hosts[0], 3, 0, 25);
+	make_calls(40, 0.9, 25, 2);
+	add_calls(clocks, &hosts[1], 3, 0, 25);
+	assert_int_equal(clocks__estimate(clocks, names, 2), 0);
+	assert_unknown(clocks, 1);
+	/* nor do those of different call-sites */
+	clocks__free(clocks);
+	clocks = clocks__new();
+	make_calls(5, 0.9, 25, 1);
+	add_calls(clocks, &hosts[0], 3, 0, 25);
+	add_calls(clocks, &hosts[1], 4, 0, 25);
+	assert_int_equal(clocks__estimate(clocks, names, 2), 0);
+	assert_unknown(clocks, 1);
+	clocks__free(clocks);
+}
+
+/* The wrong clock does not move the others, whichever comes first; of two clocks the one ahead is wrong. */
+static void the_median_clock_is_right(void **state)
+{
+	struct host hosts[] = {{.offset_ms = 700}, {.number = 1}, {.number = 2}, {.number = 3}};
+	struct clocks *clocks;
+
+	(void)state;
+	make_calls(4, 0.3, 25, 0.7);
+	clocks = estimate(hosts, 4, 25);
+	assert_offset(clocks, 0, 700, 700);
+	for (uint32_t i = 1; i < 4; i++)
+		assert_offset(clocks, i, 0, 0);
+	clocks__free(clocks);
+	clocks = estimate(hosts, 2, 25);
+	assert_offset(clocks, 0, 700, 700);
+	assert_offset(clocks, 1, 0, 0);
+	clocks__free(clocks);
+	clocks = estimate(hosts, 1, 25); /* alone it is not known to be wrong */
+	assert_unknown(clocks, 0);
+	clocks__free(clocks);
+}
+
+/* Window by window: a drift is followed in steps, also after a window without any calls. */
+static void drift_is_followed(void **state)
+{
+	struct host hosts[] = {{0}, {.number = 1, .offset_ms = 100, .drift = 100e-6}};
+	struct clocks *clocks = clocks__new();
+	double corrected = 0;
+	unsigned steps = 0;
+
+	(void)state;
+	make_calls(8, 0.3, 300, 0.5); /* late at 150 s: nothing is known until then */
+	for (unsigned window = 0; window < 30; window++) {
+		for (uint32_t i = 0; i < 2 && window != 20; i++)
+			add_calls(clocks, &hosts[i], 3, 10 * window, 10 * window + 10);
+		assert_int_equal(clocks__estimate(clocks, names, 2), 0);
+		assert_int_equal(clocks__of(clocks, 1).known, window >= 15);
+		steps += clocks__of(clocks, 1).corrected_ns != corrected;
+		corrected = clocks__of(clocks, 1).corrected_ns;
+	}
+	/* by its calls of the last 40 s */
+	assert_true(fabs(clocks__of(clocks, 1).offset_ns - 128e6) < 3e6);
+	assert_true(fabs(corrected - clocks__of(clocks, 1).offset_ns) <= 10e6);
+	assert_int_equal(steps, 2); /* at 116 and 126 ms */
+	clocks__free(clocks);
+}
+
+static void memory_is_bounded(void **state)
+{
+	struct clocks *clocks = clocks__new();
+	size_t bytes;
+
+	(void)state;
+	for (uint32_t site = 0; site < 100; site++) {
+		for (uint64_t i = 0; i < 2000; i++)
+			assert_int_equal(clocks__add(clocks, 0, 0, site, BEGIN_NS + i * BIN_NS,
+						     BEGIN_NS + i * BIN_NS + 1000, 1 + (uint32_t)i % 3),
+					 0);
+	}
+	bytes = clocks__bytes(clocks);
+	assert_true(bytes < 150000);
+	/* a rank of a lower number takes the place of another */
+	assert_int_equal(clocks__add(clocks, 0, -1, 0, BEGIN_NS, BEGIN_NS + 1, 1), 0);
+	assert_int_equal(clocks__bytes(clocks), bytes);
+	assert_false(clocks__of(clocks, 9).known);
+	assert_false(clocks__of(NULL, 0).known);
+	clocks__free(clocks);
+	clocks__free(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(irregular_calls_show_the_offset),
+	    cmocka_unit_test(later_ordinals_are_aligned),
+	    cmocka_unit_test(equal_iterations_show_nothing),
+	    cmocka_unit_test(other_calls_show_nothing),
+	    cmocka_unit_test(the_median_clock_is_right),
+	    cmocka_unit_test(drift_is_followed),
+	    cmocka_unit_test(memory_is_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Clocks of several hosts (detect/clocks.h) in the way of a job's events: calls are observed by the clock of their
+ * host, offsets are estimated at the end of each window, and events enter the analysis at corrected times. What has
+ * entered since the last window is shifted when a correction changes. Single fragments move exactly; merged bundles
+ * and accounts, which belong to a bin of their host, by whole bins: they stay within half a bin of their true time.
+ */
+#ifndef VAPRO_ANALYSIS_CLOCK_SHIFT_H
+#define VAPRO_ANALYSIS_CLOCK_SHIFT_H
+
+#include "analysis/result.h"
+
+/* ns to add to the times of a host's single fragments, modulo 2^64. */
+uint64_t clock_shift__exact(const struct analysis_context *context, const struct analysis_job *job, uint32_t thread);
+
+/* ns to add to the times of a host's merged bundles, whole bins, modulo 2^64. */
+uint64_t clock_shift__bins(const struct analysis_context *context, const struct analysis_job *job, uint32_t thread);
+
+/* The corrected bin of a host's event. */
+uint64_t clock_shift__bin(const struct analysis_context *context, const struct analysis_job *job, uint32_t thread,
+			  uint64_t bin);
+
+/* Observes a finished bundle with uncorrected times, UTC ns. Returns 0 or -ENOMEM. */
+int clock_shift__observe(struct analysis_context *context, struct analysis_job *job, uint32_t thread, uint32_t state,
+			 uint64_t start_ns, uint64_t end_ns, uint32_t n);
+
+/* Estimates the offsets, and shifts what has entered since bin `begin` accordingly. Returns 0 or -ENOMEM. */
+int clock_shift__end_window(struct analysis_context *context, struct analysis_job *job, uint64_t begin);
+
+/* Lists the clocks of a job of several hosts. Returns 0 or -ENOMEM. */
+int clock_shift__list(const struct builder *builder, struct job_result *result);
+
+#endif

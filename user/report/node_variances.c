@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "report/node_variances.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "report/json.h"
+#include "report/record.h"
+
+#define NODE_VARIANCES_MAX 4096
+#define NODE_RANKS_MAX (1 << 20) /* of all variances */
+#define INSIDE 0.5		 /* least share of a node's variance */
+
+struct node_variance {
+	char *host, *job;
+	uint32_t user;
+	uint64_t id, begin_ns, end_ns;
+	enum vapro_class class;
+	int32_t *ranks; /* ascending */
+	uint32_t rank_count;
+};
+
+static void free_item(struct node_variance *item)
+{
+	free(item->host);
+	free(item->job);
+	free(item->ranks);
+}
+
+static void drop(struct node_variances *nodes, size_t at)
+{
+	nodes->rank_count -= nodes->items[at].rank_count;
+	free_item(&nodes->items[at]);
+	memmove(&nodes->items[at], &nodes->items[at + 1], (--nodes->count - at) * sizeof(*nodes->items));
+}
+
+static bool same(const struct node_variance *item, const struct node_variance *other)
+{
+	return item->id == other->id && item->user == other->user && !strcmp(item->host, other->host) &&
+	       !strcmp(item->job, other->job);
+}
+
+/* Reads what the match needs. Returns 0, -EINVAL or -ENOMEM. */
+static int read_record(const cJSON *record, struct node_variance *item)
+{
+	const char *type = record__text(record, "type"), *scope = record__text(record, "scope");
+	const char *host = record__text(record, "host"), *job = record__text(record, "job");
+	double uid = record__number(record, "uid", -1);
+	int class = record__word(record__text(record, "class"), vapro_class_name, VAPRO_CLASSES);
+
+	*item = (struct node_variance){.id = record__uint(record, "id"), .class = (enum vapro_class) class};
+	if (!type || strcmp(type, "variance") || !scope || strcmp(scope, "node") || !host || !job || !item->id ||
+	    class == VAPRO_CLASSES || !record__time(record, "begin", &item->begin_ns) ||
+	    !record__time(record, "end", &item->end_ns) || item->end_ns <= item->begin_ns)
+		return -EINVAL;
+	item->user = uid >= 0 && uid < UINT32_MAX ? (uint32_t)uid + 1 : 0;
+	if (record__ranks(record__text(record, "ranks"), &item->ranks, &item->rank_count))
+		return -ENOMEM;
+	/* processes of unknown rank (-1, first) cannot be compared between hosts */
+	if (!item->rank_count || item->ranks[0] < 0 || item->rank_count > NODE_RANKS_MAX)
+		return -EINVAL;
+	item->host = strdup(host);
+	item->job = strdup(job);
+	return item->host && item->job ? 0 : -ENOMEM;
+}
+
+int node_variances__note(struct node_variances *nodes, const cJSON *record)
+{
+	struct node_variance item;
+	int error = read_record(record, &item);
+
+	for (size_t i = nodes->count; !error && i-- > 0;) {
+		if (same(&nodes->items[i], &item))
+			drop(nodes, i);
+	}
+	while (!error && nodes->count &&
+	       (nodes->count >= NODE_VARIANCES_MAX || nodes->rank_count + item.rank_count > NODE_RANKS_MAX))
+		drop(nodes, 0);
+	if (!error)
+		error = grow(&nodes->items, &nodes->capacity, nodes->count + 1, sizeof(item)) ? -ENOMEM : 0;
+	if (error) {
+		free_item(&item);
+		return error;
+	}
+	nodes->items[nodes->count++] = item;
+	nodes->rank_count += item.rank_count;
+	return 0;
+}
+
+static bool contains(const struct job_result *result, const struct result_variance *variance,
+		     const struct node_variance *item)
+{
+	uint64_t begin = variance->begin_ns > item->begin_ns ? variance->begin_ns : item->begin_ns;
+	uint64_t end = variance->end_ns < item->end_ns ? variance->end_ns : item->end_ns;
+	uint32_t both = 0;
+
+	if (item->class != variance->class || item->user != result->user || strcmp(item->job, result->job) ||
+	    end <= begin || (double)(end - begin) < INSIDE * (double)(item->end_ns - item->begin_ns))
+		return false;
+	for (uint32_t i = 0, k = 0; i < item->rank_count && k < variance->rank_count;) {
+		both += item->ranks[i] == variance->ranks[k];
+		if (item->ranks[i] < variance->ranks[k])
+			i++;
+		else
+			k++;
+	}
+	return both >= INSIDE * item->rank_count;
+}
+
+bool node_variances__add(const struct node_variances *nodes, cJSON *record, const struct job_result *result,
+			 const struct result_variance *variance)
+{
+	cJSON *list = NULL, *entry;
+
+	for (size_t i = 0; !result->partial && result->job && i < nodes->count; i++) {
+		const struct node_variance *item = &nodes->items[i];
+
+		if (!contains(result, variance, item))
+			continue;
+		if (!list && !(list = cJSON_AddArrayToObject(record, "contains")))
+			return false;
+		entry = cJSON_CreateObject();
+		if (!entry || !cJSON_AddItemToArray(list, entry) || !json__add_text(entry, "host", item->host) ||
+		    !json__add_uint(entry, "id", item->id))
+			return false;
+	}
+	return true;
+}
+
+void node_variances__clear(struct node_variances *nodes)
+{
+	for (size_t i = 0; i < nodes->count; i++)
+		free_item(&nodes->items[i]);
+	free(nodes->items);
+	*nodes = (struct node_variances){0};
+}
