@@ -153,6 +153,13 @@ static void put_rarities(struct relay *relay, uint64_t second)
 		put(relay, (struct stream_event){.type = STREAM_NAME, .name = {"a@1+0x2", 0, "solve", 0, "cg.c", 12}});
 	if (second == 4)
 		put(relay, (struct stream_event){.type = STREAM_NAME, .name = {"a@1+0x2", 1, "main", 0, "cg.c", 90}});
+	if (second == 25)
+		put(relay, (struct stream_event){
+			       .type = STREAM_LINE,
+			       .line = "{\"type\":\"variance\",\"scope\":\"node\",\"host\":\"n1\",\"job\":\"slurm:7\","
+				       "\"uid\":1000,\"class\":\"computation\",\"id\":5,"
+				       "\"begin\":\"2027-01-15T08:00:22.000000000Z\","
+				       "\"end\":\"2027-01-15T08:00:25.000000000Z\",\"ranks\":\"1\"}"});
 	if (second == 14)
 		put(relay, (struct stream_event){.type = STREAM_HOP,
 						 .hop = {now, now, VAPRO_HOP_UP, "a@1+0x1", "main+0x1", NULL}});
@@ -320,6 +327,7 @@ static void compare(enum vapro_workload_source source, unsigned every)
 	assert_true(one.totals.alarms > 0);
 	assert_non_null(strstr(plain, "\"type\":\"cause\""));
 	assert_non_null(strstr(plain, "solve (cg.c:12)"));
+	assert_non_null(strstr(plain, "\"contains\":[{\"host\":\"n1\",\"id\":5}]"));
 	assert_non_null(strstr(plain, "\"comm\":\"hog\""));
 	free(several.last);
 	free(plain);
