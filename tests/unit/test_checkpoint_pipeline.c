@@ -153,6 +153,13 @@ static void put_rarities(struct relay *relay, uint64_t second)
 		put(relay, (struct stream_event){.type = STREAM_NAME, .name = {"a@1+0x2", 0, "solve", 0, "cg.c", 12}});
 	if (second == 4)
 		put(relay, (struct stream_event){.type = STREAM_NAME, .name = {"a@1+0x2", 1, "main", 0, "cg.c", 90}});
+	if (second == 25)
+		put(relay, (struct stream_event){
+			       .type = STREAM_LINE,
+			       .line = "{\"type\":\"variance\",\"scope\":\"node\",\"host\":\"n1\",\"job\":\"slurm:7\","
+				       "\"uid\":1000,\"class\":\"computation\",\"id\":5,"
+				       "\"begin\":\"2027-01-15T08:00:22.000000000Z\","
+				       "\"end\":\"2027-01-15T08:00:25.000000000Z\",\"ranks\":\"1\"}"});
 	if (second == 14)
 		put(relay, (struct stream_event){.type = STREAM_HOP,
 						 .hop = {now, now, VAPRO_HOP_UP, "a@1+0x1", "main+0x1", NULL}});
@@ -173,6 +180,30 @@ static void put_rarities(struct relay *relay, uint64_t second)
 		put_bundle(relay, 77, 0, now, MS, 0);
 }
 
+/* From 44 to 52 s rank 3 is in one computation, and is preempted most of the time: only its account shows so. */
+static bool is_long(uint64_t at_ns, uint32_t rank)
+{
+	return rank == 3 && at_ns >= 44 * S && at_ns < 52 * S;
+}
+
+static void put_long(struct relay *relay, uint64_t at_ns)
+{
+	if (at_ns % VAPRO_BIN_NS == 0)
+		put(relay, (struct stream_event){.type = STREAM_ACCOUNT,
+						 .account = {.thread = 3,
+							     .bin = (UTC + at_ns) / VAPRO_BIN_NS,
+							     .on_cpu_ns = 40 * MS,
+							     .preempted_ns = 120 * MS,
+							     .throttled_ns = 20 * MS,
+							     .wakeup_wait_ns = 10 * MS,
+							     .stopped_ns = 2 * MS,
+							     .steal_ns = 3 * MS,
+							     .blocked_io_ns = 1 * MS,
+							     .blocked_other_ns = 4 * MS}});
+	if (at_ns == 52 * S - 50 * MS)
+		put_bundle(relay, 3, 0, MONO + 44 * S, 8 * S, 5 * S);
+}
+
 /* One iteration of 50 ms: all compute and wait for the slowest. Rank 1 is preempted from 22 to 34 s. */
 static void iterate(struct relay *relay, uint64_t at_ns, uint64_t number)
 {
@@ -184,6 +215,10 @@ static void iterate(struct relay *relay, uint64_t at_ns, uint64_t number)
 
 		if (i == RANKS && at_ns >= 36 * S)
 			continue;
+		if (is_long(at_ns, i)) {
+			put_long(relay, at_ns);
+			continue;
+		}
 		put_bundle(relay, i, 0, MONO + at_ns, end, stolen);
 		put_bundle(relay, i, 1, MONO + at_ns + end, 48 * MS - end, 0);
 		if (!stolen)
@@ -204,13 +239,26 @@ static void iterate(struct relay *relay, uint64_t at_ns, uint64_t number)
 
 static void end_window(struct relay *relay, uint64_t begin_s, uint64_t end_s)
 {
+	if (end_s == 50)
+		put(relay, (struct stream_event){.type = STREAM_BUNDLE,
+						 .bundle = {.thread = 3,
+							    .n = 1,
+							    .flags = VAPRO_BUNDLE_OPEN,
+							    .start_ns = MONO + 44 * S,
+							    .end_ns = MONO + 50 * S,
+							    .sum_ns = 6 * S,
+							    .min_ns = 6 * S,
+							    .max_ns = 6 * S}});
 	for (uint32_t i = 0; i <= RANKS; i++)
 		put(relay, (struct stream_event){.type = STREAM_FACTS,
 						 .facts = {.pid = 100 + i,
 							   .job = i < RANKS ? "slurm:7" : "other",
 							   .user = 1001,
 							   .wall_ns = (end_s - begin_s) * S,
-							   .cost_ns = 30 * MS,
+							   .governed_ns = i * 100 * MS,
+							   .thinned_ns = i * 10 * MS,
+							   .thinned = i,
+							   .cost_ns = (30 + i) * MS,
 							   .lost = {[VAPRO_LOST_RING_FULL] = i}}});
 	put(relay, (struct stream_event){.type = STREAM_WINDOW,
 					 .window = {.begin_ns = UTC + begin_s * S,
@@ -279,6 +327,7 @@ static void compare(enum vapro_workload_source source, unsigned every)
 	assert_true(one.totals.alarms > 0);
 	assert_non_null(strstr(plain, "\"type\":\"cause\""));
 	assert_non_null(strstr(plain, "solve (cg.c:12)"));
+	assert_non_null(strstr(plain, "\"contains\":[{\"host\":\"n1\",\"id\":5}]"));
 	assert_non_null(strstr(plain, "\"comm\":\"hog\""));
 	free(several.last);
 	free(plain);

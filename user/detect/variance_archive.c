@@ -2,6 +2,8 @@
 /* Variances in checkpoints: see variance.h. */
 #include "detect/variance.h"
 
+#define BINS_MOST (1U << 26) /* of one variance, 155 days: arrays have an element for each */
+
 static const struct archive_column variance_columns[] = {
     ARCHIVE_ONE(struct variance, id),
     ARCHIVE_ONE(struct variance, revision),
@@ -56,9 +58,10 @@ static void check(struct archive *archive, const struct variance *variance, size
 {
 	archive__check(archive,
 		       variance->id && (!at || variance[-1].id < variance->id) && variance->begin <= variance->end &&
-			   variance->end <= UINT64_MAX / VAPRO_BIN_NS && variance->class < VAPRO_CLASSES &&
-			   variance->severity < VAPRO_SEVERITIES && variance->emitted.severity < VAPRO_SEVERITIES &&
-			   variance->state <= VAPRO_REGION_CLOSED && variance->row_count <= rows,
+			   variance->end - variance->begin <= BINS_MOST && variance->end <= UINT64_MAX / VAPRO_BIN_NS &&
+			   variance->class < VAPRO_CLASSES && variance->severity < VAPRO_SEVERITIES &&
+			   variance->emitted.severity < VAPRO_SEVERITIES && variance->state <= VAPRO_REGION_CLOSED &&
+			   variance->row_count <= rows,
 		       "a variance contradicts others");
 	for (size_t i = 0; i < variance->row_count; i++)
 		archive__check(archive, variance->rows[i] < rows, "a variance has an unknown row");

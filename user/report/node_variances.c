@@ -136,3 +136,51 @@ void node_variances__clear(struct node_variances *nodes)
 	free(nodes->items);
 	*nodes = (struct node_variances){0};
 }
+
+static const struct archive_column item_columns[] = {
+    ARCHIVE_ONE(struct node_variance, host),	 ARCHIVE_ONE(struct node_variance, job),
+    ARCHIVE_ONE(struct node_variance, user),	 ARCHIVE_ONE(struct node_variance, id),
+    ARCHIVE_ONE(struct node_variance, begin_ns), ARCHIVE_ONE(struct node_variance, end_ns),
+    ARCHIVE_ONE(struct node_variance, class),
+};
+static const struct archive_table item_table = ARCHIVE_TABLE("variances of nodes", struct node_variance, item_columns);
+
+static const struct archive_column rank_columns[] = {{"rank", ARCHIVE_I32, 1, 0, false}};
+static const struct archive_table rank_table = {"ranks of nodes", rank_columns, 1, sizeof(int32_t)};
+
+static void archive_item(struct archive *archive, struct node_variances *nodes, struct node_variance *item)
+{
+	uint32_t room = item->rank_count;
+
+	archive__rows32(archive, &rank_table, &item->ranks, &item->rank_count, &room);
+	if (!archive__reads(archive))
+		return;
+	item->host = archive__copy(archive, item->host);
+	item->job = archive__copy(archive, item->job);
+	nodes->rank_count += item->rank_count;
+	archive__check(archive,
+		       item->host && item->job && item->rank_count && item->class < VAPRO_CLASSES &&
+			   item->begin_ns < item->end_ns,
+		       "a node's variance is damaged");
+}
+
+void node_variances__archive(struct archive *archive, struct node_variances *nodes)
+{
+	struct intern *texts = intern__new();
+
+	if (!texts) {
+		archive__fail(archive, -ENOMEM, "out of memory");
+		return;
+	}
+	for (size_t i = 0; i < nodes->count; i++) {
+		intern__id(texts, nodes->items[i].host);
+		intern__id(texts, nodes->items[i].job);
+	}
+	archive__texts(archive, texts);
+	archive__rows(archive, &item_table, &nodes->items, &nodes->count, &nodes->capacity);
+	for (size_t i = 0; i < nodes->count; i++)
+		archive_item(archive, nodes, &nodes->items[i]);
+	archive__check(archive, nodes->count <= NODE_VARIANCES_MAX && nodes->rank_count <= NODE_RANKS_MAX,
+		       "there are too many variances of nodes");
+	intern__free(texts);
+}

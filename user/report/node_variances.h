@@ -8,6 +8,7 @@
 
 #include <cjson/cJSON.h>
 #include <vapro/analysis.h>
+#include "base/archive.h"
 
 /* Zero is empty. */
 struct node_variances {
@@ -25,6 +26,9 @@ int node_variances__note(struct node_variances *nodes, const cJSON *record);
 /* Adds `contains` to the record of a job's variance, where it contains any. Returns false when out of memory. */
 bool node_variances__add(const struct node_variances *nodes, cJSON *record, const struct job_result *result,
 			 const struct result_variance *variance);
+
+/* Writes or reads all of them; an object to be read is empty. */
+void node_variances__archive(struct archive *archive, struct node_variances *nodes);
 
 void node_variances__clear(struct node_variances *nodes);
 

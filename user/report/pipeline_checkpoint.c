@@ -97,6 +97,7 @@ static void archive_pipeline(struct archive *archive, struct pipeline *pipeline)
 	reported__archive(archive, &pipeline->reported);
 	source_names__archive(archive, pipeline->names);
 	causes__archive(archive, pipeline->causes);
+	node_variances__archive(archive, &pipeline->nodes);
 	archive__number(archive, &bands);
 	if (archive__check(archive, bands == (pipeline->bands != NULL), "its rules for states are others") && bands)
 		bands__archive(archive, pipeline->bands);

@@ -26,7 +26,7 @@ struct pipeline {
 	struct vapro_thread *threads; /* copies, for the ranks of exemplars */
 	size_t thread_count, thread_capacity;
 	struct reported_variances reported;
-	struct node_variances nodes; /* in no checkpoint: nodes emit their variances again as they change */
+	struct node_variances nodes;
 	double rank_seconds, judged_seconds;
 	uint64_t selections;
 	struct line_totals totals;
