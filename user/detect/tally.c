@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "detect/tally.h"
 
+#include "base/exact.h"
 #include "base/grow.h"
 #include "base/table.h"
 
@@ -54,6 +55,16 @@ void tally__unlearn(struct tally *tally)
 		tally->series[i].own = (struct series_usual){0};
 }
 
+/* Of equal excess the earlier comes first, so that the order of additions does not matter. */
+static bool is_worse(const struct tally_worst *worst, const struct tally_worst *than)
+{
+	if (worst->excess != than->excess)
+		return worst->excess > than->excess;
+	if (worst->start_ns != than->start_ns)
+		return worst->start_ns < than->start_ns;
+	return worst->series < than->series;
+}
+
 static int add_worst(struct tally *tally, const struct tally_worst *worst)
 {
 	unsigned at = tally->worst_count;
@@ -63,13 +74,13 @@ static int add_worst(struct tally *tally, const struct tally_worst *worst)
 	if (!tally->worst)
 		return -ENOMEM;
 	if (at == TALLY_WORST) {
-		if (worst->excess <= tally->worst[at - 1].excess)
+		if (!is_worse(worst, &tally->worst[at - 1]))
 			return 0;
 		at--;
 	} else {
 		tally->worst_count++;
 	}
-	for (; at && tally->worst[at - 1].excess < worst->excess; at--)
+	for (; at && is_worse(worst, &tally->worst[at - 1]); at--)
 		tally->worst[at] = tally->worst[at - 1];
 	tally->worst[at] = *worst;
 	return 0;
@@ -79,22 +90,23 @@ int tally__add(struct tally *tally, const struct bundle_rec *rec, enum vapro_cla
 {
 	struct loss loss = bundle_rec__loss(rec);
 	double attributed = loss.cpu + (class == VAPRO_COMMUNICATION ? 0 : loss.blocked) + loss.frequency;
-	double ref = (double)rec->reference * rec->n * share, dur = rec->sum_ns * share;
+	double ref = exact__ns((double)rec->reference * rec->n * share), dur = exact__ns(rec->sum_ns * share);
+	double lost = exact__ns(loss.lost * share), cpu = exact__ns(loss.cpu * share);
 	struct tally_series *series;
 
 	if (guest) {
-		tally->lost[class] += loss.cpu * share;
-		tally->cpu[class] += loss.cpu * share;
+		tally->lost[class] += cpu;
+		tally->cpu[class] += cpu;
 		return 0;
 	}
 	series = find(tally, rec->series);
 	if (!series)
 		return -ENOMEM;
-	series->n += bundle_rec__units(rec) * share;
+	series->n += exact__count(bundle_rec__units(rec) * share);
 	series->dur += dur;
 	series->ref += ref;
-	series->lost += loss.lost * share;
-	series->net += (rec->sum_ns - attributed) * share;
+	series->lost += lost;
+	series->net += exact__ns((rec->sum_ns - attributed) * share);
 	series->longest = fmax(series->longest, rec->max_ns);
 	if (rec->learnt) {
 		struct series_usual own = {0};
@@ -104,24 +116,25 @@ int tally__add(struct tally *tally, const struct bundle_rec *rec, enum vapro_cla
 	}
 	tally->dur[class] += dur;
 	tally->ref[class] += ref;
-	tally->lost[class] += loss.lost * share;
-	tally->cpu[class] += loss.cpu * share;
-	tally->blocked[class] += loss.blocked * share;
+	tally->lost[class] += lost;
+	tally->cpu[class] += cpu;
+	tally->blocked[class] += exact__ns(loss.blocked * share);
 	if (rec->factor[VAPRO_MAJOR_FAULTS] > 0)
-		tally->faults += fmax(0, loss.lost - attributed) * share;
+		tally->faults += exact__ns(fmax(0, loss.lost - attributed) * share);
 	if (class == VAPRO_COMPUTATION)
-		tally->frequency += loss.frequency * share;
+		tally->frequency += exact__ns(loss.frequency * share);
 	if (rec->provisional)
-		tally->provisional += fmax(0, loss.lost - loss.cpu) * share;
+		tally->provisional += exact__ns(fmax(0, loss.lost - loss.cpu) * share);
 	if (rec->account)
-		tally->account += loss.lost * share;
+		tally->account += lost;
 	if (rec->no_reference)
-		tally->no_reference += loss.lost * share;
+		tally->no_reference += lost;
 	for (int i = 0; i < VAPRO_FACTORS; i++)
-		tally->factor[i] += rec->factor[i] * share;
+		tally->factor[i] +=
+		    i <= VAPRO_LAST_TIME ? exact__ns(rec->factor[i] * share) : exact__count(rec->factor[i] * share);
 	if (rec->flags & VAPRO_BUNDLE_OPEN) {
 		tally->open = true;
-		series->open_n += bundle_rec__units(rec) * share;
+		series->open_n += exact__count(bundle_rec__units(rec) * share);
 		series->open_dur += dur;
 	}
 	if (rec->n == 1 && share >= 0.5) {

@@ -58,6 +58,10 @@ int tally__add(struct tally *tally, const struct bundle_rec *rec, enum vapro_cla
 /* Adds a thread's wait for a CPU. oversubscribed: NULL unless the threads of the job outnumber its CPUs. */
 void tally__add_cpu_wait(struct tally *tally, double seconds, const struct cpu_demand *oversubscribed);
 
+/*
+ * Adds all of `from`. Sums of time and fragments are equal in any order of merges (base/exact.h), but for the squares
+ * in `own`. Returns 0 or -ENOMEM.
+ */
 int tally__merge(struct tally *into, const struct tally *from);
 
 /* Share of the waits for a CPU that were for the job's own threads, where these outnumber its CPUs. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "diagnose/contribution.h"
 
+#include "base/exact.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -194,11 +196,11 @@ void contribution__add(struct contribution *contribution, const struct bundle_re
 	double time[FACTOR_NODES], usual[FACTOR_NODES], impact[FACTOR_NODES];
 
 	split(rec, normal, time, usual);
-	contribution->dur += rec->sum_ns * share;
-	contribution->ref += (double)rec->reference * rec->n * share;
+	contribution->dur += exact__ns(rec->sum_ns * share);
+	contribution->ref += exact__ns((double)rec->reference * rec->n * share);
 	contribution->kernel |= time[NODE_KERNEL] > 0 || normal->factor[VAPRO_KERNEL] > 0;
 	if (!abnormal) {
-		contribution->normal += rec->n * share;
+		contribution->normal += exact__count(rec->n * share);
 		contribution->approx |= rec->max_ns > config->abnormal_ratio * rec->reference;
 		return;
 	}
@@ -211,7 +213,7 @@ void contribution__add(struct contribution *contribution, const struct bundle_re
 			    rec->factor[factor] -
 			    (normal->n > 0 ? normal->factor[factor] / normal->n * bundle_rec__units(rec) : 0);
 	}
-	add_durations(contribution, impact, rec->sum_ns * share, config->major_share);
+	add_durations(contribution, impact, exact__ns(rec->sum_ns * share), config->major_share);
 	if (!has(rec->counted, COUNTER_TOP)) {
 		/* breakdown__make puts together wholes of which only parts are known. */
 		impact[NODE_ON_CPU] += impact[NODE_FRONTEND] + impact[NODE_BAD_SPECULATION] + impact[NODE_BACKEND];
@@ -220,10 +222,12 @@ void contribution__add(struct contribution *contribution, const struct bundle_re
 	if (!has(rec->counted, COUNTER_BACKEND))
 		impact[NODE_MEMORY] = 0;
 	for (int node = 0; node < FACTOR_NODES; node++)
-		contribution->impact[node] += impact[node] * share;
+		contribution->impact[node] +=
+		    factors__counted(node) ? exact__count(impact[node] * share) : exact__ns(impact[node] * share);
 	for (int group = 0; group < COUNTER_GROUPS; group++)
-		contribution->counted[group] += has(rec->counted, (enum counter_group)group) ? rec->n * share : 0;
-	contribution->abnormal += rec->n * share;
+		contribution->counted[group] +=
+		    has(rec->counted, (enum counter_group)group) ? exact__count(rec->n * share) : 0;
+	contribution->abnormal += exact__count(rec->n * share);
 	contribution->approx |= rec->n > 1 && !(rec->flags & VAPRO_BUNDLE_ABNORMAL);
 }
 

@@ -57,6 +57,8 @@ bool contribution__row(const struct bundle_rec *rec, const struct series_pile *n
 
 /* Adds a share of a row: normal fragments outside of a variance show as much about prices as those inside. */
 void contribution__add_row(struct contribution *contribution, const struct contribution_row *row, double share);
+
+/* Adds all of `from`: sums are equal in any order (base/exact.h), the rows of regressions up to rounding. */
 void contribution__merge(struct contribution *into, const struct contribution *from);
 
 /*

@@ -14,9 +14,9 @@ double histogram__log_width(uint32_t cell)
 	return log((low + 1) / low);
 }
 
-int histogram__add(struct histogram *histogram, double mean_ns, double n)
+/* The bucket of an index, made where it is missing; NULL when out of memory. */
+static struct histogram_bucket *bucket_of(struct histogram *histogram, uint32_t index)
 {
-	uint32_t index = histogram__index(mean_ns);
 	size_t low = 0;
 
 	/* The half is unpredictable: no branch depends on it. */
@@ -27,25 +27,38 @@ int histogram__add(struct histogram *histogram, double mean_ns, double n)
 	}
 	if (low == histogram->count || histogram->buckets[low].index != index) {
 		if (grow(&histogram->buckets, &histogram->capacity, histogram->count + 1, sizeof(*histogram->buckets)))
-			return -ENOMEM;
+			return NULL;
 		memmove(&histogram->buckets[low + 1], &histogram->buckets[low],
 			(histogram->count - low) * sizeof(*histogram->buckets));
 		histogram->buckets[low] = (struct histogram_bucket){.index = index};
 		histogram->count++;
 	}
-	histogram->buckets[low].n += n;
-	histogram->buckets[low].sum_ns += mean_ns * n;
+	return &histogram->buckets[low];
+}
+
+static int add(struct histogram *histogram, uint32_t index, double n, double sum_ns)
+{
+	struct histogram_bucket *bucket = bucket_of(histogram, index);
+
+	if (!bucket)
+		return -ENOMEM;
+	bucket->n += n;
+	bucket->sum_ns += sum_ns;
 	histogram->n += n;
-	histogram->sum_ns += mean_ns * n;
+	histogram->sum_ns += sum_ns;
 	return 0;
+}
+
+int histogram__add(struct histogram *histogram, double mean_ns, double n)
+{
+	return add(histogram, histogram__index(mean_ns), n, mean_ns * n);
 }
 
 int histogram__merge(struct histogram *histogram, const struct histogram *from)
 {
+	/* by bucket: the mean of a bucket's members may round to the next one */
 	for (size_t i = 0; i < from->count; i++) {
-		const struct histogram_bucket *bucket = &from->buckets[i];
-
-		if (histogram__add(histogram, bucket->sum_ns / bucket->n, bucket->n))
+		if (add(histogram, from->buckets[i].index, from->buckets[i].n, from->buckets[i].sum_ns))
 			return -ENOMEM;
 	}
 	return 0;

@@ -30,7 +30,10 @@ struct histogram {
 /* Adds n fragments of mean_ns each. Returns 0 or -ENOMEM. */
 int histogram__add(struct histogram *histogram, double mean_ns, double n);
 
-/* Adds all of from. Returns 0 or -ENOMEM. */
+/*
+ * Adds all of from. Sums of whole numbers are exact up to 2^53, and then equal in any order of merges. Returns 0 or
+ * -ENOMEM.
+ */
 int histogram__merge(struct histogram *histogram, const struct histogram *from);
 /* Writes or reads the buckets; n and sum_ns are members of the owner's table. */
 void histogram__archive(struct archive *archive, struct histogram *histogram);

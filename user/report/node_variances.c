@@ -58,7 +58,8 @@ static int read_record(const cJSON *record, struct node_variance *item)
 	item->user = uid >= 0 && uid < UINT32_MAX ? (uint32_t)uid + 1 : 0;
 	if (record__ranks(record__text(record, "ranks"), &item->ranks, &item->rank_count))
 		return -ENOMEM;
-	if (!item->rank_count || item->rank_count > NODE_RANKS_MAX)
+	/* processes of unknown rank (-1, first) cannot be compared between hosts */
+	if (!item->rank_count || item->ranks[0] < 0 || item->rank_count > NODE_RANKS_MAX)
 		return -EINVAL;
 	item->host = strdup(host);
 	item->job = strdup(job);
