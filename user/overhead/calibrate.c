@@ -25,7 +25,7 @@
 #define MEASURE_S 0.015
 #define QUICK_S 0.003
 
-#define WORK_BATCHES 15
+#define WORK_BATCHES 9
 #define WORK_LOOPS 10000ULL
 #define WORK_NS 1e6
 

@@ -9,7 +9,7 @@
 #include "probe/bpf/sampler.h"
 
 #define PERIOD_NS 50000 /* a sample this often while measuring: their cost is beyond the noise then */
-#define ROUNDS 3
+#define ROUNDS 2
 
 int sample_cost__measure(struct kernel_side *side, double *cost_ns)
 {
