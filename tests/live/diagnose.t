@@ -108,6 +108,13 @@ def test_answers(tap, jobs):
     tap.ok(code == 0 and "of ranks 0-1" in text and "% of their time judged" in text and "why" in text,
            "the answer as text is about all ranks",
            text + err)
+    head = " ".join(text.split())
+    tap.ok(f"({tool('demo_mpi')}, user " in head and f") on host {socket.gethostname()}: " in head,
+           "the head of the answer has program, user and host", head[:300])
+    code, text, err = query(jobs, "since", "--socket", where, "--since", "0", "1")
+    tap.ok(code == 0 and "of rank 1:" in text, "--since takes ranks without a time", text + err)
+    code, text, err = query(jobs, "twice", "--socket", where, "--until", "9", "1@0..2")
+    tap.ok(code == 2 and "ranks alone" in err, "a region with a time and --until is refused", f"{code} {err}")
     job = slow["job"]
     code, text, err = query(jobs, "job", "--socket", where, "--job", job, "0@..")
     tap.ok(code == 0 and job in text and "of rank 0:" in text, "a query with --job is answered for this job", text + err)

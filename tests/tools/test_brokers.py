@@ -107,6 +107,34 @@ class Brokers(unittest.TestCase):
         with open(self.path("users.conf"), encoding="utf-8") as file:
             self.assertIn("vapro.v1.in.main.*.other=2Esite", file.read())
 
+    def openssl(self, *words):
+        subprocess.run(["openssl", *words], cwd=self.folder.name, check=True, capture_output=True)
+
+    def test_tls(self):
+        """A broker whose certificate is of a known authority and names it; any other is refused, in words."""
+        for name in ("ca", "stranger"):
+            self.openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.pem")
+        self.openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-keyout", "broker.key", "-out", "broker.csr")
+        with open(self.path("names"), "w", encoding="utf-8") as file:
+            file.write("subjectAltName = DNS:localhost\n")
+        self.openssl("x509", "-req", "-in", "broker.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
+                     "-extfile", "names", "-out", "broker.pem")
+        port = free_port()
+        with open(self.path("tls.conf"), "w", encoding="utf-8") as file:
+            file.write(f'listen: 127.0.0.1:{port}\njetstream {{ store_dir: "{self.path("tls")}", max_file: 64M }}\n'
+                       f'tls {{ cert_file: "{self.path("broker.pem")}", key_file: "{self.path("broker.key")}" }}\n')
+        broker = subprocess.Popen(["nats-server", "-c", self.path("tls.conf")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            for address, ca, code, says in ((f"tls://localhost:{port}", "ca.pem", 0, "are stored"), (f"tls://localhost:{port}", "stranger.pem", 1, "certificate"),
+                                            (f"tls://127.0.0.1:{port}", "ca.pem", 1, "certificate"), (f"tls://localhost:{port}", None, 1, "certificate")):
+                with self.subTest(address=address, ca=ca):
+                    done = self.publish(address, *(("--ca", self.path(ca)) if ca else ()))
+                    self.assertEqual(done.returncode, code, done.stderr)
+                    self.assertIn(says, done.stderr)
+        finally:
+            broker.kill()
+            broker.wait()
+
     def test_cluster_is_valid(self):
         with open(os.path.join(DEPLOY, "cluster.conf"), encoding="utf-8") as file:
             text = file.read()

@@ -35,7 +35,7 @@ def listed(*patterns):
 
 
 def read(name):
-    with open(os.path.join(ROOT, name), encoding="utf-8") as file:
+    with open(os.path.join(ROOT, name), encoding="utf-8", errors="replace") as file:
         return file.read()
 
 

@@ -283,6 +283,15 @@ class Page(unittest.TestCase):
         browser.key("/", "9", "9", "Enter")
         self.assertIn("there is no rank", self.status())
 
+    def test_keys(self):
+        """The list of keys opens and closes, and takes no other key meanwhile."""
+        browser = self.open()
+        browser.key("?", "c")
+        self.assertTrue(browser.js("byId('help').open"))
+        self.assertEqual(browser.js("heat.map.class"), "computation")
+        browser.key("Enter")
+        self.assertFalse(browser.js("byId('help').open"))
+
     def test_print(self):
         browser = self.open()
         pdf = browser.pdf()

@@ -82,6 +82,12 @@ int pipeline__score(const struct stream_sink *sink, struct vapro_score *score)
 	return 0;
 }
 
+void pipeline__held_elsewhere(struct stream_sink *sink, size_t bytes)
+{
+	(void)sink;
+	(void)bytes;
+}
+
 const char *pipeline__host(const struct stream_sink *sink)
 {
 	(void)sink;

@@ -466,6 +466,48 @@ static void test_drops(void **state)
 	block_reader__free(reader);
 }
 
+/* Names of code go to the jobs that have the code: in a state, or where samples fell; and no others. */
+static void test_names(void **state)
+{
+	struct wire_split *split = wire_split__new("main", "n1", "{}", &shelf.receiver);
+	struct stream_sink *sink = wire_split__sink(split);
+	struct block_reader *reader = block_reader__new();
+	static const char *const sites[] = {"a@1+0x2", "a@1+0x3", "a@1+0x9", "a@1+0x7"};
+	struct block_head head;
+
+	(void)state;
+	put(sink, (struct stream_event){.type = STREAM_CLOCK, .clock = {UTC - 1000, UTC}});
+	for (uint32_t i = 0; i < 2; i++) {
+		put(sink,
+		    (struct stream_event){.type = STREAM_THREAD,
+					  .thread = {.id = i, .pid = i, .job = i ? "mpi:2" : "mpi:1", .host = "n1"}});
+		put(sink,
+		    (struct stream_event){
+			.type = STREAM_STATE,
+			.state = {.id = i, .to = i ? "b@1+0x2" : "a@1+0x2 < a@1+0x3", .labels = "", .common = ""}});
+		put(sink, bundle(i, i, UTC, 1000));
+	}
+	put(sink, (struct stream_event){.type = STREAM_NAME, .name = {.site = sites[3], .function = "later"}});
+	put(sink, (struct stream_event){.type = STREAM_INSIDE, .inside = {.site = sites[2], .samples = 1}});
+	for (size_t i = 0; i < 3; i++)
+		put(sink, (struct stream_event){.type = STREAM_NAME, .name = {.site = sites[i], .function = "f"}});
+	/* its name is known before */
+	put(sink, (struct stream_event){.type = STREAM_INSIDE, .inside = {.site = sites[3], .samples = 1}});
+	stream__close(sink);
+	wire_split__free(split);
+	for (size_t i = 0; i < shelf.count; i++) {
+		size_t names = 0;
+
+		recorder__clear(&got);
+		assert_int_equal(read_stored(reader, i, &head), 0);
+		for (size_t at = 0; at < got.count; at++)
+			names += got.events[at].type == STREAM_NAME;
+		assert_int_equal(names, strcmp(head.job.job, "mpi:1") ? 0 : 4);
+	}
+	assert_int_equal(shelf.count, 2);
+	block_reader__free(reader);
+}
+
 /* Large events, and more than a block holds: nothing is lost, and a block is never larger than it may be. */
 static void test_bounds(void **state)
 {
@@ -511,6 +553,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_random, begin, end),
 	    cmocka_unit_test_setup_teardown(test_versions, begin, end),
 	    cmocka_unit_test_setup_teardown(test_drops, begin, end),
+	    cmocka_unit_test_setup_teardown(test_names, begin, end),
 	    cmocka_unit_test_setup_teardown(test_bounds, begin, end),
 	};
 

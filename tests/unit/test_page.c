@@ -219,6 +219,25 @@ static void test_regions(void **state)
 	run_report__free(&report);
 }
 
+/* Effects of effects follow the cause, and those that name each other are all listed. */
+static void test_effects(void **state)
+{
+	struct run_report report;
+
+	(void)state;
+	read_text(&report, VARIANCE("1", "0", "computation", "9", "null") VARIANCE("2", "0", "communication", "3", "1")
+			       VARIANCE("3", "0", "communication", "2", "2") VARIANCE("4", "0", "io", "1", "5")
+				   VARIANCE("5", "0", "io", "1", "4") VARIANCE("6", "0", "io", "0.5", "77"));
+	assert_int_equal(report.region_count, 6);
+	assert_string_equal(report.regions[1].number, "1.1");
+	assert_int_equal(report.regions[1].region->id, 2);
+	assert_string_equal(report.regions[2].number, "1.2");
+	assert_int_equal(report.regions[2].region->id, 3);
+	assert_int_equal(report.regions[5].region->id, 6); /* its cause is not in the input */
+	assert_string_equal(report.regions[5].number, "4");
+	run_report__free(&report);
+}
+
 /* Heat maps alone: somebody picked these records. */
 static void test_no_window(void **state)
 {
@@ -405,7 +424,7 @@ static void test_many_regions(void **state)
 		fprintf(out,
 			HEAD("variance") "\"job\":\"j\",\"id\":%d,\"revision\":0,\"state\":\"closed\",\"class\":"
 					 "\"io\"," BEGIN ",\"end\":\"2026-01-01T00:00:02.000000000Z\",\"ranks\":\"0\","
-							 "\"lost_seconds\":%d}\n",
+					 "\"lost_seconds\":%d}\n",
 			id, id);
 	fclose(out);
 	read_text(&report, text);
@@ -439,12 +458,19 @@ static void test_full_disk(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_bytes),	    cmocka_unit_test(test_full_resolution),
-	    cmocka_unit_test(test_two_resolutions), cmocka_unit_test(test_bounded),
-	    cmocka_unit_test(test_regions),	    cmocka_unit_test(test_verdicts),
-	    cmocka_unit_test(test_hosts),	    cmocka_unit_test(test_no_window),
-	    cmocka_unit_test(test_page_has_cells),  cmocka_unit_test(test_texts_are_no_markup),
-	    cmocka_unit_test(test_full_disk),	    cmocka_unit_test(test_many_regions),
+	    cmocka_unit_test(test_bytes),
+	    cmocka_unit_test(test_full_resolution),
+	    cmocka_unit_test(test_two_resolutions),
+	    cmocka_unit_test(test_bounded),
+	    cmocka_unit_test(test_regions),
+	    cmocka_unit_test(test_verdicts),
+	    cmocka_unit_test(test_hosts),
+	    cmocka_unit_test(test_no_window),
+	    cmocka_unit_test(test_effects),
+	    cmocka_unit_test(test_page_has_cells),
+	    cmocka_unit_test(test_texts_are_no_markup),
+	    cmocka_unit_test(test_full_disk),
+	    cmocka_unit_test(test_many_regions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -155,6 +155,22 @@ static natsStatus set_servers(natsOptions *made, const char *servers)
 	return status;
 }
 
+/* The library compares one name with the certificate, or none: with several brokers the authority must be trusted. */
+static natsStatus expect_host(natsOptions *made, const char *servers)
+{
+	char name[256];
+	size_t length;
+	const char *host = host_part(servers, &length);
+
+	if (strchr(servers, ','))
+		return NATS_OK;
+	snprintf(name, sizeof(name), "%.*s", (int)length, host);
+	if (*name == '[')
+		memmove(name, name + 1, strlen(name));
+	name[strcspn(name, *host == '[' ? "]" : ":/")] = 0;
+	return natsOptions_SetExpectedHostname(made, name);
+}
+
 static natsStatus set_security(natsOptions *made, const struct broker_options *options)
 {
 	natsStatus status = NATS_OK;
@@ -163,6 +179,8 @@ static natsStatus set_security(natsOptions *made, const struct broker_options *o
 		status = natsOptions_SetUserCredentialsFromFiles(made, options->credentials, NULL);
 	if (status == NATS_OK && (options->ca || options->cert || strstr(options->servers, "tls://")))
 		status = natsOptions_SetSecure(made, true);
+	if (status == NATS_OK)
+		status = expect_host(made, options->servers);
 	if (status == NATS_OK && options->ca)
 		status = natsOptions_LoadCATrustedCertificates(made, options->ca);
 	if (status == NATS_OK && options->cert)

@@ -418,8 +418,6 @@ static void open_connection(struct publisher *publisher)
 	if (mono_now() < publisher->open_ns)
 		return;
 	status = natsConnection_Connect(&publisher->connection, publisher->options);
-	if (status == NATS_NOT_YET_CONNECTED)
-		status = NATS_OK;
 	if (status == NATS_OK) {
 		jsOptions_Init(&options);
 		options.Wait = JETSTREAM_MS;
@@ -514,13 +512,6 @@ static void on_error(natsConnection *connection, natsSubscription *subscription,
 		complain(closure, status, NULL);
 }
 
-/* Where the broker is absent at the start, the library goes on in a thread of its own. */
-static void on_connected(natsConnection *connection, void *closure)
-{
-	(void)connection;
-	(void)closure;
-}
-
 /* Signals are the caller's: the thread, and those that the library makes from it, get none. */
 static int start(struct publisher *publisher)
 {
@@ -550,7 +541,6 @@ struct publisher *publisher__new(const struct publisher_options *options, char *
 		return NULL;
 	}
 	natsOptions_SetErrorHandler(publisher->options, on_error, publisher);
-	natsOptions_SetRetryOnFailedConnect(publisher->options, true, on_connected, NULL);
 	broker__printable(publisher->servers, sizeof(publisher->servers), options->broker.servers);
 	publisher->memory_bytes = options->memory_bytes;
 	publisher->create = options->create;

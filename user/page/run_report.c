@@ -7,6 +7,7 @@
 
 #include "base/grow.h"
 #include "base/printable.h"
+#include "base/table.h"
 #include "report/cause_text.h"
 #include "report/json.h"
 #include "report/record.h"
@@ -16,63 +17,57 @@ static void free_list(struct record_list *list)
 	for (size_t i = 0; i < list->count; i++)
 		cJSON_Delete(list->items[i]);
 	free(list->items);
-	free(list->ids);
+	table__free(list->places);
 	*list = (struct record_list){0};
 }
 
-/* Adds a record to its list, which then owns it. */
-static void keep(struct run_report *report, struct record_list *list, cJSON **line, uint64_t id)
+/* Adds a record to its list, which then owns it. Returns whether it did. */
+static bool keep(struct run_report *report, struct record_list *list, cJSON **line)
 {
 	if (list->count >= RUN_REPORT_RECORDS) {
 		report->dropped++;
-		return;
+		return false;
 	}
-	if (grow(&list->items, &list->capacity, list->count + 1, sizeof(*list->items)) ||
-	    grow(&list->ids, &list->id_capacity, list->count + 1, sizeof(*list->ids))) {
+	if (grow(&list->items, &list->capacity, list->count + 1, sizeof(*list->items))) {
 		report->out_of_memory = true;
-		return;
+		return false;
 	}
-	list->ids[list->count] = id;
 	list->items[list->count++] = *line;
 	*line = NULL;
+	return true;
 }
 
-/* Returns whether a record is about a job, whose name may be that of a region: with harmless characters. */
-static bool has_job(const cJSON *line, const char *job)
+/* Returns a number of a job's name, the same for that with harmless characters only. */
+static uint64_t number_of(const char *job)
 {
-	const char *own = record__text(line, "job");
-	char *harmless = printable(strdup(own ? own : ""));
-	bool has = !strcmp(own ? own : "", job) || (harmless && !strcmp(harmless, job));
+	char *harmless = printable(strdup(job ? job : ""));
+	uint64_t number = 0;
 
+	for (const char *at = harmless; at && *at; at++)
+		number = table__hash(number, (unsigned char)*at);
 	free(harmless);
-	return has;
-}
-
-/* Returns the place of the record of a region; list->count where there is none. */
-static size_t find_record(const struct record_list *list, const char *job, uint64_t id)
-{
-	/* revisions follow each other closely: what is looked for is near the end */
-	for (size_t i = list->count; i-- > 0;) {
-		if (list->ids[i] == id && has_job(list->items[i], job))
-			return i;
-	}
-	return list->count;
+	return number;
 }
 
 /* Keeps the latest record of each region; key: its member that has the region's number. */
 static void keep_latest(struct run_report *report, struct record_list *list, cJSON **line, const char *key)
 {
-	const char *host = record__text(*line, "host"), *job = record__text(*line, "job");
+	const char *host = record__text(*line, "host");
 	uint64_t id = summary__region_id(report->view.summary, host ? host : "", record__uint(*line, key));
-	size_t at = find_record(list, job ? job : "", id);
+	uint64_t job = number_of(record__text(*line, "job"));
+	uint32_t at;
 
-	if (at == list->count) {
-		keep(report, list, line, id);
-		return;
+	if (!list->places)
+		list->places = table__new();
+	if (!list->places) {
+		report->out_of_memory = true;
+	} else if (table__get(list->places, id, job, &at)) {
+		cJSON_Delete(list->items[at]);
+		list->items[at] = *line;
+		*line = NULL;
+	} else if (keep(report, list, line) && table__put(list->places, id, job, (uint32_t)list->count - 1)) {
+		report->out_of_memory = true;
 	}
-	cJSON_Delete(list->items[at]);
-	list->items[at] = *line;
-	*line = NULL;
 }
 
 static void see(void *arg, cJSON **line)
@@ -88,13 +83,13 @@ static void see(void *arg, cJSON **line)
 	else if (!strcmp(type, "diagnosis") && !record__item(*line, "region"))
 		keep_latest(report, &report->diagnoses, line, "variance");
 	else if (!strcmp(type, "hello"))
-		keep(report, &report->hellos, line, 0);
+		keep(report, &report->hellos, line);
 	else if (!strcmp(type, "bye"))
-		keep(report, &report->byes, line, 0);
+		keep(report, &report->byes, line);
 	else if (!strcmp(type, "warning"))
-		keep(report, &report->warnings, line, 0);
+		keep(report, &report->warnings, line);
 	else if (!strcmp(type, "stage"))
-		keep(report, &report->stages, line, 0);
+		keep(report, &report->stages, line);
 }
 
 int run_report__init(struct run_report *report)
@@ -156,9 +151,10 @@ static void find_times(struct run_report *report)
 /* Returns the record of a region, or NULL. */
 static const cJSON *record_of(const struct record_list *list, const struct region *region)
 {
-	size_t at = find_record(list, region->job, region->id);
+	uint32_t at;
 
-	return at < list->count ? list->items[at] : NULL;
+	return list->places && table__get(list->places, region->id, number_of(region->job), &at) ? list->items[at]
+												 : NULL;
 }
 
 static struct run_region *add_region(struct run_report *report, const struct region *region)
@@ -171,33 +167,83 @@ static struct run_region *add_region(struct run_report *report, const struct reg
 	return own;
 }
 
+#define NONE UINT32_MAX
+#define STEPS_MOST 16 /* from an effect of an effect to the cause; more are a circle */
+
+/* Which region waited for which, by their places in the order of the summary. */
+struct effects {
+	struct table *places;
+	uint32_t *first, *next; /* effects of a region */
+};
+
+/* Returns the place of the region that this one waited for in the end; its own where it did for none. */
+static uint32_t cause_of(const struct regions *regions, const struct table *places, uint32_t at)
+{
+	uint32_t cause = at;
+
+	for (int steps = 0; steps < STEPS_MOST; steps++) {
+		const struct region *region = &regions->items[cause];
+
+		if (!region->effect_of || !table__get(places, region->effect_of, number_of(region->job), &cause))
+			return cause;
+	}
+	return at;
+}
+
+/* Lists the effects of each region. Returns 0 or -ENOMEM. */
+static int find_effects(const struct regions *regions, struct effects *effects)
+{
+	effects->places = table__new();
+	effects->first = malloc((regions->count + 1) * sizeof(*effects->first));
+	effects->next = malloc((regions->count + 1) * sizeof(*effects->next));
+	if (!effects->places || !effects->first || !effects->next)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < regions->count; i++) {
+		const struct region *region = &regions->items[i];
+
+		effects->first[i] = NONE;
+		if (region->class && table__put(effects->places, region->id, number_of(region->job), i))
+			return -ENOMEM;
+	}
+	/* from the last to the first, so that each list begins with the worst */
+	for (uint32_t i = (uint32_t)regions->count; i-- > 0;) {
+		uint32_t cause = regions->items[i].class ? cause_of(regions, effects->places, i) : i;
+
+		if (cause == i)
+			continue;
+		effects->next[i] = effects->first[cause];
+		effects->first[cause] = i;
+	}
+	return 0;
+}
+
 /* Numbers the regions as `vapro view` does, and those that waited beside them. */
 static int number_regions(struct run_report *report)
 {
 	struct regions *regions = &report->view.summary->regions;
+	struct effects effects = {0};
 	unsigned number = 0;
+	int ret = 0;
 
 	regions__sort(regions);
 	report->regions = calloc(regions->count + 1, sizeof(*report->regions));
-	if (!report->regions)
-		return -ENOMEM;
-	for (size_t i = 0; i < regions->count; i++) {
+	if (!report->regions || find_effects(regions, &effects))
+		ret = -ENOMEM;
+	for (uint32_t i = 0; !ret && i < regions->count; i++) {
 		const struct region *region = &regions->items[i];
-		unsigned effects = 0;
+		unsigned nth = 0;
 
-		if (!region->class || regions__is_effect(regions, region))
+		if (!region->class || cause_of(regions, effects.places, i) != i)
 			continue;
 		snprintf(add_region(report, region)->number, sizeof(report->regions->number), "%u", ++number);
-		for (size_t k = 0; k < regions->count; k++) {
-			const struct region *effect = &regions->items[k];
-
-			if (effect->class && effect->effect_of == region->id && !strcmp(effect->job, region->job) &&
-			    effect != region)
-				snprintf(add_region(report, effect)->number, sizeof(report->regions->number), "%u.%u",
-					 number, ++effects);
-		}
+		for (uint32_t k = effects.first[i]; k != NONE; k = effects.next[k])
+			snprintf(add_region(report, &regions->items[k])->number, sizeof(report->regions->number),
+				 "%u.%u", number, ++nth);
 	}
-	return 0;
+	table__free(effects.places);
+	free(effects.first);
+	free(effects.next);
+	return ret;
 }
 
 int run_report__finish(struct run_report *report)

@@ -23,8 +23,8 @@ struct run_region {
 /* Records of one type, in the order of their lines. */
 struct record_list {
 	cJSON **items;
-	uint64_t *ids; /* of the regions that they are about; 0: none */
-	size_t count, capacity, id_capacity;
+	size_t count, capacity;
+	struct table *places; /* of the records of regions, by region and job; NULL: none yet */
 };
 
 struct run_report {

@@ -222,6 +222,8 @@ static int add_event(struct block_writer *writer, const struct stream_event *eve
 		if (*state == UINT32_MAX)
 			return -ENOMEM;
 	}
+	if (event->type == STREAM_INSIDE && each_site(writer, event->inside.site, note_site))
+		return -ENOMEM;
 	add_record(writer, &copy);
 	return writer->records.failed ? -ENOMEM : 0;
 }
