@@ -169,6 +169,32 @@ static void a_slow_network(void **state)
 	assert_findings_stay(job, VAPRO_BY_ARGUMENTS);
 }
 
+/* The ranks of one host are slow, among their peers on the other hosts and whatever its clock says. */
+static void a_slow_host_is_named(void **state)
+{
+	static const double skews[] = {0, 0.5};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct job job = usual(5e6);
+		struct findings findings;
+		bool named = false;
+
+		job__effect(&job, EFFECT_SLOW, 0, 0, 1.4)->ranks = (struct job_ranks){RANKS_HOST, 2, 2};
+		job.skewed_host = 2;
+		job.skew_s = skews[i];
+		find(&job, VAPRO_BY_ARGUMENTS, &findings);
+		for (size_t k = 0; k < findings.imbalance_count; k++) {
+			const struct found_imbalance *at = &findings.imbalances[k];
+
+			named |= at->rank_count == 4 && at->ranks[0] == 8 && at->ranks[3] == 11 &&
+				 strstr(at->place, "host n2");
+		}
+		assert_true(named);
+		findings__free(&findings);
+	}
+}
+
 static void without_collectives_nothing_is_known(void **state)
 {
 	struct job job = usual(5e6);
@@ -197,6 +223,7 @@ int main(void)
 	    cmocka_unit_test(a_hog_beside_the_skewed_host),
 	    cmocka_unit_test(a_short_stall),
 	    cmocka_unit_test(a_slow_network),
+	    cmocka_unit_test(a_slow_host_is_named),
 	    cmocka_unit_test(without_collectives_nothing_is_known),
 	};
 
