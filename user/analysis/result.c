@@ -127,20 +127,24 @@ static int build_sites(const struct builder *builder, const struct variance *var
 int builder__inside(const struct builder *builder, const uint32_t *rows, size_t row_count, struct result_variance *out)
 {
 	const struct analysis_context *context = builder->context;
-	struct result_inside *places = builder__take(builder, INSIDE_MAX, sizeof(*places));
+	struct result_inside places[INSIDE_MAX], *found;
 	const char *from[SITES_MAX];
 	uint32_t count = 0;
 
 	if (out->class != VAPRO_COMPUTATION)
 		return 0;
-	if (!places)
-		return -ENOMEM;
 	for (uint32_t i = 0; i < out->site_count; i++)
 		if (out->sites[i].state->class == VAPRO_COMPUTATION && out->sites[i].state->from)
 			from[count++] = out->sites[i].state->from;
-	out->inside = places;
 	out->inside_count = inside__find(context->inside, context->stg, builder->job->id, rows, row_count, from, count,
 					 places, INSIDE_MAX, &out->inside_samples);
+	if (!out->inside_count)
+		return 0;
+	found = builder__take(builder, out->inside_count, sizeof(*found));
+	if (!found)
+		return -ENOMEM;
+	memcpy(found, places, out->inside_count * sizeof(*found));
+	out->inside = found;
 	return 0;
 }
 
