@@ -29,21 +29,36 @@ static double chance(uint64_t *seed)
 	return (double)(*seed >> 11) * 0x1p-53;
 }
 
-/* Calls that take period_ms +- jitter, over some seconds; one of them comes stall_s late in the middle. */
+/* Calls that take period_ms +- jitter, over some seconds; two of them come stall_s late, after 0.3 and 0.7 of them. */
 static void make_calls(double period_ms, double jitter, double seconds, double stall_s)
 {
 	uint64_t seed = 11;
-	double at = 0;
+	double at = 0, late_at = 0.3 * seconds;
 
 	period_ns = period_ms * 1e6;
 	call_count = 0;
 	while (at < seconds * 1e9 && call_count < CALLS_MAX) {
 		at += period_ms * 1e6 * (1 + jitter * (2 * chance(&seed) - 1));
-		if (stall_s > 0 && at > seconds * 0.5e9) {
+		if (stall_s > 0 && at > late_at * 1e9) {
 			at += stall_s * 1e9;
-			stall_s = 0;
+			late_at += 0.4 * seconds;
 		}
 		ends[call_count++] = at;
+	}
+}
+
+/* Regular calls over some seconds; some come late, about once in ten seconds. */
+static void make_calls_of_seed(uint64_t seed, double seconds)
+{
+	double at = 0;
+
+	period_ns = 10e6;
+	chance(&seed);
+	for (call_count = 0; at < seconds * 1e9 && call_count < CALLS_MAX; call_count++) {
+		at += period_ns;
+		if (chance(&seed) < 1e-3)
+			at += (50 + 450 * chance(&seed)) * 1e6;
+		ends[call_count] = at;
 	}
 }
 
@@ -85,15 +100,20 @@ static void add_calls(struct clocks *clocks, const struct host *host, uint32_t s
 		assert_int_equal(clocks__add(clocks, host->number, 0, site, start_ns, end_ns, n), 0);
 }
 
-/* Estimates the offsets of hosts that were watched for the whole time. */
+/* Estimates the offsets of hosts that were watched for the whole time, in two windows: the second confirms the first.
+ */
 static struct clocks *estimate(const struct host *hosts, uint32_t count, double seconds)
 {
 	struct clocks *clocks = clocks__new();
 
 	assert_non_null(clocks);
-	for (uint32_t i = 0; i < count; i++)
-		add_calls(clocks, &hosts[i], 3, 0, seconds);
-	assert_int_equal(clocks__estimate(clocks, names, count), 0);
+	for (unsigned window = 0; window < 2; window++) {
+		for (uint32_t i = 0; i < count; i++) {
+			assert_false(clocks__of(clocks, i).known);
+			add_calls(clocks, &hosts[i], 3, window * seconds / 2, (window + 1) * seconds / 2);
+		}
+		assert_int_equal(clocks__estimate(clocks, names, count), 0);
+	}
 	return clocks;
 }
 
@@ -169,19 +189,65 @@ static void other_calls_show_nothing(void **state)
 	struct clocks *clocks = clocks__new();
 
 	(void)state;
-	make_calls(5, 0.9, 25, 0);
-	add_calls(clocks, &hosts[0], 3, 0, 25);
-	make_calls(40, 0.9, 25, 2);
-	add_calls(clocks, &hosts[1], 3, 0, 25);
-	assert_int_equal(clocks__estimate(clocks, names, 2), 0);
-	assert_unknown(clocks, 1);
+	for (unsigned window = 0; window < 3; window++) {
+		make_calls(5, 0.9, 36, 0);
+		add_calls(clocks, &hosts[0], 3, 12 * window, 12 * window + 12);
+		make_calls(40, 0.9, 36, 2);
+		add_calls(clocks, &hosts[1], 3, 12 * window, 12 * window + 12);
+		assert_int_equal(clocks__estimate(clocks, names, 2), 0);
+		assert_unknown(clocks, 1);
+	}
 	/* nor do those of different call-sites */
 	clocks__free(clocks);
 	clocks = clocks__new();
-	make_calls(5, 0.9, 25, 1);
-	add_calls(clocks, &hosts[0], 3, 0, 25);
-	add_calls(clocks, &hosts[1], 4, 0, 25);
-	assert_int_equal(clocks__estimate(clocks, names, 2), 0);
+	make_calls(5, 0.9, 36, 1);
+	for (unsigned window = 0; window < 3; window++) {
+		add_calls(clocks, &hosts[0], 3, 12 * window, 12 * window + 12);
+		add_calls(clocks, &hosts[1], 4, 12 * window, 12 * window + 12);
+		assert_int_equal(clocks__estimate(clocks, names, 2), 0);
+		assert_unknown(clocks, 1);
+	}
+	clocks__free(clocks);
+}
+
+/* Each host's ranks have a communicator of their own: a stretch of regular calls agrees with any other. */
+static void hosts_that_do_not_synchronise_show_nothing(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		struct clocks *clocks = clocks__new();
+
+		for (unsigned window = 0; window < 12; window++) {
+			for (uint32_t i = 0; i < 3; i++) {
+				struct host host = {.number = i};
+
+				make_calls_of_seed(3 * seed + i, 120);
+				add_calls(clocks, &host, 3, 10 * window, 10 * window + 10);
+			}
+			assert_int_equal(clocks__estimate(clocks, names, 3), 0);
+			for (uint32_t i = 0; i < 3; i++)
+				assert_unknown(clocks, i);
+		}
+		clocks__free(clocks);
+	}
+}
+
+/* What was corrected goes back when the calls no longer agree. */
+static void a_refuted_offset_is_forgotten(void **state)
+{
+	struct host hosts[] = {{0}, {.number = 1, .offset_ms = 500}};
+	struct clocks *clocks = clocks__new();
+
+	(void)state;
+	for (unsigned window = 0; window < 12; window++) {
+		for (uint32_t i = 0; i < 2; i++) {
+			make_calls_of_seed(window < 6 ? 1 : 2 + i, 120);
+			add_calls(clocks, &hosts[i], 3, 10 * window, 10 * window + 10);
+		}
+		assert_int_equal(clocks__estimate(clocks, names, 2), 0);
+		if (window == 5)
+			assert_offset(clocks, 1, 500, 500);
+	}
 	assert_unknown(clocks, 1);
 	clocks__free(clocks);
 }
@@ -217,19 +283,19 @@ static void drift_is_followed(void **state)
 	unsigned steps = 0;
 
 	(void)state;
-	make_calls(8, 0.3, 300, 0.5); /* late at 150 s: nothing is known until then */
-	for (unsigned window = 0; window < 30; window++) {
-		for (uint32_t i = 0; i < 2 && window != 20; i++)
+	make_calls(16, 0.3, 500, 0.5); /* late at 150 s, which shows the offset, and at 350 s, which confirms it */
+	for (unsigned window = 0; window < 50; window++) {
+		for (uint32_t i = 0; i < 2 && window != 40; i++)
 			add_calls(clocks, &hosts[i], 3, 10 * window, 10 * window + 10);
 		assert_int_equal(clocks__estimate(clocks, names, 2), 0);
-		assert_int_equal(clocks__of(clocks, 1).known, window >= 15);
+		assert_int_equal(clocks__of(clocks, 1).known, window >= 35);
 		steps += clocks__of(clocks, 1).corrected_ns != corrected;
 		corrected = clocks__of(clocks, 1).corrected_ns;
 	}
 	/* by its calls of the last 40 s */
-	assert_true(fabs(clocks__of(clocks, 1).offset_ns - 128e6) < 3e6);
+	assert_true(fabs(clocks__of(clocks, 1).offset_ns - 148e6) < 3e6);
 	assert_true(fabs(corrected - clocks__of(clocks, 1).offset_ns) <= 10e6);
-	assert_int_equal(steps, 2); /* at 116 and 126 ms */
+	assert_int_equal(steps, 2); /* at 135 and 145 ms */
 	clocks__free(clocks);
 }
 
@@ -263,6 +329,8 @@ int main(void)
 	    cmocka_unit_test(later_ordinals_are_aligned),
 	    cmocka_unit_test(equal_iterations_show_nothing),
 	    cmocka_unit_test(other_calls_show_nothing),
+	    cmocka_unit_test(hosts_that_do_not_synchronise_show_nothing),
+	    cmocka_unit_test(a_refuted_offset_is_forgotten),
 	    cmocka_unit_test(the_median_clock_is_right),
 	    cmocka_unit_test(drift_is_followed),
 	    cmocka_unit_test(memory_is_bounded),

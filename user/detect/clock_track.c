@@ -168,6 +168,14 @@ static double most_cost(const struct clock_scratch *scratch)
 	return COST_MOST_NS + COST_MOST_CALLS * scratch->base.each_ns;
 }
 
+/* Of a short overlap any slip may agree by chance: half of the fewer calls have to be compared. */
+static uint32_t pairs_least(const struct clock_scratch *scratch)
+{
+	uint32_t fewer = scratch->base.count < scratch->other.count ? scratch->base.count : scratch->other.count;
+
+	return fewer / 2 > PAIRS_LEAST ? fewer / 2 : PAIRS_LEAST;
+}
+
 struct candidate {
 	int64_t slip;
 	struct agreement found;
@@ -186,7 +194,7 @@ static void look(struct search *search, int64_t slip)
 	struct candidate candidate = {slip, compare_both(search->scratch, slip)};
 	uint32_t at = search->count;
 
-	if (candidate.found.pairs < PAIRS_LEAST || !isfinite(candidate.found.cost) ||
+	if (candidate.found.pairs < pairs_least(search->scratch) || !isfinite(candidate.found.cost) ||
 	    fabs(candidate.found.offset_ns) > OFFSET_MOST_NS)
 		return;
 	if (candidate.found.cost <= search->limit)
@@ -289,7 +297,7 @@ static bool search_all(struct clock_scratch *scratch, struct clock_link *link)
 	refine(&search, step);
 	if (!search.count || search.best[0].found.cost > most_cost(scratch))
 		return false;
-	*link = (struct clock_link){.known = true,
+	*link = (struct clock_link){.found = true,
 				    .slip = (double)search.best[0].slip,
 				    .offset_ns = search.best[0].found.offset_ns,
 				    .cost = search.best[0].found.cost};
@@ -302,18 +310,101 @@ static bool search_all(struct clock_scratch *scratch, struct clock_link *link)
 	return link->spread_ns <= SPREAD_MOST_NS;
 }
 
+/* Lists the calls of both hosts. Returns whether there are enough. */
+static bool list_both(const struct clock_track *base, const struct clock_track *other, struct clock_scratch *scratch)
+{
+	scratch->origin_ns = base->count ? base->calls[0].end_ns : 0;
+	list_ends(base, scratch, &scratch->base);
+	list_ends(other, scratch, &scratch->other);
+	return scratch->base.count > PAIRS_LEAST && scratch->other.count > PAIRS_LEAST && scratch->base.each_ns > 0 &&
+	       scratch->other.each_ns > 0;
+}
+
+static double last_ordinal(const struct clock_ends *ends)
+{
+	return ends->items[ends->count - 1].ordinal;
+}
+
+/* Leaves the calls after an ordinal. */
+static void drop_until(struct clock_ends *ends, double ordinal)
+{
+	uint32_t first = 0;
+
+	while (first < ends->count && ends->items[first].ordinal <= ordinal)
+		first++;
+	ends->count -= first;
+	memmove(ends->items, ends->items + first, ends->count * sizeof(*ends->items));
+}
+
+static bool same_offset(const struct clock_link *a, const struct clock_link *b)
+{
+	return fabs(a->offset_ns - b->offset_ns) <= fmax(a->spread_ns, b->spread_ns);
+}
+
+enum judgement { WAIT, REFUTED, CONFIRMED };
+
+/*
+ * Judges a link by the calls since it was found, without those that it was found by. Regular calls agree with any slip,
+ * so agreement alone confirms nothing: a search among the new calls has to find the same offset, and no other.
+ */
+static enum judgement judge(struct clock_scratch *scratch, struct clock_link *link, struct clock_link *found)
+{
+	struct agreement now;
+
+	if (last_ordinal(&scratch->base) < link->until || last_ordinal(&scratch->other) < link->until + link->slip)
+		return REFUTED; /* counts from another call now */
+	drop_until(&scratch->base, link->until);
+	drop_until(&scratch->other, link->until + link->slip);
+	if (scratch->base.count <= PAIRS_LEAST || scratch->other.count <= PAIRS_LEAST)
+		return WAIT;
+	now = compare_both(scratch, (int64_t)link->slip);
+	if (now.pairs < PAIRS_LEAST || !isfinite(now.cost))
+		return WAIT;
+	if (now.cost > most_cost(scratch))
+		return REFUTED;
+	link->offset_ns = now.offset_ns; /* clocks drift until a search finds one */
+	if (!search_all(scratch, found))
+		return WAIT;
+	return same_offset(found, link) ? CONFIRMED : REFUTED;
+}
+
+/* The link found among the new calls, as all calls show it. */
+static void confirm(struct clock_scratch *scratch, struct clock_link *link, const struct clock_link *found)
+{
+	struct agreement first = compare_both(scratch, (int64_t)link->slip);
+	struct agreement second = compare_both(scratch, (int64_t)found->slip);
+
+	if (second.cost < first.cost) {
+		link->slip = found->slip;
+		first = second;
+	}
+	link->known = true;
+	link->offset_ns = first.offset_ns;
+	link->cost = first.cost;
+}
+
+/* Looks for an offset among all calls; it is a candidate at first. */
+static void find_candidate(struct clock_scratch *scratch, struct clock_link *link)
+{
+	struct clock_link found = {0};
+
+	if (search_all(scratch, &found))
+		found.until = fmin(last_ordinal(&scratch->base), last_ordinal(&scratch->other) - found.slip);
+	else
+		found = (struct clock_link){0};
+	/* the same offset by another slip, as after lost calls, is no news */
+	found.known = found.found && link->known && same_offset(&found, link);
+	*link = found;
+}
+
 void clock_track__link(const struct clock_track *base, const struct clock_track *other, struct clock_scratch *scratch,
 		       struct clock_link *link)
 {
 	struct clock_link found = {0};
-	struct agreement now = {0};
+	struct agreement now;
 
-	scratch->origin_ns = base->count ? base->calls[0].end_ns : 0;
-	list_ends(base, scratch, &scratch->base);
-	list_ends(other, scratch, &scratch->other);
 	/* without calls that can be compared the former offset stays */
-	if (scratch->base.count <= PAIRS_LEAST || scratch->other.count <= PAIRS_LEAST || !(scratch->base.each_ns > 0) ||
-	    !(scratch->other.each_ns > 0))
+	if (!list_both(base, other, scratch))
 		return;
 	if (link->known) {
 		now = compare_both(scratch, (int64_t)link->slip);
@@ -323,12 +414,23 @@ void clock_track__link(const struct clock_track *base, const struct clock_track 
 			link->offset_ns = now.offset_ns;
 			return;
 		}
+		found = *link;
+		find_candidate(scratch, &found);
+		/* nothing is better for certain */
+		if (!found.found && now.cost <= most_cost(scratch))
+			link->offset_ns = now.offset_ns;
+		else
+			*link = found;
+		return;
 	}
-	if (search_all(scratch, &found)) {
-		*link = found;
-	} else if (link->known) { /* nothing is better for certain */
-		link->known = now.cost <= most_cost(scratch);
-		link->offset_ns = now.offset_ns;
+	if (link->found) {
+		enum judgement judgement = judge(scratch, link, &found);
+
+		list_both(base, other, scratch);
+		if (judgement == CONFIRMED)
+			confirm(scratch, link, &found);
+		if (judgement != REFUTED)
+			return;
 	}
-	link->site = base->site;
+	find_candidate(scratch, link);
 }

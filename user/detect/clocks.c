@@ -10,6 +10,7 @@
 
 #define SITES_MAX 8		/* call-sites of a host; more show nothing else */
 #define OFFSET_POSSIBLE_NS 1e12 /* in a checkpoint */
+#define ORDINAL_POSSIBLE 1e15	/* in a checkpoint */
 #define CORRECT_FROM_NS 20e6	/* a smaller offset is left alone: a tenth of a bin */
 #define CORRECT_AGAIN_NS 10e6	/* a correction stays until the offset has moved so far */
 #define CORRECT_SPREAD_NS 50e6	/* a less certain offset is reported only */
@@ -17,7 +18,7 @@
 struct clock_host {
 	struct clock_track *tracks;
 	size_t track_count, track_capacity;
-	struct clock_link link; /* to the first host by name */
+	struct clock_link link; /* to the first host by name: that of the track that agrees best */
 	struct clock_offset offset;
 };
 
@@ -110,20 +111,17 @@ int clocks__add(struct clocks *clocks, uint32_t host, int32_t rank, uint32_t sit
 /* Links a host to another by the call-site that agrees best. */
 static void link_to(struct clocks *clocks, struct clock_host *host, const struct clock_host *base)
 {
-	struct clock_link best = {0};
-
+	host->link = (struct clock_link){0};
 	for (size_t i = 0; i < host->track_count; i++) {
-		const struct clock_track *track = &host->tracks[i], *other = find(base, track->site);
-		struct clock_link link =
-		    host->link.known && host->link.site == track->site ? host->link : (struct clock_link){0};
+		struct clock_track *track = &host->tracks[i];
+		const struct clock_track *other = find(base, track->site);
 
 		if (!other)
 			continue;
-		clock_track__link(other, track, &clocks->scratch, &link);
-		if (link.known && (!best.known || link.cost < best.cost))
-			best = link;
+		clock_track__link(other, track, &clocks->scratch, &track->link);
+		if (track->link.known && (!host->link.known || track->link.cost < host->link.cost))
+			host->link = track->link;
 	}
-	host->link = best;
 }
 
 static int compare_offsets(const void *a, const void *b)
@@ -133,14 +131,16 @@ static int compare_offsets(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* Sets what is corrected: neither noise of the estimate nor an uncertain offset moves events. */
+/* Sets what is corrected: neither noise of the estimate nor an uncertain offset moves events; a refuted one no more. */
 static void correct(struct clock_offset *offset)
 {
 	double size = fabs(offset->offset_ns), moved = fabs(offset->offset_ns - offset->corrected_ns);
 
-	if (!offset->known || offset->spread_ns > CORRECT_SPREAD_NS)
+	if (!offset->known)
+		offset->corrected_ns = 0;
+	else if (offset->spread_ns > CORRECT_SPREAD_NS)
 		return;
-	if (size < CORRECT_FROM_NS && moved > CORRECT_AGAIN_NS)
+	else if (size < CORRECT_FROM_NS && moved > CORRECT_AGAIN_NS)
 		offset->corrected_ns = 0;
 	else if (size >= CORRECT_FROM_NS && moved > CORRECT_AGAIN_NS)
 		offset->corrected_ns = offset->offset_ns;
@@ -203,24 +203,29 @@ static const struct archive_column calls_columns[] = {
 static const struct archive_table calls_table = ARCHIVE_TABLE("clock calls", struct clock_calls, calls_columns);
 
 static const struct archive_column track_columns[] = {
-    ARCHIVE_ONE(struct clock_track, site),
-    ARCHIVE_ONE(struct clock_track, rank),
-    ARCHIVE_ONE(struct clock_track, before),
+    ARCHIVE_ONE(struct clock_track, site),	     ARCHIVE_ONE(struct clock_track, rank),
+    ARCHIVE_ONE(struct clock_track, before),	     ARCHIVE_ONE(struct clock_track, link.found),
+    ARCHIVE_ONE(struct clock_track, link.known),     ARCHIVE_ONE(struct clock_track, link.slip),
+    ARCHIVE_ONE(struct clock_track, link.until),     ARCHIVE_ONE(struct clock_track, link.offset_ns),
+    ARCHIVE_ONE(struct clock_track, link.spread_ns), ARCHIVE_ONE(struct clock_track, link.cost),
 };
 static const struct archive_table track_table = ARCHIVE_TABLE("clock track", struct clock_track, track_columns);
 
 static const struct archive_column host_columns[] = {
-    ARCHIVE_ONE(struct clock_host, link.known),	      ARCHIVE_ONE(struct clock_host, link.site),
-    ARCHIVE_ONE(struct clock_host, link.slip),	      ARCHIVE_ONE(struct clock_host, link.offset_ns),
-    ARCHIVE_ONE(struct clock_host, link.spread_ns),   ARCHIVE_ONE(struct clock_host, link.cost),
-    ARCHIVE_ONE(struct clock_host, offset.known),     ARCHIVE_ONE(struct clock_host, offset.offset_ns),
-    ARCHIVE_ONE(struct clock_host, offset.spread_ns), ARCHIVE_ONE(struct clock_host, offset.corrected_ns),
+    ARCHIVE_ONE(struct clock_host, offset.known),
+    ARCHIVE_ONE(struct clock_host, offset.offset_ns),
+    ARCHIVE_ONE(struct clock_host, offset.spread_ns),
+    ARCHIVE_ONE(struct clock_host, offset.corrected_ns),
 };
 static const struct archive_table host_table = ARCHIVE_TABLE("clock", struct clock_host, host_columns);
 
 static void archive_track(struct archive *archive, struct clock_track *track)
 {
 	archive__rows(archive, &calls_table, &track->calls, &track->count, &track->capacity);
+	archive__check(archive,
+		       fabs(track->link.slip) < ORDINAL_POSSIBLE && fabs(track->link.until) < ORDINAL_POSSIBLE &&
+			   fabs(track->link.offset_ns) < OFFSET_POSSIBLE_NS,
+		       "a clock has an impossible link");
 	if (!archive__check(archive, track->count <= CLOCK_CALLS, "a clock has too many calls"))
 		return;
 	for (size_t i = 0; i < track->count; i++)

@@ -7,7 +7,9 @@
  * Bundles show the end of their last call. The number of calls of the site so far is the ordinal of that call, and ends
  * of ordinals in between are interpolated. Ranks that are watched from different moments on count from different calls:
  * the difference of their ordinals is the one for which the offsets of all calls agree best. A job whose iterations are
- * all equal agrees with many differences; then, and without such calls, the offset stays unknown.
+ * all equal agrees with many differences; then, and without such calls, the offset stays unknown. Calls of hosts that
+ * do not synchronise may agree by chance for a while: an offset is known only when later calls by themselves show it
+ * again.
  */
 #ifndef VAPRO_DETECT_CLOCKS_H
 #define VAPRO_DETECT_CLOCKS_H
@@ -41,8 +43,8 @@ int clocks__add(struct clocks *clocks, uint32_t host, int32_t rank, uint32_t sit
 		uint32_t n);
 
 /*
- * Estimates all offsets again; names: by host, they make the result independent of the order of hosts. Offsets that
- * have become unknown are still corrected as before. Returns 0 or -ENOMEM.
+ * Estimates all offsets again; names: by host, they make the result independent of the order of hosts. An offset that
+ * has become unknown is no longer corrected. Returns 0 or -ENOMEM.
  */
 int clocks__estimate(struct clocks *clocks, const char *const *names, uint32_t hosts);
 

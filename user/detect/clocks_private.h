@@ -13,6 +13,17 @@ struct clock_calls {
 	uint32_t n;
 };
 
+/* How the clock of one host goes against that of another, by the calls of one call-site. */
+struct clock_link {
+	bool found;	  /* a candidate at least */
+	bool known;	  /* confirmed by calls after those it was found by */
+	double slip;	  /* ordinal of the other host's call less the base's ordinal of that call */
+	double until;	  /* ordinal of the base's last call that it was found by */
+	double offset_ns; /* other less base */
+	double spread_ns; /* as in struct clock_offset */
+	double cost;	  /* mean deviation of the calls from the offset, ns */
+};
+
 /* The calls of one rank at one call-site, in order of arrival. */
 struct clock_track {
 	uint32_t site;
@@ -20,6 +31,7 @@ struct clock_track {
 	uint64_t before;	   /* calls that were dropped */
 	struct clock_calls *calls; /* at most CLOCK_CALLS */
 	size_t count, capacity;
+	struct clock_link link; /* to the first host by name */
 };
 
 /* The end of a call whose ordinal is certain. */
@@ -41,19 +53,9 @@ struct clock_scratch {
 	double differences[CLOCK_CALLS];
 };
 
-/* How the clock of one host goes against that of another. */
-struct clock_link {
-	bool known;
-	uint32_t site;
-	double slip;	  /* ordinal of the other host's call less the base's ordinal of that call */
-	double offset_ns; /* other less base */
-	double spread_ns; /* as in struct clock_offset */
-	double cost;	  /* mean deviation of the calls from the offset, ns */
-};
-
 /*
- * Finds the offset between two tracks of one call-site. A link that is known stays as long as it agrees, as nothing
- * else agrees for certain, and as no calls can be compared.
+ * Finds the offset between two tracks of one call-site. It is a candidate until later calls alone show the same. A link
+ * that is known stays as long as it agrees, as nothing else agrees for certain, and as no calls can be compared.
  */
 void clock_track__link(const struct clock_track *base, const struct clock_track *other, struct clock_scratch *scratch,
 		       struct clock_link *link);
