@@ -26,6 +26,7 @@
 #define IDLE_NS 200000000L
 #define SLACK_NS                                                                                                       \
 	4000000UL /* a tick of most kernels: vaprod wakes with one, without another interrupt of the target's CPU */
+#define INSIDE_EVERY_NS 4000000000ULL /* drains of samples: their places have names by the end of the window */
 #define RESCAN_NS 2000000000ULL
 #define NAMES_NS 1000000000ULL /* for names that are left to be read at the end */
 
@@ -230,6 +231,10 @@ static void every_second(struct daemon *daemon, uint64_t now)
 	if (counters__refresh(daemon->counters, kernel_side__bpf(daemon->side), text, sizeof(text)))
 		tracker__warn(daemon->tracker, "cpus_changed", 0, "%s", text);
 	recheck_costs(daemon, now);
+	if (now >= daemon->inside_due_ns) {
+		daemon__drain_inside(daemon);
+		daemon->inside_due_ns = now + INSIDE_EVERY_NS;
+	}
 	daemon__hop(daemon);
 	line_sink__flush(daemon->lines);
 	check_outputs(daemon);
@@ -377,6 +382,7 @@ static void finish(struct daemon *daemon, const char *reason)
 		end_window(daemon, daemon->window_end, false);
 	tracker__detach_all(daemon->tracker, now, reason);
 	collector__drain_bins(daemon->collector, now + 2 * VAPRO_BIN_NS);
+	daemon__drain_inside(daemon);
 	resolver__finish_names(daemon->resolver, NAMES_NS);
 	end = (to_utc(daemon, now) + VAPRO_BIN_NS - 1) / VAPRO_BIN_NS * VAPRO_BIN_NS;
 	end_window(daemon, end, true);

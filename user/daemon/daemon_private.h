@@ -73,6 +73,7 @@ struct daemon {
 	struct outcome outcome; /* at the end */
 	uint64_t hits;
 	uint64_t scanned_at;
+	uint64_t inside_due_ns;
 	bool capture_failed, publishing_failed, output_failed, output_warned, ring_warned, accounts_warned,
 	    mappings_lost, alert, interrupts_failed, inside_warned;
 };
@@ -93,7 +94,10 @@ void daemon__switch_stage(struct daemon *daemon);
 /* Opens the clocks that sample slow computation, where the kernel can and --inside allows it. */
 void daemon__open_inside(struct daemon *daemon);
 
-/* Puts the samples of slow computation into the stream, before their window ends. */
+/*
+ * Puts the samples of slow computation into the stream, before their window ends; in between too, so that the places
+ * have names by then.
+ */
 void daemon__drain_inside(struct daemon *daemon);
 
 /* Samples after a window the threads that the analysis requests until the next window. */
