@@ -176,7 +176,7 @@ static void put_rarities(struct relay *relay, uint64_t second)
 		put(relay, (struct stream_event){.type = STREAM_SEEN, .seen = {RANKS, MONO, now}});
 	if (second == 40)
 		put(relay, (struct stream_event){.type = STREAM_CLOCK, .clock = {now, UTC + 40 * S + 3 * MS}});
-	if (second == 41) /* a thread that nobody announced is refused, and counted */
+	if (second == 41) /* a thread that was not announced is refused, and counted */
 		put_bundle(relay, 77, 0, now, MS, 0);
 }
 

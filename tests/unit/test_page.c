@@ -238,7 +238,7 @@ static void test_effects(void **state)
 	run_report__free(&report);
 }
 
-/* Heat maps alone: somebody picked these records. */
+/* Heat maps alone: the records were filtered. */
 static void test_no_window(void **state)
 {
 	struct run_report report;

@@ -326,7 +326,7 @@ static void test_users(void **state)
 	/* the peer's user decides what it gets */
 	assert_int_equal(as_nobody(server, SECOND, as_user), 0);
 	assert_int_equal(as_nobody(server, 100 * SECOND, as_many), 0);
-	/* what nobody holds does not take root's places */
+	/* users do not take the places of root */
 	for (int i = 0; i < STATUS_CLIENTS - STATUS_USER_CLIENTS; i++)
 		fds[i] = client(each);
 	fd = client(once);

@@ -444,7 +444,7 @@ static void test_leases(void **state)
 	assert_true(leases__may_take(&leases, lease, mono_at(7)));
 	lease__note(lease, held, 11, mono_at(7));
 	assert_false(leases__may_take(&leases, lease, mono_at(11)));
-	/* an entry that nobody can read does not lose the epoch */
+	/* an unreadable entry does not lose the epoch */
 	lease__note(lease, "?", 12, mono_at(12));
 	assert_true(leases__may_take(&leases, lease, mono_at(12)));
 	assert_int_equal(lease->value.epoch, 3);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* FNV-1a of a text, equal on all machines: for digests and cut tokens, where nobody gains by a collision. */
+/* FNV-1a of a text, equal on all machines: for digests and cut tokens, where a collision gains nothing. */
 #ifndef VAPRO_WIRE_HASH_H
 #define VAPRO_WIRE_HASH_H
 

@@ -16,7 +16,7 @@
 #define LEASE_WORKER_MAX 128
 
 enum lease_state {
-	LEASE_FREE, /* nobody's, or handed back */
+	LEASE_FREE, /* without a holder, or handed back */
 	LEASE_HELD,
 	LEASE_DONE, /* the job has ended */
 };

@@ -5,7 +5,7 @@
 const canvas = byId("canvas"), picture = new Picture(canvas), heats = new Map();
 let heat = null;       // of the class that is shown; null: there is none, or it is not unpacked yet
 let chosen = null;     // region whose details are shown
-let picked = false;    // somebody chose it: it is outlined, and commands are about it
+let picked = false;    // the user chose it: it is outlined, and commands are about it
 let part = null;       // rows [r0, r1) in their order, times [t0, t1)
 let mean = false, sortBy = "host", withThreads = false, jobName = null;
 let cursor = null, brush = null, corner = null; // corner: of a selection that is being made
