@@ -53,6 +53,8 @@ static void script_host(struct script *script, uint32_t id, int32_t rank, uint64
 				       .type = STREAM_STATE,
 				       .state = {.id = id + 1, .from = "a", .to = "b", .labels = "", .common = ""}});
 		script_add(script, bundle(id, id + 1, mono + i * S, S / 2));
+		script_add(script, (struct stream_event){.type = STREAM_INSIDE,
+							 .inside = {.thread = id, .state = id + 1, .samples = 1}});
 		script_add(script, (struct stream_event){.type = STREAM_WINDOW,
 							 .window = {UTC + i * S, UTC + (i + 1) * S, i == 1, 0}});
 	}
@@ -69,14 +71,14 @@ static void test_waits_for_sources(void **state)
 	merge = stream_merge__new(&seen.sink, MERGE_BY_WINDOW);
 	script_host(&one, 7, 0, 5 * S);
 	script_host(&other, 1000, 1, 9 * S);
-	other.ready = 4;
+	other.ready = 5;
 	assert_int_equal(stream_merge__add(merge, &one.reader), 0);
 	assert_int_equal(stream_merge__add(merge, &other.reader), 1);
 	assert_int_equal(stream_merge__advance(merge), 0);
 	assert_int_equal(recorder__count(&seen, STREAM_WINDOW), 0);
 	assert_int_equal(stream_merge__read_ns(merge, 1), 0);
 	assert_int_equal(stream_merge__due_ns(merge), UTC + S);
-	other.ready = 5;
+	other.ready = 6;
 	assert_int_equal(stream_merge__advance(merge), 1);
 	assert_int_equal(stream_merge__end_ns(merge), UTC + S);
 	assert_int_equal(stream_merge__advance(merge), 0);
@@ -95,6 +97,11 @@ static void test_waits_for_sources(void **state)
 	assert_int_equal(recorder__count(&seen, STREAM_THREAD), 2);
 	assert_int_equal(recorder__count(&seen, STREAM_STATE), 1);
 	for (size_t i = 0; i < seen.count; i++) {
+		if (seen.events[i].type == STREAM_INSIDE) {
+			assert_true(seen.events[i].inside.thread < 2);
+			assert_int_equal(seen.events[i].inside.state, 0);
+			continue;
+		}
 		if (seen.events[i].type != STREAM_BUNDLE)
 			continue;
 		assert_true(seen.events[i].bundle.thread < 2);
