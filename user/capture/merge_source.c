@@ -15,7 +15,7 @@ static int room(struct ids *ids, uint32_t theirs)
 	return grow(&ids->items, &ids->capacity, (size_t)theirs + 1, sizeof(*ids->items));
 }
 
-static int set_id(struct ids *ids, uint32_t theirs, uint32_t ours)
+int merge_source__set_id(struct ids *ids, uint32_t theirs, uint32_t ours)
 {
 	int ret = room(ids, theirs);
 
@@ -54,7 +54,7 @@ static int announce_later(struct source *source, struct ids *ids, uint32_t id, c
 
 static int add_thread(struct stream_merge *merge, struct source *source, struct stream_event *event)
 {
-	int ret = set_id(&source->threads, event->thread.id, merge->thread_count);
+	int ret = merge_source__set_id(&source->threads, event->thread.id, merge->thread_count);
 
 	if (ret)
 		return ret;
@@ -84,7 +84,7 @@ static int add_state(struct stream_merge *merge, struct source *source, struct s
 	free(key);
 	if (id-- == INTERN_NONE)
 		return -ENOMEM;
-	ret = set_id(&source->states, state->id, id);
+	ret = merge_source__set_id(&source->states, state->id, id);
 	if (ret || id < merge->state_count)
 		return ret;
 	event->state.id = merge->state_count++;
@@ -152,19 +152,83 @@ int merge_source__put_event(struct stream_sink *sink, const struct stream_event 
 /* Puts what a source holds and is due. */
 int merge_source__put_due(struct stream_merge *merge, struct source *source, uint64_t end_ns)
 {
-	return held_events__put(source->held, end_ns, merge->order == MERGE_BY_WINDOW ? &source->due : merge->sink);
+	return held_events__put(source->held, end_ns, merge->when == MERGE_BY_WINDOW ? &source->due : merge->sink);
 }
 
 /* Turns an id of an event that was read into ours; by window it is only checked. */
 static int read_id(const struct stream_merge *merge, const struct ids *ids, uint32_t *id)
 {
-	if (merge->order == MERGE_LINES_FIRST)
+	if (merge->when == MERGE_LINES_FIRST)
 		return use_id(ids, id);
 	return knows(ids, *id) ? 0 : -EINVAL;
 }
 
+static int note_mark(struct source *source, uint64_t time_ns)
+{
+	struct mark *mark = source->mark_count ? &source->marks[source->mark_count - 1] : NULL;
+
+	if (!mark || mark->block != source->reader->block) {
+		if (grow(&source->marks, &source->mark_capacity, source->mark_count + 1, sizeof(*mark)))
+			return -ENOMEM;
+		mark = &source->marks[source->mark_count++];
+		*mark = (struct mark){.block = source->reader->block};
+	}
+	if (time_ns == HELD_NEXT_WINDOW)
+		mark->undated = true;
+	else if (time_ns > mark->latest_ns)
+		mark->latest_ns = time_ns;
+	return 0;
+}
+
+/* Whether the event just read is one that a checkpoint had read, at the last of them too. */
+static bool was_read(const struct source *source)
+{
+	const struct merge_reader *reader = source->reader;
+
+	return reader->block < source->resumed.block ||
+	       (reader->block == source->resumed.block && reader->event <= source->resumed.event);
+}
+
+/* Holds an event until its window, unless it was put before a checkpoint. */
+static int hold(struct source *source, const struct stream_event *event, uint64_t time_ns)
+{
+	int ret;
+
+	if (time_ns < source->merge->resumed_ns && was_read(source))
+		return 0;
+	ret = held_events__add(source->held, event, time_ns);
+	return ret ? ret : note_mark(source, time_ns);
+}
+
+static int drop(struct stream_sink *sink, const struct stream_event *event)
+{
+	(void)sink;
+	(void)event;
+	return 0;
+}
+
+/* Gives facts and open fragments the time of their window. */
+static int date(struct source *source, uint64_t time_ns)
+{
+	struct stream_sink dropped = {.put = drop};
+
+	held_events__date(source->held, time_ns);
+	for (size_t i = 0; i < source->mark_count; i++) {
+		struct mark *mark = &source->marks[i];
+
+		if (mark->undated && time_ns > mark->latest_ns)
+			mark->latest_ns = time_ns;
+		mark->undated = false;
+	}
+	if (time_ns >= source->merge->resumed_ns || !was_read(source))
+		return 0;
+	return held_events__put(source->held, source->merge->resumed_ns, &dropped);
+}
+
 static int add_window(const struct stream_merge *merge, struct source *source, const struct stream_window *window)
 {
+	int ret;
+
 	/* one that comes after its time, from a source that was excused, is no window of its own */
 	if (window->end_ns <= merge->end_ns)
 		source->window = *window;
@@ -174,17 +238,17 @@ static int add_window(const struct stream_merge *merge, struct source *source, c
 		source->windows[source->window_count++] = *window;
 	source->read_ns = window->end_ns;
 	source->finished = window->last;
-	/* facts and open fragments belong to this window */
-	held_events__date(source->held, window->end_ns - 1);
-	return 0;
+	/* facts and open fragments belong to this window, which is read again while it is not used */
+	ret = date(source, window->end_ns - 1);
+	return ret || window->end_ns <= merge->end_ns ? ret : note_mark(source, window->end_ns - 1);
 }
 
 /* Puts an event that no time decides about, or holds it for the window of its source. */
 static int pass(struct stream_merge *merge, struct source *source, const struct stream_event *event)
 {
-	if (merge->order == MERGE_LINES_FIRST)
+	if (merge->when == MERGE_LINES_FIRST)
 		return stream__put(merge->sink, event);
-	return held_events__add(source->held, event, HELD_NEXT_WINDOW);
+	return hold(source, event, HELD_NEXT_WINDOW);
 }
 
 static int take_seen(struct stream_merge *merge, struct source *source, struct stream_event *event)
@@ -198,7 +262,7 @@ static int take_seen(struct stream_merge *merge, struct source *source, struct s
 	if (!event->seen.to_ns)
 		return pass(merge, source, event);
 	event->seen.to_ns += source->offset;
-	return held_events__add(source->held, event, event->seen.to_ns);
+	return hold(source, event, event->seen.to_ns);
 }
 
 static int take_bundle(const struct stream_merge *merge, struct source *source, struct stream_event *event)
@@ -209,8 +273,7 @@ static int take_bundle(const struct stream_merge *merge, struct source *source, 
 		return -EINVAL;
 	bundle->start_ns += source->offset;
 	bundle->end_ns += source->offset;
-	return held_events__add(source->held, event,
-				bundle->flags & VAPRO_BUNDLE_OPEN ? HELD_NEXT_WINDOW : bundle->end_ns);
+	return hold(source, event, bundle->flags & VAPRO_BUNDLE_OPEN ? HELD_NEXT_WINDOW : bundle->end_ns);
 }
 
 /* Puts a source's event at once, or holds it until its window. */
@@ -224,11 +287,11 @@ int merge_source__take(struct stream_merge *merge, struct source *source, struct
 		source->offset = event->clock.utc_ns - event->clock.mono_ns;
 		return 0;
 	case STREAM_THREAD:
-		if (merge->order == MERGE_BY_WINDOW)
+		if (merge->when == MERGE_BY_WINDOW)
 			return announce_later(source, &source->threads, event->thread.id, event);
 		return knows(&source->threads, event->thread.id) ? 0 : add_thread(merge, source, event);
 	case STREAM_STATE:
-		if (merge->order == MERGE_BY_WINDOW)
+		if (merge->when == MERGE_BY_WINDOW)
 			return announce_later(source, &source->states, event->state.id, event);
 		return knows(&source->states, event->state.id) ? 0 : add_state(merge, source, event);
 	case STREAM_SEEN:
@@ -248,18 +311,18 @@ int merge_source__take(struct stream_merge *merge, struct source *source, struct
 	case STREAM_INTERFERENCE:
 		if (read_id(merge, &source->threads, &event->interference.thread))
 			return -EINVAL;
-		return held_events__add(source->held, event, event->interference.bin * VAPRO_BIN_NS);
+		return hold(source, event, event->interference.bin * VAPRO_BIN_NS);
 	case STREAM_ACCOUNT:
 		if (read_id(merge, &source->threads, &event->account.thread))
 			return -EINVAL;
-		return held_events__add(source->held, event, event->account.bin * VAPRO_BIN_NS);
+		return hold(source, event, event->account.bin * VAPRO_BIN_NS);
 	case STREAM_INSIDE:
 		if (read_id(merge, &source->threads, &event->inside.thread) ||
 		    read_id(merge, &source->states, &event->inside.state))
 			return -EINVAL;
-		return held_events__add(source->held, event, HELD_NEXT_WINDOW);
+		return hold(source, event, HELD_NEXT_WINDOW);
 	case STREAM_FACTS:
-		return held_events__add(source->held, event, HELD_NEXT_WINDOW);
+		return hold(source, event, HELD_NEXT_WINDOW);
 	case STREAM_WINDOW:
 		return add_window(merge, source, &event->window);
 	case STREAM_END:

@@ -56,6 +56,19 @@ static void drop_windows(struct source *source, uint64_t end_ns)
 	memmove(source->windows, source->windows + used, source->window_count * sizeof(*source->windows));
 }
 
+/* Notes of which blocks something is held on. */
+static void drop_marks(struct source *source, uint64_t end_ns)
+{
+	size_t remaining = 0;
+
+	for (size_t i = 0; i < source->mark_count; i++) {
+		if (source->marks[i].undated || source->marks[i].latest_ns >= end_ns)
+			source->marks[remaining++] = source->marks[i];
+	}
+	source->mark_count = remaining;
+	source->put = (struct place){source->reader->block, source->reader->event};
+}
+
 /* Windows keep their size and phase as long as one source lasts; only then another one leads. */
 static struct source *find_leader(const struct stream_merge *merge)
 {
@@ -64,7 +77,7 @@ static struct source *find_leader(const struct stream_merge *merge)
 	if (merge->leader && merge->leader->window_count)
 		return merge->leader;
 	for (size_t i = 0; i < merge->count; i++) {
-		struct source *source = merge->sources[i];
+		struct source *source = merge->order[i];
 
 		if (source->window_count && (!leader || source->windows[0].begin_ns < leader->windows[0].begin_ns))
 			leader = source;
@@ -87,9 +100,10 @@ static int put_window(struct stream_merge *merge, uint64_t begin_ns, uint64_t en
 	int ret = stream__put(merge->sink, &event);
 
 	for (size_t i = 0; !ret && i < merge->count; i++)
-		ret = merge_source__put_due(merge, merge->sources[i], end_ns);
+		ret = merge_source__put_due(merge, merge->order[i], end_ns);
 	for (size_t i = 0; i < merge->count; i++) {
 		drop_windows(merge->sources[i], end_ns);
+		drop_marks(merge->sources[i], end_ns);
 		most_of(&window, &merge->sources[i]->window);
 	}
 	merge->end_ns = end_ns;
@@ -190,7 +204,7 @@ int stream_merge__finish(struct stream_merge *merge, bool complete)
 	int ret = merge->last ? 0 : put_rest(merge);
 
 	for (size_t i = 0; !ret && i < merge->count; i++)
-		ret = merge_source__put_due(merge, merge->sources[i], UINT64_MAX);
+		ret = merge_source__put_due(merge, merge->order[i], UINT64_MAX);
 	if (!ret && complete)
 		ret = stream__put(merge->sink, &end);
 	return ret;
@@ -203,7 +217,7 @@ struct stream_merge *stream_merge__new(struct stream_sink *sink, enum merge_orde
 	if (!merge)
 		return NULL;
 	merge->sink = sink;
-	merge->order = order;
+	merge->when = order;
 	merge->state_texts = intern__new();
 	if (merge->state_texts)
 		return merge;
@@ -222,6 +236,7 @@ static void free_source(struct source *source)
 {
 	held_events__free(source->held);
 	free(source->windows);
+	free(source->marks);
 	free_ids(&source->threads);
 	free_ids(&source->states);
 	free(source);
@@ -234,6 +249,7 @@ void stream_merge__free(struct stream_merge *merge)
 	for (size_t i = 0; i < merge->count; i++)
 		free_source(merge->sources[i]);
 	free(merge->sources);
+	free(merge->order);
 	intern__free(merge->state_texts);
 	free(merge);
 }
@@ -248,12 +264,29 @@ int stream_merge__add(struct stream_merge *merge, struct merge_reader *reader)
 	source->merge = merge;
 	source->reader = reader;
 	source->held = held_events__new();
-	if (!source->held || grow(&merge->sources, &merge->capacity, merge->count + 1, sizeof(struct source *))) {
+	if (!source->held || grow(&merge->sources, &merge->capacity, merge->count + 1, sizeof(struct source *)) ||
+	    grow(&merge->order, &merge->order_capacity, merge->count + 1, sizeof(struct source *))) {
 		free_source(source);
 		return -ENOMEM;
 	}
-	merge->sources[merge->count] = source;
+	merge->sources[merge->count] = merge->order[merge->count] = source;
 	return (int)merge->count++;
+}
+
+void stream_merge__place(struct stream_merge *merge, int source, size_t place)
+{
+	struct source *moved = merge->sources[source];
+	size_t at = 0;
+
+	while (merge->order[at] != moved)
+		at++;
+	if (place >= merge->count)
+		place = merge->count - 1;
+	if (place < at)
+		memmove(&merge->order[place + 1], &merge->order[place], (at - place) * sizeof(struct source *));
+	else
+		memmove(&merge->order[at], &merge->order[at + 1], (place - at) * sizeof(struct source *));
+	merge->order[place] = moved;
 }
 
 void stream_merge__excuse(struct stream_merge *merge, int source, bool excused)
@@ -278,6 +311,22 @@ uint64_t stream_merge__read_ns(const struct stream_merge *merge, int source)
 	return merge->sources[source]->finished ? UINT64_MAX : merge->sources[source]->read_ns;
 }
 
+uint64_t stream_merge__held_block(const struct stream_merge *merge, int source)
+{
+	const struct source *of = merge->sources[source];
+
+	return of->mark_count ? of->marks[0].block : UINT64_MAX;
+}
+
+bool stream_merge__replayed(const struct stream_merge *merge)
+{
+	for (size_t i = 0; i < merge->count; i++) {
+		if (!merge->sources[i]->finished && merge_source__replays(merge->sources[i]))
+			return false;
+	}
+	return true;
+}
+
 size_t stream_merge__bytes(const struct stream_merge *merge)
 {
 	size_t bytes = sizeof(*merge) + intern__bytes(merge->state_texts);
@@ -287,6 +336,7 @@ size_t stream_merge__bytes(const struct stream_merge *merge)
 
 		bytes += sizeof(*source) + held_events__bytes(source->held) +
 			 source->window_capacity * sizeof(*source->windows) +
+			 source->mark_capacity * sizeof(*source->marks) +
 			 (source->threads.capacity + source->states.capacity) * sizeof(struct id);
 	}
 	return bytes;
