@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "worker/run.h"
+#include "worker/run_private.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,48 +7,6 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "capture/held_events.h"
-
-#define LOOKS 4		     /* blocks read ahead of the merge, to learn who takes part */
-#define RANKS_MAX (1U << 20) /* ranks that are noted */
-
-#define GAPS 64 /* that are remembered */
-
-struct queued {
-	struct queued *next;
-	uint64_t sequence;
-	uint64_t dropped_blocks;
-	uint32_t flags;
-	size_t size;
-	void *bytes;
-};
-
-struct worker_run {
-	struct merge_reader reader; /* first */
-	struct stream_sink sink;    /* of the events of a block */
-	struct block_reader *blocks;
-	struct held_events *events;  /* of blocks read */
-	uint64_t settled;	     /* gaps before this sequence are not waited for */
-	uint64_t id, next;	     /* next: sequence of the block to be read */
-	struct queued *queue, *tail; /* by sequence */
-	struct gap {
-		uint64_t from, to; /* sequence */
-		uint64_t at_ns;	   /* what the caller gave */
-	} gaps[GAPS];		   /* the latest gaps that were skipped, in a ring */
-	uint32_t gap_count;
-	size_t queued_bytes;
-	uint32_t windows; /* in events */
-	bool last_read;	  /* the last block was read: the last of the windows is the run's */
-	bool ended;	  /* no block follows */
-	uint32_t looks;
-	uint32_t world_size;
-	int32_t *ranks;
-	size_t rank_count, rank_capacity;
-	struct run_counts counts;
-	char trouble[512];
-	bool has_trouble;
-	char host[WIRE_TEXT_MAX];
-};
 
 static struct worker_run *run_of(struct stream_sink *sink)
 {
@@ -75,7 +33,35 @@ static int put_event(struct stream_sink *sink, const struct stream_event *event)
 	if (event->type == STREAM_THREAD)
 		ret = note_thread(run, &event->thread);
 	run->windows += event->type == STREAM_WINDOW;
+	run->recent[run->recent_count - 1].events++;
 	return ret ? ret : held_events__add(run->events, event, 0);
+}
+
+/* Jumps over what was skipped, before a checkpoint too. */
+static void jump_gaps(struct worker_run *run)
+{
+	for (uint32_t i = 0; i < GAPS && i < run->gap_count; i++) {
+		const struct gap *gap = &run->gaps[i];
+
+		if (run->next < gap->from || run->next >= gap->to)
+			continue;
+		run->next = gap->to;
+		i = UINT32_MAX; /* another one may follow */
+	}
+}
+
+/* Notes what is wrong with a block that was read now for the first time. */
+static void note_trouble(struct worker_run *run, uint64_t sequence, int ret, const char *why)
+{
+	if (!ret || sequence < run->replay_to)
+		return;
+	run->counts.refused++;
+	run->has_trouble = true;
+	snprintf(run->trouble, sizeof(run->trouble), "%s", why);
+	if (ret == -EAGAIN)
+		snprintf(run->trouble, sizeof(run->trouble),
+			 "%s: a block has columns of another version, and the introduction that names them is missing",
+			 run->host);
 }
 
 /* Reads the next block. Returns 1, 0 where there is none in order, or -ENOMEM. */
@@ -83,24 +69,25 @@ static int read_block(struct worker_run *run)
 {
 	struct queued *queued = run->queue;
 	struct block_head head;
+	char why[512] = "";
 	int ret;
 
+	jump_gaps(run);
 	if (!queued || queued->sequence != run->next)
 		return 0;
-	ret = !queued->bytes ? 0
-			     : block_reader__read(run->blocks, queued->bytes, queued->size, &head, &run->sink,
-						  run->trouble, sizeof(run->trouble));
+	if (grow(&run->recent, &run->recent_capacity, run->recent_count + 1, sizeof(*run->recent)))
+		return -ENOMEM;
+	run->recent[run->recent_count++] = (struct recent){
+	    .sequence = queued->sequence,
+	    .number = queued->number,
+	    .passed = !queued->bytes,
+	};
+	ret = !queued->bytes
+		  ? 0
+		  : block_reader__read(run->blocks, queued->bytes, queued->size, &head, &run->sink, why, sizeof(why));
 	if (ret == -ENOMEM)
 		return ret;
-	if (ret) {
-		run->counts.refused++;
-		run->has_trouble = true;
-		if (ret == -EAGAIN)
-			snprintf(run->trouble, sizeof(run->trouble),
-				 "%s: a block has columns of another version, and the introduction that names them is "
-				 "missing",
-				 run->host);
-	}
+	note_trouble(run, queued->sequence, ret, why);
 	run->last_read = queued->flags & BLOCK_LAST;
 	run->ended |= run->last_read;
 	run->queue = queued->next;
@@ -113,19 +100,50 @@ static int read_block(struct worker_run *run)
 	return 1;
 }
 
+/* What a checkpoint had read, and is not in the stream any more, is missing. */
+static bool skip_replay(struct worker_run *run)
+{
+	if (run->queue || run->next >= run->replay_to || run->replay_to > run->settled)
+		return false;
+	run->counts.missing += run->replay_to - run->next;
+	run->next = run->replay_to;
+	return true;
+}
+
+/* Notes where the source is: at an event, or behind all blocks that were read where none is left. */
+static void note_place(struct worker_run *run, bool event)
+{
+	if (!event) {
+		run->at = run->recent_count;
+		run->given = 0;
+		run->reader.block = run->next; /* a block's number here is its sequence plus 1 */
+		run->reader.event = UINT64_MAX;
+		return;
+	}
+	while (run->given >= run->recent[run->at].events) {
+		run->at++;
+		run->given = 0;
+	}
+	run->reader.block = run->recent[run->at].sequence + 1;
+	run->reader.event = run->given++;
+}
+
 static int next_event(struct merge_reader *reader, struct stream_event *event)
 {
 	struct worker_run *run = (struct worker_run *)reader;
 	int ret;
 
 	while (!held_events__take(run->events, event)) {
+		note_place(run, false);
 		ret = read_block(run);
 		if (ret < 0)
 			return ret;
-		if (ret || (run->queue && run->queue->sequence <= run->settled && worker_run__skip(run, 0)))
+		if (ret || (run->queue && run->queue->sequence <= run->settled && worker_run__skip(run, 0)) ||
+		    skip_replay(run))
 			continue;
-		return run->ended && !run->queue ? 0 : -EAGAIN;
+		return run->ended && !run->queue && run->next >= run->replay_to ? 0 : -EAGAIN;
 	}
+	note_place(run, true);
 	if (event->type == STREAM_WINDOW && !--run->windows && run->last_read)
 		event->window.last = true;
 	return 1;
@@ -162,6 +180,8 @@ void worker_run__free(struct worker_run *run)
 	}
 	block_reader__free(run->blocks);
 	held_events__free(run->events);
+	free(run->recent);
+	free(run->passed);
 	free(run->ranks);
 	free(run);
 }
@@ -171,7 +191,7 @@ static void skip_dropped(struct worker_run *run)
 {
 	const struct queued *queued = run->queue;
 
-	if (queued && queued->sequence > run->next &&
+	if (queued && queued->sequence > run->next && run->next >= run->replay_to &&
 	    queued->sequence - run->next + run->counts.missing <= queued->dropped_blocks)
 		worker_run__skip(run, 0);
 }
@@ -187,7 +207,8 @@ bool worker_run__was_skipped(const struct worker_run *run, uint64_t sequence, ui
 	return false;
 }
 
-int worker_run__put(struct worker_run *run, const struct block_head *head, void *bytes, size_t size)
+int worker_run__put(struct worker_run *run, const struct block_head *head, uint64_t number, void *bytes, size_t size,
+		    bool counted)
 {
 	struct queued **at = &run->queue, *queued;
 	uint64_t at_ns;
@@ -202,12 +223,8 @@ int worker_run__put(struct worker_run *run, const struct block_head *head, void 
 		at = &run->tail->next;
 	while (*at && (*at)->sequence < head->sequence)
 		at = &(*at)->next;
-	if (head->sequence < run->next) {
-		run->counts.duplicates++;
-		return RUN_DUPLICATE;
-	}
-	if (*at && (*at)->sequence == head->sequence) {
-		run->counts.duplicates++;
+	if (head->sequence < run->next || (*at && (*at)->sequence == head->sequence)) {
+		run->counts.duplicates += !counted && head->sequence >= run->first;
 		return RUN_DUPLICATE;
 	}
 	queued = malloc(sizeof(*queued));
@@ -216,6 +233,7 @@ int worker_run__put(struct worker_run *run, const struct block_head *head, void 
 	*queued = (struct queued){
 	    .next = *at,
 	    .sequence = head->sequence,
+	    .number = number,
 	    .dropped_blocks = head->dropped_blocks,
 	    .flags = head->flags,
 	    .size = size,
@@ -225,7 +243,7 @@ int worker_run__put(struct worker_run *run, const struct block_head *head, void 
 	if (!queued->next)
 		run->tail = queued;
 	run->queued_bytes += size;
-	run->counts.blocks += bytes != NULL;
+	run->counts.blocks += bytes && !counted;
 	skip_dropped(run);
 	return RUN_QUEUED;
 }
@@ -243,6 +261,7 @@ int worker_run__look(struct worker_run *run)
 
 bool worker_run__skip(struct worker_run *run, uint64_t at_ns)
 {
+	jump_gaps(run);
 	if (!run->queue || run->queue->sequence == run->next)
 		return false;
 	run->counts.missing += run->queue->sequence - run->next;
@@ -253,7 +272,10 @@ bool worker_run__skip(struct worker_run *run, uint64_t at_ns)
 
 void worker_run__settle(struct worker_run *run)
 {
-	run->settled = run->tail ? run->tail->sequence : run->settled;
+	if (run->tail && run->tail->sequence > run->settled)
+		run->settled = run->tail->sequence;
+	if (run->replay_to > run->settled)
+		run->settled = run->replay_to;
 }
 
 void worker_run__end(struct worker_run *run, uint64_t at_ns)

@@ -257,7 +257,7 @@ static int put_block(void *arg, const char *subject, uint64_t sequence, void *by
 	struct work *work = arg;
 
 	work->last_sequence = sequence;
-	return worker_job__put(work->job, subject, bytes, size, mono_now());
+	return worker_job__put(work->job, subject, sequence, bytes, size, mono_now());
 }
 
 static int judge_again(struct work *work)
