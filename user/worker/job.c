@@ -162,6 +162,7 @@ int worker_job__reset(struct worker_job *job, uint64_t now_ns)
 	job->lines.length = 0;
 	job->due_ns = job->first_ns = job->caught_up_ns = 0;
 	job->again_ns = UINT64_MAX;
+	job->again_blocks = 0;
 	job->begun = job->finished = job->overfull = job->loaded = false;
 	job->last_judged_ns = 0;
 	job->memory_cap = 0;
@@ -247,6 +248,7 @@ static void note_late(struct worker_job *job, uint64_t missed_ns, uint64_t now_n
 	}
 	if (job->again_ns == UINT64_MAX)
 		job->again_since_ns = now_ns;
+	job->again_blocks++;
 	if (judged->begin_ns < job->again_ns)
 		job->again_ns = judged->begin_ns;
 }
@@ -372,6 +374,8 @@ int worker_job__put(struct worker_job *job, const char *subject, uint64_t number
 
 	job->number = number;
 	if (number > job->highest) {
+		if (!job->highest)
+			job->first_number = number;
 		job->highest = number;
 		job->input_bytes += size;
 	}

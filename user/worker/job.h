@@ -56,7 +56,11 @@ int worker_job__advance(struct worker_job *job, uint64_t now_ns, bool caught_up)
  * checkpoint that ends until the pass's from_ns may be loaded then.
  */
 bool worker_job__wants_again(const struct worker_job *job, uint64_t now_ns);
+uint64_t worker_job__again_from(const struct worker_job *job); /* UTC */
 int worker_job__again(struct worker_job *job, uint64_t now_ns);
+
+/* The blocks that came late cannot be judged any more, and are counted. */
+void worker_job__too_late(struct worker_job *job);
 
 /* Whether all nodes have ended the job, or nothing came for so long; finish() then judges the rest. */
 bool worker_job__ended(const struct worker_job *job, uint64_t now_ns, uint64_t idle_ns);
@@ -93,9 +97,10 @@ bool worker_job__wants_save(const struct worker_job *job);
 void worker_job__saved(struct worker_job *job, size_t size, bool written);
 
 struct worker_job_state {
-	uint64_t pass;	    /* of this epoch, from 0 */
-	uint64_t from_ns;   /* of this pass: windows that end until then are valid as they were */
-	uint64_t judged_ns; /* UTC end of the last window judged; 0 none */
+	uint64_t pass;	       /* of this epoch, from 0 */
+	uint64_t from_ns;      /* of this pass: windows that end until then are valid as they were */
+	uint64_t judged_ns;    /* UTC end of the last window judged; 0 none */
+	uint64_t first_number; /* in the stream, of the job's first block; 0 none */
 	uint64_t windows, blocks, duplicates, missing, late, refused;
 	uint64_t input_bytes, checkpoint_bytes; /* of blocks that came, of checkpoints that were written */
 	size_t hosts, bytes;

@@ -22,7 +22,7 @@ struct saved_job {
 	const char *name, *tunables, *hello;
 	uint64_t memory_cap, resume, through;
 	uint64_t late, refused, input_bytes, checkpoint_bytes;
-	uint64_t judged_count;
+	uint64_t judged_count, first_number;
 };
 
 static const struct archive_column job_columns[] = {
@@ -31,7 +31,7 @@ static const struct archive_column job_columns[] = {
     ARCHIVE_ONE(struct saved_job, resume),	 ARCHIVE_ONE(struct saved_job, through),
     ARCHIVE_ONE(struct saved_job, late),	 ARCHIVE_ONE(struct saved_job, refused),
     ARCHIVE_ONE(struct saved_job, input_bytes),	 ARCHIVE_ONE(struct saved_job, checkpoint_bytes),
-    ARCHIVE_ONE(struct saved_job, judged_count),
+    ARCHIVE_ONE(struct saved_job, judged_count), ARCHIVE_ONE(struct saved_job, first_number),
 };
 static const struct archive_table job_table = ARCHIVE_TABLE("job", struct saved_job, job_columns);
 
@@ -115,6 +115,7 @@ static void load_row(struct archive *archive, struct worker_job *job, const stru
 	if (saved->through <= job->highest)
 		return;
 	job->highest = saved->through;
+	job->first_number = saved->first_number;
 	job->input_bytes = saved->input_bytes;
 	job->checkpoint_bytes = saved->checkpoint_bytes;
 }
@@ -162,6 +163,7 @@ static void archive_job(struct archive *archive, struct worker_job *job, const c
 	    .input_bytes = job->input_bytes,
 	    .checkpoint_bytes = job->checkpoint_bytes,
 	    .judged_count = job->judged_count,
+	    .first_number = job->first_number,
 	};
 	if (!texts) {
 		archive__fail(archive, -ENOMEM, "out of memory");

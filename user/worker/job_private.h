@@ -41,15 +41,17 @@ struct worker_job {
 	uint64_t first_ns, latest_ns;  /* when the first and the latest block came */
 	uint64_t again_ns;	       /* UTC: judge again from here; UINT64_MAX: no */
 	uint64_t again_since_ns;       /* when the first late block of it came */
+	uint64_t again_blocks;	       /* late blocks that wait for that */
 	uint64_t pass_began_ns, caught_up_ns;
 	uint64_t late, refused, troubles;
 	uint64_t last_judged_ns;
 	/* what the pipeline was made of: a checkpoint needs the same */
 	char *tunables, *hello;
 	uint64_t memory_cap;
-	uint64_t number;  /* in the stream, of the latest block */
-	uint64_t through; /* loaded: blocks until this number were counted */
-	uint64_t highest; /* number of a block whose bytes were counted */
+	uint64_t number;       /* in the stream, of the latest block */
+	uint64_t through;      /* loaded: blocks until this number were counted */
+	uint64_t first_number; /* of the first block ever */
+	uint64_t highest;      /* number of a block whose bytes were counted */
 	uint64_t input_bytes, checkpoint_bytes;
 	uint64_t expected_bytes; /* of the next checkpoint, by the one before */
 	uint64_t saved_ns;	 /* UTC end of the last window in a checkpoint */

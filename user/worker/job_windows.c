@@ -257,6 +257,18 @@ bool worker_job__wants_again(const struct worker_job *job, uint64_t now_ns)
 	       now_ns - job->caught_up_ns >= AGAIN_SHARE * took_ns;
 }
 
+uint64_t worker_job__again_from(const struct worker_job *job)
+{
+	return job->again_ns;
+}
+
+void worker_job__too_late(struct worker_job *job)
+{
+	job->late += job->again_blocks;
+	job->again_blocks = 0;
+	job->again_ns = UINT64_MAX;
+}
+
 int worker_job__again(struct worker_job *job, uint64_t now_ns)
 {
 	job->pass++;
@@ -301,6 +313,7 @@ void worker_job__state(const struct worker_job *job, struct worker_job_state *st
 	    .pass = job->pass,
 	    .from_ns = job->from_ns,
 	    .judged_ns = job->last_judged_ns,
+	    .first_number = job->first_number,
 	    .windows = job->judged_count,
 	    .late = job->late,
 	    .refused = job->refused,

@@ -15,10 +15,12 @@ static const char *const state_names[] = {[LEASE_FREE] = "free", [LEASE_HELD] = 
 
 int lease_value__format(char *text, size_t size, const struct lease_value *value)
 {
-	int length =
-	    snprintf(text, size, "{\"state\":\"%s\",\"worker\":\"%s\",\"epoch\":%llu,\"through\":%llu,\"blocks\":%llu}",
-		     state_names[value->state], value->worker, (unsigned long long)value->epoch,
-		     (unsigned long long)value->through, (unsigned long long)value->blocks);
+	int length = snprintf(
+	    text, size,
+	    "{\"state\":\"%s\",\"worker\":\"%s\",\"epoch\":%llu,\"through\":%llu,\"blocks\":%llu,\"checkpoint\":%llu}",
+	    state_names[value->state], value->worker, (unsigned long long)value->epoch,
+	    (unsigned long long)value->through, (unsigned long long)value->blocks,
+	    (unsigned long long)value->checkpoint);
 
 	return length >= 0 && (size_t)length < size ? 0 : -ENOSPC;
 }
@@ -36,6 +38,7 @@ int lease_value__parse(struct lease_value *value, const char *text)
 		value->epoch = record__uint(object, "epoch");
 		value->through = record__uint(object, "through");
 		value->blocks = record__uint(object, "blocks");
+		value->checkpoint = record__uint(object, "checkpoint");
 	}
 	cJSON_Delete(object);
 	return worker && state < STATES ? 0 : -EINVAL;
@@ -70,13 +73,13 @@ struct lease *leases__of(struct leases *leases, const char *job)
 
 void lease__note(struct lease *lease, const char *text, uint64_t revision, uint64_t now_ns)
 {
-	uint64_t epoch = lease->value.epoch;
+	uint64_t epoch = lease->value.epoch, checkpoint = lease->value.checkpoint;
 
 	if (lease->revision != revision || !lease->changed_ns)
 		lease->changed_ns = now_ns;
 	lease->revision = revision;
 	if (!text || lease_value__parse(&lease->value, text))
-		lease->value = (struct lease_value){.epoch = epoch};
+		lease->value = (struct lease_value){.epoch = epoch, .checkpoint = checkpoint};
 }
 
 bool leases__may_take(const struct leases *leases, const struct lease *lease, uint64_t now_ns)

@@ -26,8 +26,9 @@ struct lease_value {
 	enum lease_state state;
 	char worker[LEASE_WORKER_MAX];
 	uint64_t epoch;
-	uint64_t through; /* done: number of the last block that was analysed */
-	uint64_t blocks;  /* done: how many blocks the stream held then */
+	uint64_t through;    /* done: number of the last block that was analysed */
+	uint64_t blocks;     /* done: how many blocks the stream held then */
+	uint64_t checkpoint; /* number of the job's latest one; 0 none */
 };
 
 /* Writes and reads an entry. Parsing returns 0 or -EINVAL. */

@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "broker/streams.h"
 #include "worker/store_private.h"
 
 #define BUCKET "vapro_leases"
 #define IN_SUBJECTS WIRE_PREFIX ".in.>"
 #define OUT_SUBJECTS WIRE_PREFIX ".out.>"
+#define STATE_SUBJECTS WIRE_PREFIX ".state.>"
 
 int store__error(natsStatus status, jsErrCode code)
 {
@@ -135,6 +137,10 @@ struct store *store__open(const struct store_options *options, char *err, size_t
 	    make_stream(store, WIRE_OUT, OUT_SUBJECTS, store->out, sizeof(store->out), err, err_size) ||
 	    open_bucket(store, err, err_size))
 		goto failed;
+	if (make_stream(store, WIRE_STATE, STATE_SUBJECTS, store->state, sizeof(store->state), err, err_size)) {
+		log__warning("no checkpoints, jobs that are taken over are read from their start: %s", err);
+		store->state[0] = '\0';
+	}
 	return store;
 failed:
 	store__close(store);
@@ -211,6 +217,18 @@ int store__last_block(struct store *store, const char *subject, uint64_t *sequen
 		*sequence = natsMsg_GetSequence(message);
 	natsMsg_Destroy(message);
 	return ret;
+}
+
+int store__first_number(struct store *store, uint64_t *sequence)
+{
+	jsStreamInfo *info = NULL;
+	jsErrCode code = 0;
+	natsStatus status = js_GetStreamInfo(&info, store->stream, store->in, NULL, &code);
+
+	if (status == NATS_OK)
+		*sequence = info->State.FirstSeq;
+	jsStreamInfo_Destroy(info);
+	return store__error(status, code);
 }
 
 int store__get(struct store *store, const char *key, char *value, size_t size, uint64_t *revision)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Shared by store.c (connection, streams, leases), store_reader.c (blocks) and store_messages.c (results). */
+/* Shared by store.c (connection, streams, leases), store_reader.c (blocks) and store_messages.c (results, states of
+ * jobs). */
 #ifndef VAPRO_WORKER_STORE_PRIVATE_H
 #define VAPRO_WORKER_STORE_PRIVATE_H
 
@@ -12,7 +13,7 @@ struct store {
 	natsConnection *connection;
 	jsCtx *stream;
 	kvStore *bucket;
-	char in[64], out[64]; /* names of the streams */
+	char in[64], out[64], state[64]; /* names of the streams; state may be empty */
 };
 
 int store__error(natsStatus status, jsErrCode code);

@@ -9,8 +9,8 @@
 #include "base/grow.h"
 #include "worker/store_private.h"
 
-#define ACK_WAIT_NS (300LL * 1000000000LL) /* blocks are acknowledged after their window and its late time */
-#define SILENT_NS 3000000000ULL		   /* without a block: none is on its way */
+#define ACK_WAIT_NS (3600LL * 1000000000LL) /* blocks are acknowledged after the checkpoint that has their window */
+#define SILENT_NS 3000000000ULL		    /* without a block: none is on its way */
 #define ACK_PENDING (1 << 24) /* in effect no limit; the library sends no -1, and the broker's default is 1,000 */
 #define INACTIVE_NS (60LL * 1000000000LL) /* a reader that is gone is removed by the broker */
 
@@ -77,8 +77,8 @@ static natsStatus subscribe(struct store_reader *reader)
 	return status;
 }
 
-struct store_reader *store_reader__new(struct store *store, const char *filter, const char *name, char *err,
-				       size_t err_size)
+struct store_reader *store_reader__new(struct store *store, const char *filter, const char *name, uint64_t from,
+				       char *err, size_t err_size)
 {
 	struct store_reader *reader = calloc(1, sizeof(*reader));
 	natsStatus status;
@@ -88,6 +88,7 @@ struct store_reader *store_reader__new(struct store *store, const char *filter, 
 		return NULL;
 	}
 	reader->store = store;
+	reader->sequence = from ? from - 1 : 0;
 	snprintf(reader->filter, sizeof(reader->filter), "%s", filter);
 	snprintf(reader->name, sizeof(reader->name), "%s", name);
 	status = subscribe(reader);
@@ -126,7 +127,9 @@ static int give_block(struct store_reader *reader, natsMsg *message, store_take 
 		ret = -ENOMEM;
 	if (!ret) {
 		reader->delivery = meta->Sequence.Consumer;
-		reader->sequence = meta->Sequence.Stream;
+		/* one that was not acknowledged for long comes again */
+		if (meta->Sequence.Stream > reader->sequence)
+			reader->sequence = meta->Sequence.Stream;
 		reader->left = meta->NumPending;
 		reader->any = true;
 	}
