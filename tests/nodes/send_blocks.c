@@ -32,7 +32,7 @@ struct packer {
 
 struct options {
 	const char *nats, *cluster, *late_host;
-	double speed, late_s;
+	double speed, late_s, late_from_s;
 	unsigned long shuffle, skip_every, garbage;
 	bool twice, by_file;
 };
@@ -119,7 +119,8 @@ static void arrange(struct packer *packer, const struct options *options)
 			packed->order = i;
 		if (options->shuffle)
 			packed->order = (uint64_t)random();
-		if (options->late_host && !strcmp(packed->host, options->late_host))
+		if (options->late_host && !strcmp(packed->host, options->late_host) &&
+		    (double)(packed->order - packer->first_ns) * 1e-9 >= options->late_from_s)
 			packed->order += (uint64_t)(options->late_s * 1e9);
 	}
 	qsort(packer->blocks, packer->count, sizeof(*packer->blocks), by_order);
@@ -209,6 +210,8 @@ static bool parse(struct options *options, int argc, char **argv, int *first)
 			options->garbage = strtoul(argv[++i], NULL, 10);
 		else if (!strcmp(name, "--late-host"))
 			options->late_host = argv[++i];
+		else if (!strcmp(name, "--late-from"))
+			options->late_from_s = strtod(argv[++i], NULL);
 		else if (!strcmp(name, "--late"))
 			options->late_s = strtod(argv[++i], NULL);
 		else

@@ -15,7 +15,7 @@
 #define KIND "job"
 #define BYTES_SHARE 10		/* bytes of blocks for one of checkpoints */
 #define MOST_BYTES (1ULL << 30) /* of a checkpoint, and of what is made of its part about the job */
-#define LEVEL 1			/* of zstd: higher ones take longer than the analysis itself */
+#define LEVEL 3
 
 /* What is saved of the job itself in one row. */
 struct saved_job {

@@ -139,6 +139,8 @@ static int announce(struct work *work, const char *reason)
 	     json__add_job(object, subject.job.job, subject.job.user) &&
 	     json__add_text(object, "worker", work->worker->id) && json__add_text(object, "reason", reason) &&
 	     (state.from_ns ? json__add_time(object, "from", state.from_ns) : json__add_text(object, "from", NULL)) &&
+	     (work->resumed_ns ? json__add_time(object, "checkpoint", work->resumed_ns)
+			       : json__add_text(object, "checkpoint", NULL)) &&
 	     json__add_uint(object, "epoch", work->epoch) && json__add_uint(object, "pass", state.pass);
 	record = json__finish(object);
 	if (!ok || !record || asprintf(&line, "%s\n", record) < 0) {

@@ -104,8 +104,12 @@ void work__save(struct work *work)
 	if (pays)
 		ret = publish(work, &checkpoint, &stored);
 	free(checkpoint.bytes);
-	if (!pays)
+	worker_job__state(work->job, &state);
+	if (!pays) {
+		log__debug("%s: a checkpoint of %zu bytes does not pay yet: %llu bytes of blocks", work->key,
+			   checkpoint.size, (unsigned long long)state.input_bytes);
 		return;
+	}
 	if (ret) {
 		note_failure(work, ret == -ESTALE ? "the lease is gone" : strerror(-ret));
 		return;
@@ -206,6 +210,7 @@ uint64_t work__load(struct work *work, uint64_t until_ns)
 {
 	uint64_t resume = 0;
 
+	work->resumed_ns = 0;
 	while (!resume && work->checkpoint_count) {
 		const struct stored_checkpoint *stored = latest(work);
 		struct collected collected = {NULL, 0};
@@ -226,8 +231,10 @@ uint64_t work__load(struct work *work, uint64_t until_ns)
 			ret = worker_job__load(work->job, work->state, collected.bytes, collected.size, mono_now(),
 					       &resume, err, sizeof(err));
 		free(collected.bytes);
-		if (!ret)
+		if (!ret) {
+			work->resumed_ns = stored->end_ns;
 			break;
+		}
 		resume = 0;
 		work->checkpoint_count--;
 		log__warning("%s: checkpoint %llu is not used: %s", work->key, (unsigned long long)stored->number, err);

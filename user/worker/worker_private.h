@@ -30,6 +30,7 @@ struct work {
 	uint64_t last_sequence;				   /* of the latest block that was read */
 	struct stored_checkpoint checkpoints[CHECKPOINTS]; /* oldest first */
 	size_t checkpoint_count;
+	uint64_t resumed_ns;	    /* UTC end of the last window in the one that was loaded for this pass; 0 none */
 	uint64_t checkpoints_tried; /* for the ids of messages */
 	bool checkpoint_failed;	    /* and that was said */
 	uint64_t finished_ns;	    /* own clock; 0: the job goes on */
