@@ -12,7 +12,7 @@
 #define BURST 2		    /* times the rate: so much at two looks is closed without waiting for the mean */
 #define OPENING_CREDIT 0.25 /* most of the room: the mean holds for a short run, too */
 #define HELD_MOST 0.5	    /* share of the budget up to which waits for vaprod are charged at once */
-#define MOST_OWED 0.5	    /* of the room: waits for vaprod that are paid for later */
+#define MOST_OWED 1	    /* of the room: waits for vaprod that are paid for later */
 #define AHEAD_NS 1e8	    /* an allowance that lasts no longer is checked often */
 #define LEAST_SPELL_NS 1e9
 #define REFILL 0.5	   /* of the room, that a closed period fills up */
