@@ -115,6 +115,8 @@ void enforcer__join(struct enforcer *enforcer, struct governed *governed, const 
 	/* waits for an attachment are no running cost */
 	for (struct governed *other = enforcer->governed; other; other = other->next)
 		other->held_ns = other->process.counters->held_ns;
+	if (duty && duty->first == governed && !governed->next_of_image && !duty->set.without)
+		enforcer__recall_set(enforcer, governed, now_ns);
 	governed__advance_epoch(governed, governed__is_closed(governed));
 	governed__refresh_gap(governed, now_ns);
 }
@@ -137,8 +139,10 @@ void enforcer__leave(struct enforcer *enforcer, struct governed *governed, uint6
 	for (at = &duty->first; *at != governed;)
 		at = &(*at)->next_of_image;
 	*at = governed->next_of_image;
-	if (!duty->first)
+	if (!duty->first) {
+		enforcer__remember_set(enforcer, duty, governed->exe, now_ns);
 		enforcer__forget_image(enforcer, duty);
+	}
 }
 
 void enforcer__remove(struct enforcer *enforcer, struct governed *governed)
@@ -353,7 +357,7 @@ static void relieve(struct enforcer *enforcer, struct governed *governed, uint64
 			return; /* too little was seen for a plan */
 		/* what is not timed any more is coarse, what is closed is not seen at all */
 		if (account->speed < HASTE &&
-		    governor__can_wait(&enforcer->governor, account, &governed->steps, now_ns))
+		    governor__can_wait(&enforcer->governor, account, &governed->steps, &plan, now_ns))
 			return;
 	}
 	if (enforcer->ops.close_costliest_rows(enforcer->ctx, governed->process.pid,

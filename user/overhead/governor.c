@@ -227,10 +227,13 @@ bool governor__step(const struct governor *governor, struct governor_steps *step
 }
 
 bool governor__can_wait(const struct governor *governor, const struct governor_account *account,
-			const struct governor_steps *steps, uint64_t now_ns)
+			const struct governor_steps *steps, const struct governor_plan *plan, uint64_t now_ns)
 {
-	return steps->changed_ns && now_ns < steps->changed_ns + SETTLING_NS &&
-	       account->credit_ns > -FAR_OVERDRAWN * governor->room_ns;
+	bool settling = steps->changed_ns && now_ns < steps->changed_ns + SETTLING_NS;
+	/* closing takes time: what is owed when it has an effect counts */
+	double latest = least_credit(governor, account, account->speed) - FAR_OVERDRAWN * governor->room_ns;
+
+	return (settling || (plan->cost > 0 && plan->open >= 1)) && account->credit_ns > latest;
 }
 
 bool governor__leave_out(const struct governor *governor, struct governor_set *set, const double shares[GOVERNOR_UNITS],

@@ -138,11 +138,11 @@ bool governor__step(const struct governor *governor, struct governor_steps *step
 		    bool overdrawn, uint64_t now_ns, struct governor_plan *plan);
 
 /*
- * Returns whether an overdrawn account can wait for a step that was taken just now, or is due within a second: what it
- * owes by then keeps inside the cap.
+ * Returns whether an overdrawn account can do without closing probes, since what it owes keeps inside the cap: a step
+ * was taken just now, or the load so far keeps the budget by its plan, so that the debt comes from a burst.
  */
 bool governor__can_wait(const struct governor *governor, const struct governor_account *account,
-			const struct governor_steps *steps, uint64_t now_ns);
+			const struct governor_steps *steps, const struct governor_plan *plan, uint64_t now_ns);
 
 /* The functions that never wait and are left out of an image: a bitmap of units (functions__unit()). */
 #define GOVERNOR_UNITS 16
