@@ -296,10 +296,12 @@ static void a_set_is_remembered_for_the_next_run(void **state)
 	assert_int_equal(fake.without, 1);
 	enforcer__leave(fake.enforcer, first->governed, fake.now);
 	enforcer__remove(fake.enforcer, first->governed);
-	fake.without = 0; /* the image is attached with all its probes */
-	second = fake__start(&fake, &posts);
+	assert_int_equal(enforcer__former_units(fake.enforcer, "another", "libmpi.so", fake.now), 0);
+	fake.without = enforcer__former_units(fake.enforcer, "program", "libmpi.so", fake.now);
 	assert_int_equal(fake.without, 1);
+	second = fake__start(&fake, &posts);
 	assert_int_equal(second->orders.set, 1);
+	assert_int_equal(fake.changes, 1);
 	assert_int_equal(fake__warned(&fake, "coarser"), 2);
 	assert_non_null(strstr(fake.warnings[fake.warning_count - 1].text, "when the program ran before"));
 	end(state);

@@ -107,6 +107,8 @@ void enforcer__join(struct enforcer *enforcer, struct governed *governed, const 
 	struct image_duty *duty = image ? enforcer__duty_of(enforcer, image, path) : NULL;
 
 	if (duty) {
+		if (!duty->first)
+			enforcer__recall_set(enforcer, duty, governed, now_ns);
 		governed->duty = duty;
 		governed->next_of_image = duty->first;
 		duty->first = governed;
@@ -115,8 +117,6 @@ void enforcer__join(struct enforcer *enforcer, struct governed *governed, const 
 	/* waits for an attachment are no running cost */
 	for (struct governed *other = enforcer->governed; other; other = other->next)
 		other->held_ns = other->process.counters->held_ns;
-	if (duty && duty->first == governed && !governed->next_of_image && !duty->set.without)
-		enforcer__recall_set(enforcer, governed, now_ns);
 	governed__advance_epoch(governed, governed__is_closed(governed));
 	governed__refresh_gap(governed, now_ns);
 }

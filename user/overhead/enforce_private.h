@@ -119,8 +119,9 @@ bool enforcer__leave_out(struct enforcer *enforcer, struct governed *governed, u
 /* Remembers what is left out of an image whose last process ends, for the program's next run. */
 void enforcer__remember_set(struct enforcer *enforcer, const struct image_duty *duty, const char *exe, uint64_t now_ns);
 
-/* Leaves out of an image what was left out in an earlier run of its first process's program. */
-void enforcer__recall_set(struct enforcer *enforcer, struct governed *first, uint64_t now_ns);
+/* Begins with the set of an earlier run of the program of an image's first process, see enforcer__former_units(). */
+void enforcer__recall_set(struct enforcer *enforcer, struct image_duty *duty, const struct governed *first,
+			  uint64_t now_ns);
 
 /* Calls enforcer__leave_out() where a process is over its budget, though its allowance lasts for a while. */
 bool enforcer__leave_out_early(struct enforcer *enforcer, struct governed *governed, uint64_t now_ns);

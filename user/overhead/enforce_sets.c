@@ -83,30 +83,45 @@ void enforcer__remember_set(struct enforcer *enforcer, const struct image_duty *
 	snprintf(to->image, sizeof(to->image), "%s", duty->path);
 }
 
-void enforcer__recall_set(struct enforcer *enforcer, struct governed *first, uint64_t now_ns)
+/* Returns the index of what is remembered of a program's image; FORMER_SETS where that is nothing. */
+static size_t find_former(const struct enforcer *enforcer, const char *exe, const char *image, uint64_t now_ns)
 {
-	struct image_duty *duty = first->duty;
+	for (size_t i = 0; i < FORMER_SETS; i++) {
+		const struct former_set *of = &enforcer->former[i];
+
+		if (of->set.without && now_ns < of->ended_ns + REMEMBERED_NS && !strcmp(of->exe, exe) &&
+		    !strcmp(of->image, image))
+			return i;
+	}
+	return FORMER_SETS;
+}
+
+uint32_t enforcer__former_units(const struct enforcer *enforcer, const char *exe, const char *image, uint64_t now_ns)
+{
+	size_t at = find_former(enforcer, exe, image, now_ns);
+
+	return at < FORMER_SETS ? enforcer->former[at].set.without : 0;
+}
+
+void enforcer__recall_set(struct enforcer *enforcer, struct image_duty *duty, const struct governed *first,
+			  uint64_t now_ns)
+{
+	size_t at = find_former(enforcer, first->exe, duty->path, now_ns);
 	char names[96];
 
-	for (struct former_set *of = enforcer->former; of < enforcer->former + FORMER_SETS; of++) {
-		if (!of->set.without || now_ns > of->ended_ns + REMEMBERED_NS || strcmp(of->exe, first->exe) != 0 ||
-		    strcmp(of->image, duty->path) != 0)
-			continue;
-		duty->set = of->set;
-		duty->set.changed_ns = now_ns;
-		*of = (struct former_set){0};
-		change_set(enforcer, duty, 0);
-		functions__name_units(duty->set.without, names, sizeof(names));
-		enforcer__warn(
-		    enforcer, "coarser", first->process.pid,
-		    "process %d (%s): functions of %s that never wait (%s) are not probed for at least %.0f s, since "
-		    "they "
-		    "were over the overhead budget of %.2g %% when the program ran before; the time between two other "
-		    "calls is one computation then, and what completions transfer is unknown",
-		    first->process.pid, first->exe, duty->path, names,
-		    (double)(GOVERNOR_KEEP_NS << duty->set.level) * 1e-9, enforcer->governor.budget * 100);
+	if (at == FORMER_SETS)
 		return;
-	}
+	duty->set = enforcer->former[at].set;
+	duty->set.changed_ns = now_ns;
+	enforcer->former[at] = (struct former_set){0};
+	functions__name_units(duty->set.without, names, sizeof(names));
+	enforcer__warn(
+	    enforcer, "coarser", first->process.pid,
+	    "process %d (%s): functions of %s that never wait (%s) are not probed for at least %.0f s, since they were "
+	    "over the overhead budget of %.2g %% when the program ran before; the time between two other calls is one "
+	    "computation then, and what completions transfer is unknown",
+	    first->process.pid, first->exe, duty->path, names, (double)(GOVERNOR_KEEP_NS << duty->set.level) * 1e-9,
+	    enforcer->governor.budget * 100);
 }
 
 /*
