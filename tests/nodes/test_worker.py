@@ -307,7 +307,7 @@ class Takeover(unittest.TestCase):
         self.nodes.end(worker)
         self.nodes.send(self.captures)
         self.request("$JS.API.STREAM.PURGE.vapro_in", seq=600)
-        self.nodes.start_worker()
+        self.nodes.start_worker("--verbose")
         wait_for(lambda: "ended;" in self.nodes.log(), 40, "the end of the job")
         missing = [record for record in self.nodes.records() if record.get("code") == "blocks_missing"]
         self.assertEqual(len({record["host"] for record in missing}), HOSTS)

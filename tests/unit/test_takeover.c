@@ -4,6 +4,7 @@
  * the order of the blocks, and reads little again.
  */
 #include <endian.h>
+#include <errno.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -178,7 +179,7 @@ static void test_go_on(void **state)
 		assert_int_equal(worker_job__finish(job, mono_at(1)), 0);
 		assert_string_equal(found.lines, reference);
 		assert_true(resumed > 5);
-assert_true(again < resumed * sent.count / 2);
+		assert_true(again < resumed * sent.count / 2);
 		worker_job__free(job);
 		free(checkpoint.bytes);
 		free(found.lines);
@@ -187,10 +188,231 @@ assert_true(again < resumed * sent.count / 2);
 	}
 }
 
+/* Puts blocks in order, without those of a host that end later. */
+static void give_all(struct worker_job *job, const struct sent *sent, const char *host, uint64_t end_ns,
+		     uint64_t now_ns)
+{
+	for (size_t i = 0; i < sent->count; i++) {
+		struct block_head head;
+
+		assert_int_equal(block__head(&head, sent->blocks[i].bytes, sent->blocks[i].size, err, sizeof(err)), 0);
+		if (strcmp(head.host, host) != 0 || head.last_ns < end_ns)
+			give(job, sent, i, now_ns);
+	}
+}
+
+/* Late blocks are judged again from the checkpoint before them. */
+static void test_late(void **state)
+{
+	struct worker_checkpoint checkpoint = {.bytes = NULL};
+	const uint64_t late_ns = UTC + 58 * S;
+	struct worker_job_state after;
+	struct worker_job *job;
+	struct sent sent;
+	struct found found;
+	uint64_t resume;
+	char *reference;
+
+	(void)state;
+	make_long_blocks(&sent, 0);
+	reference = in_order(&sent);
+	job = new_job(&found);
+	for (size_t i = 0; !checkpoint.bytes; i++) {
+		give(job, &sent, i, mono_at(1));
+		assert_int_equal(worker_job__advance(job, mono_at(1), true), 0);
+		if (found.end_ns >= UTC + 35 * S)
+			checkpoint = save(job);
+	}
+	give_all(job, &sent, "node-1", late_ns, mono_at(2));
+	assert_int_equal(worker_job__advance(job, mono_at(3), true), 0);
+	assert_int_equal(worker_job__advance(job, mono_at(20), true), 0);
+	assert_true(found.end_ns > UTC + 60 * S);
+	for (size_t i = 0; i < sent.count; i++)
+		give(job, &sent, i, mono_at(30));
+	assert_true(worker_job__wants_again(job, mono_at(300)));
+	assert_true(worker_job__again_from(job) >= checkpoint.end_ns);
+	assert_true(worker_job__again_from(job) < late_ns);
+	assert_int_equal(
+	    worker_job__save(job, NAME, mono_at(300), &(struct worker_checkpoint){.size = 0}, err, sizeof(err)),
+	    -EAGAIN);
+	assert_int_equal(worker_job__again(job, mono_at(300)), 0);
+	assert_int_equal(
+	    worker_job__load(job, NAME, checkpoint.bytes, checkpoint.size, mono_at(300), &resume, err, sizeof(err)), 0);
+	free(found.lines);
+	found.lines = NULL;
+	for (size_t i = resume - 1; i < sent.count; i++)
+		give(job, &sent, i, mono_at(300));
+	assert_int_equal(worker_job__advance(job, mono_at(300), true), 0);
+	assert_int_equal(worker_job__finish(job, mono_at(300)), 0);
+	worker_job__state(job, &after);
+	assert_int_equal(after.blocks, sent.count);
+	assert_int_equal(after.missing + after.late, 0);
+	for (char *pass; (pass = strstr(found.lines, "\"pass\":1}"));)
+		pass[7] = '0';
+	assert_true(strlen(found.lines) < strlen(reference));
+	assert_string_equal(found.lines, reference + strlen(reference) - strlen(found.lines));
+	worker_job__free(job);
+	free(checkpoint.bytes);
+	free(found.lines);
+	free(reference);
+	free_blocks(&sent);
+}
+
+/* A checkpoint in the middle of the job. */
+static struct worker_checkpoint middle(const struct sent *sent)
+{
+	struct worker_checkpoint checkpoint = {.bytes = NULL};
+	struct found found;
+	struct worker_job *job = new_job(&found);
+
+	for (size_t i = 0; !checkpoint.bytes; i++) {
+		give(job, sent, i, mono_at(1));
+		assert_int_equal(worker_job__advance(job, mono_at(1), true), 0);
+		if (found.end_ns >= UTC + 45 * S)
+			checkpoint = save(job);
+	}
+	worker_job__free(job);
+	free(found.lines);
+	return checkpoint;
+}
+
+/* Blocks that a checkpoint needs are gone: they are counted, and the job goes on to its end. */
+static void test_gone(void **state)
+{
+	struct worker_checkpoint checkpoint;
+	struct worker_job_state after;
+	struct worker_job *job;
+	struct found found = {.receiver = {find}};
+	struct sent sent;
+	uint64_t resume;
+
+	(void)state;
+	make_long_blocks(&sent, 0);
+	checkpoint = middle(&sent);
+	for (size_t gone = 1; gone < 90; gone += 8) {
+		found.end_ns = 0;
+		job = worker_job__new(2, checkpoint.end_ns, mono_at(1), &job_options, &found.receiver);
+		assert_int_equal(worker_job__load(job, NAME, checkpoint.bytes, checkpoint.size, mono_at(1), &resume,
+						  err, sizeof(err)),
+				 0);
+		for (size_t i = resume - 1 + gone; i < sent.count; i++)
+			give(job, &sent, i, mono_at(1));
+		assert_int_equal(worker_job__advance(job, mono_at(1), true), 0);
+		assert_true(worker_job__ended(job, mono_at(1), 100 * S));
+		assert_int_equal(worker_job__finish(job, mono_at(1)), 0);
+		assert_int_equal(found.end_ns, UTC + (SECONDS + 3) * S);
+		assert_non_null(strstr(found.lines, "blocks_missing"));
+		worker_job__state(job, &after);
+		assert_in_range(after.missing, 1, gone);
+		worker_job__free(job);
+		free(found.lines);
+		found.lines = NULL;
+	}
+	free(checkpoint.bytes);
+	free_blocks(&sent);
+}
+
+/* A checkpoint that is refused leaves an empty job, which reads all blocks. */
+static void check_refused(const struct sent *sent, const char *name, const uint8_t *bytes, size_t size,
+			  const char *reference)
+{
+	struct found found;
+	struct worker_job *job = new_job(&found);
+	uint64_t resume;
+
+	assert_true(worker_job__load(job, name, bytes, size, mono_at(1), &resume, err, sizeof(err)) < 0);
+	assert_true(strlen(err) > 0);
+	for (size_t i = 0; reference && i < sent->count; i++)
+		give(job, sent, i, mono_at(1));
+	if (reference) {
+		assert_int_equal(worker_job__advance(job, mono_at(1), true), 0);
+		assert_int_equal(worker_job__finish(job, mono_at(1)), 0);
+		assert_string_equal(found.lines, reference);
+	}
+	worker_job__free(job);
+	free(found.lines);
+}
+
+static void test_refused(void **state)
+{
+	struct worker_checkpoint checkpoint;
+	struct sent sent;
+	char *reference;
+
+	(void)state;
+	make_long_blocks(&sent, 0);
+	reference = in_order(&sent);
+	checkpoint = middle(&sent);
+	check_refused(&sent, "vapro.v1.state.test.other", checkpoint.bytes, checkpoint.size, reference);
+	assert_non_null(strstr(err, "another job"));
+	check_refused(&sent, NAME, checkpoint.bytes, checkpoint.size / 2, reference);
+	check_refused(&sent, NAME, checkpoint.bytes, 0, NULL);
+	for (size_t at = 0; at < checkpoint.size; at += 31) {
+		checkpoint.bytes[at] ^= 0x10;
+		check_refused(&sent, NAME, checkpoint.bytes, checkpoint.size, NULL);
+		checkpoint.bytes[at] ^= 0x10;
+	}
+	free(checkpoint.bytes);
+	free(reference);
+	free_blocks(&sent);
+}
+
+/* Bytes of somebody who knows the format: whatever they say, the job does not crash, hang or grow. */
+static void test_hostile(void **state)
+{
+	struct worker_checkpoint checkpoint;
+	struct sent sent;
+	uint8_t *raw, *packed;
+	size_t size, room, begin, accepted = 0;
+	uint64_t length, resume;
+
+	(void)state;
+	make_long_blocks(&sent, 0);
+	checkpoint = middle(&sent);
+	size = ZSTD_getFrameContentSize(checkpoint.bytes, checkpoint.size);
+	room = ZSTD_compressBound(size);
+	raw = malloc(size);
+	packed = malloc(room);
+	assert_int_equal(ZSTD_decompress(raw, size, checkpoint.bytes, checkpoint.size), size);
+	memcpy(&length, raw, sizeof(length));
+	length = le64toh(length);
+	/* after the length of the part about the job, its head, its length and its checksum */
+	begin = sizeof(length) + strlen("vapro-checkpoint/1 job\n") + 12;
+	for (size_t at = begin; at < sizeof(length) + length; at += 11) {
+		uint32_t crc;
+		struct found found;
+		struct worker_job *job = new_job(&found);
+
+		raw[at] ^= (uint8_t)(1U << at % 8);
+		crc = htole32((uint32_t)crc32_z(0, raw + begin, sizeof(length) + length - begin));
+		memcpy(raw + begin - sizeof(crc), &crc, sizeof(crc));
+		if (!worker_job__load(job, NAME, packed, ZSTD_compress(packed, room, raw, size, 1), mono_at(1), &resume,
+				      err, sizeof(err))) {
+			accepted++;
+			for (size_t i = 0; i < sent.count; i++)
+				give(job, &sent, i, mono_at(1));
+			if (!worker_job__advance(job, mono_at(100), true))
+				worker_job__finish(job, mono_at(100));
+		}
+		worker_job__free(job);
+		free(found.lines);
+		raw[at] ^= (uint8_t)(1U << at % 8);
+	}
+	assert_true(accepted > 0);
+	free(raw);
+	free(packed);
+	free(checkpoint.bytes);
+	free_blocks(&sent);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(test_go_on, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_late, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_gone, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

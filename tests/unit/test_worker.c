@@ -307,7 +307,7 @@ static void test_hostile(void **state)
 
 static void test_lease_value(void **state)
 {
-	struct lease_value value = {LEASE_DONE, "host-0123", 7, UINT32_MAX, 5}, again;
+	struct lease_value value = {LEASE_DONE, "host-0123", 7, UINT32_MAX, 5, 9}, again;
 	char text[LEASE_VALUE_MAX];
 
 	(void)state;
@@ -318,6 +318,7 @@ static void test_lease_value(void **state)
 	assert_int_equal(again.epoch, value.epoch);
 	assert_int_equal(again.through, value.through);
 	assert_int_equal(again.blocks, value.blocks);
+	assert_int_equal(again.checkpoint, value.checkpoint);
 	assert_int_equal(lease_value__parse(&again, "{\"state\":\"mine\",\"worker\":\"w\"}"), -EINVAL);
 	assert_int_equal(lease_value__parse(&again, "{\"state\":\"held\"}"), -EINVAL);
 	assert_int_equal(lease_value__parse(&again, "[["), -EINVAL);

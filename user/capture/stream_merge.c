@@ -52,6 +52,8 @@ static void drop_windows(struct source *source, uint64_t end_ns)
 
 	while (used < source->window_count && source->windows[used].end_ns <= end_ns)
 		source->window = source->windows[used++];
+	if (!used)
+		return;
 	source->window_count -= used;
 	memmove(source->windows, source->windows + used, source->window_count * sizeof(*source->windows));
 }

@@ -337,7 +337,7 @@ static bool is_in_time(struct worker_job *job, struct member *member, struct blo
 	uint64_t end_ns = stream_merge__end_ns(job->merge);
 	bool passed;
 
-	/* what was read before a checkpoint is read again as it was */
+	/* what was read before a checkpoint is read again as it was; what was read since is a duplicate */
 	if (worker_run__was_read(member->run, head->sequence, &passed)) {
 		if (passed && member->missed_ns && head->first_ns)
 			note_late(job, member->missed_ns, now_ns);

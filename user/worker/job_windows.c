@@ -73,6 +73,11 @@ static int begin(struct worker_job *job, uint64_t now_ns, bool caught_up)
 	ret = all_here(job);
 	if (ret < 0 || (!ret && now_ns - job->first_ns < job->options.late_after_ns))
 		return ret;
+	ret = 0;
+	for (size_t i = 0; !ret && i < job->member_count; i++)
+		ret = worker_run__begin(job->members[i].run);
+	if (ret)
+		return ret;
 	qsort(job->members, job->member_count, sizeof(*job->members), compare_members);
 	ret = worker_job__make_pipeline(job);
 	if (ret)

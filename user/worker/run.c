@@ -259,6 +259,25 @@ int worker_run__look(struct worker_run *run)
 	return ret < 0 ? ret : 0;
 }
 
+int worker_run__begin(struct worker_run *run)
+{
+	const struct queued *queued;
+	struct block_head head;
+	char ignored[512];
+	int ret;
+
+	if (!run->next)
+		worker_run__skip(run, 0);
+	ret = worker_run__look(run);
+	for (queued = run->queue; !ret && queued && !worker_run__tunables(run); queued = queued->next) {
+		if (queued->bytes && queued->flags & BLOCK_INTRODUCES &&
+		    block_reader__read(run->blocks, queued->bytes, queued->size, &head, NULL, ignored,
+				       sizeof(ignored)) == -ENOMEM)
+			ret = -ENOMEM;
+	}
+	return ret;
+}
+
 bool worker_run__skip(struct worker_run *run, uint64_t at_ns)
 {
 	jump_gaps(run);

@@ -40,6 +40,12 @@ int worker_run__put(struct worker_run *run, const struct block_head *head, uint6
 /* Reads the first few blocks, to learn who takes part. Returns 0 or -ENOMEM. */
 int worker_run__look(struct worker_run *run);
 
+/*
+ * Begins without the first blocks where these are missing, and reads an introduction from a later block where there is
+ * none yet. Returns 0 or -ENOMEM.
+ */
+int worker_run__begin(struct worker_run *run);
+
 /* Whether blocks wait behind a gap; skips that gap, and notes at_ns with it. */
 bool worker_run__skip(struct worker_run *run, uint64_t at_ns);
 
@@ -80,7 +86,7 @@ void worker_run__archive(struct worker_run **run, struct archive *archive);
 /* The least number in the stream of a block that has to be read again, UINT64_MAX: none has come. */
 uint64_t worker_run__resume(const struct worker_run *run);
 
-/* Whether the block was read before the checkpoint, and whether it was passed over then. */
+/* Whether the block was read, here or before the checkpoint, and whether it was passed over then. */
 bool worker_run__was_read(const struct worker_run *run, uint64_t sequence, bool *passed);
 
 size_t worker_run__bytes(const struct worker_run *run);

@@ -59,6 +59,8 @@ void worker_run__release(struct worker_run *run, uint64_t first_held)
 
 	while (done < run->recent_count && done < run->at && run->recent[done].sequence + 1 < first_held)
 		done++;
+	if (!done)
+		return;
 	run->recent_count -= done;
 	run->at -= done;
 	memmove(run->recent, run->recent + done, run->recent_count * sizeof(*run->recent));
@@ -82,7 +84,9 @@ uint64_t worker_run__resume(const struct worker_run *run)
 bool worker_run__was_read(const struct worker_run *run, uint64_t sequence, bool *passed)
 {
 	*passed = false;
-	if (sequence < run->first || sequence >= run->replay_to)
+	if (sequence < run->next)
+		return true;
+	if (sequence >= run->replay_to)
 		return false;
 	for (size_t i = 0; i < run->passed_count; i++)
 		*passed |= run->passed[i] == sequence;
