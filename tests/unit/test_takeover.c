@@ -276,6 +276,19 @@ static struct worker_checkpoint middle(const struct sent *sent)
 	return checkpoint;
 }
 
+/* Sums up lost.published of all windows. */
+static uint64_t sum_published(const char *lines)
+{
+	const char *key = "\"published\":", *at = lines;
+	uint64_t sum = 0;
+
+	while ((at = strstr(at, key))) {
+		at += strlen(key);
+		sum += strtoull(at, NULL, 10);
+	}
+	return sum;
+}
+
 /* Blocks that a checkpoint needs are gone: they are counted, and the job goes on to its end. */
 static void test_gone(void **state)
 {
@@ -285,10 +298,14 @@ static void test_gone(void **state)
 	struct found found = {.receiver = {find}};
 	struct sent sent;
 	uint64_t resume;
+	char *reference;
 
 	(void)state;
 	make_long_blocks(&sent, 0);
 	checkpoint = middle(&sent);
+	reference = in_order(&sent);
+	assert_int_equal(sum_published(reference), 0);
+	free(reference);
 	for (size_t gone = 1; gone < 90; gone += 8) {
 		found.end_ns = 0;
 		job = worker_job__new(2, checkpoint.end_ns, mono_at(1), &job_options, &found.receiver);
@@ -302,6 +319,8 @@ static void test_gone(void **state)
 		assert_int_equal(worker_job__finish(job, mono_at(1)), 0);
 		assert_int_equal(found.end_ns, UTC + (SECONDS + 3) * S);
 		assert_non_null(strstr(found.lines, "blocks_missing"));
+		/* a block has two or three fragments, and facts follow where it was not the last one */
+		assert_in_range(sum_published(found.lines), 1, 4 * gone);
 		worker_job__state(job, &after);
 		assert_in_range(after.missing, 1, gone);
 		worker_job__free(job);
@@ -312,46 +331,54 @@ static void test_gone(void **state)
 	free_blocks(&sent);
 }
 
-/* A checkpoint that is refused leaves an empty job, which reads all blocks. */
-static void check_refused(const struct sent *sent, const char *name, const uint8_t *bytes, size_t size,
+/*
+ * A checkpoint that is refused leaves an empty job, which reads all blocks; one that is not refused is what it was, as
+ * where a bit is changed that unpacking does not need. Returns whether it was refused.
+ */
+static bool check_refused(const struct sent *sent, const char *name, const uint8_t *bytes, size_t size,
 			  const char *reference)
 {
 	struct found found;
 	struct worker_job *job = new_job(&found);
 	uint64_t resume;
+	bool refused = worker_job__load(job, name, bytes, size, mono_at(1), &resume, err, sizeof(err)) < 0;
 
-	assert_true(worker_job__load(job, name, bytes, size, mono_at(1), &resume, err, sizeof(err)) < 0);
-	assert_true(strlen(err) > 0);
-	for (size_t i = 0; reference && i < sent->count; i++)
+	assert_true(!refused || strlen(err) > 0);
+	for (size_t i = refused ? 0 : resume - 1; reference && i < sent->count; i++)
 		give(job, sent, i, mono_at(1));
 	if (reference) {
 		assert_int_equal(worker_job__advance(job, mono_at(1), true), 0);
 		assert_int_equal(worker_job__finish(job, mono_at(1)), 0);
-		assert_string_equal(found.lines, reference);
+		assert_string_equal(found.lines, reference + strlen(reference) - strlen(found.lines));
+		assert_true(!refused || strlen(found.lines) == strlen(reference));
 	}
 	worker_job__free(job);
 	free(found.lines);
+	return refused;
 }
 
 static void test_refused(void **state)
 {
 	struct worker_checkpoint checkpoint;
 	struct sent sent;
+	size_t refused = 0;
 	char *reference;
 
 	(void)state;
 	make_long_blocks(&sent, 0);
 	reference = in_order(&sent);
 	checkpoint = middle(&sent);
-	check_refused(&sent, "vapro.v1.state.test.other", checkpoint.bytes, checkpoint.size, reference);
+	assert_true(check_refused(&sent, "vapro.v1.state.test.other", checkpoint.bytes, checkpoint.size, reference));
 	assert_non_null(strstr(err, "another job"));
-	check_refused(&sent, NAME, checkpoint.bytes, checkpoint.size / 2, reference);
-	check_refused(&sent, NAME, checkpoint.bytes, 0, NULL);
+	assert_true(check_refused(&sent, NAME, checkpoint.bytes, checkpoint.size / 2, reference));
+	assert_true(check_refused(&sent, NAME, checkpoint.bytes, 0, NULL));
+	assert_false(check_refused(&sent, NAME, checkpoint.bytes, checkpoint.size, reference));
 	for (size_t at = 0; at < checkpoint.size; at += 31) {
 		checkpoint.bytes[at] ^= 0x10;
-		check_refused(&sent, NAME, checkpoint.bytes, checkpoint.size, NULL);
+		refused += check_refused(&sent, NAME, checkpoint.bytes, checkpoint.size, at % 8 ? NULL : reference);
 		checkpoint.bytes[at] ^= 0x10;
 	}
+	assert_true(refused > checkpoint.size / 31 * 9 / 10);
 	free(checkpoint.bytes);
 	free(reference);
 	free_blocks(&sent);

@@ -25,15 +25,30 @@ static int note_thread(struct worker_run *run, const struct vapro_thread *thread
 	return 0;
 }
 
+/* Facts count the fragments in blocks that were lost: as many as there were in a block of the run, in the mean. */
+static int put_facts(struct worker_run *run, const struct stream_event *event)
+{
+	struct stream_event facts = *event;
+
+	facts.facts.lost[VAPRO_LOST_PUBLISHED] += run->lost * run->fragments / run->reads;
+	run->lost = 0;
+	return held_events__add(run->events, &facts, 0);
+}
+
 static int put_event(struct stream_sink *sink, const struct stream_event *event)
 {
 	struct worker_run *run = run_of(sink);
 	int ret = 0;
 
+	if (event->type == STREAM_BUNDLE)
+		run->fragments += event->bundle.n;
+
 	if (event->type == STREAM_THREAD)
 		ret = note_thread(run, &event->thread);
 	run->windows += event->type == STREAM_WINDOW;
 	run->recent[run->recent_count - 1].events++;
+	if (!ret && event->type == STREAM_FACTS && run->lost)
+		return put_facts(run, event);
 	return ret ? ret : held_events__add(run->events, event, 0);
 }
 
@@ -46,6 +61,7 @@ static void jump_gaps(struct worker_run *run)
 		if (run->next < gap->from || run->next >= gap->to)
 			continue;
 		run->next = gap->to;
+		run->lost += gap->lost;
 		i = UINT32_MAX; /* another one may follow */
 	}
 }
@@ -80,8 +96,10 @@ static int read_block(struct worker_run *run)
 	run->recent[run->recent_count++] = (struct recent){
 	    .sequence = queued->sequence,
 	    .number = queued->number,
+	    .lost = run->lost,
 	    .passed = !queued->bytes,
 	};
+	run->reads += queued->bytes != NULL;
 	ret = !queued->bytes
 		  ? 0
 		  : block_reader__read(run->blocks, queued->bytes, queued->size, &head, &run->sink, why, sizeof(why));
@@ -106,6 +124,7 @@ static bool skip_replay(struct worker_run *run)
 	if (run->queue || run->next >= run->replay_to || run->replay_to > run->settled)
 		return false;
 	run->counts.missing += run->replay_to - run->next;
+	run->lost += run->replay_to - run->next;
 	run->next = run->replay_to;
 	return true;
 }
@@ -278,13 +297,29 @@ int worker_run__begin(struct worker_run *run)
 	return ret;
 }
 
+/* Counts blocks of a gap that the node has not counted as discarded, and returns how many. */
+static uint64_t count_lost(struct worker_run *run, uint64_t dropped)
+{
+	uint64_t total = run->counts.missing > dropped ? run->counts.missing - dropped : 0, lost;
+
+	if (total <= run->lost_total)
+		return 0;
+	lost = total - run->lost_total;
+	run->lost_total = total;
+	run->lost += lost;
+	return lost;
+}
+
 bool worker_run__skip(struct worker_run *run, uint64_t at_ns)
 {
+	uint64_t lost;
+
 	jump_gaps(run);
 	if (!run->queue || run->queue->sequence == run->next)
 		return false;
 	run->counts.missing += run->queue->sequence - run->next;
-	run->gaps[run->gap_count++ % GAPS] = (struct gap){run->next, run->queue->sequence, at_ns};
+	lost = count_lost(run, run->queue->dropped_blocks);
+	run->gaps[run->gap_count++ % GAPS] = (struct gap){run->next, run->queue->sequence, at_ns, lost};
 	run->next = run->queue->sequence;
 	return true;
 }

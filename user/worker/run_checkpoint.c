@@ -16,6 +16,7 @@ struct saved_run {
 	const char *columns, *tunables, *hello;
 	uint64_t id, first, replay_to, settled;
 	uint64_t blocks, duplicates, missing, refused, dropped_blocks, dropped_fragments;
+	uint64_t lost, lost_total, fragments, reads;
 	uint32_t gap_count;
 	bool ended, has_trouble;
 	char trouble[512];
@@ -36,6 +37,10 @@ static const struct archive_column run_columns[] = {
     ARCHIVE_ONE(struct saved_run, refused),
     ARCHIVE_ONE(struct saved_run, dropped_blocks),
     ARCHIVE_ONE(struct saved_run, dropped_fragments),
+    ARCHIVE_ONE(struct saved_run, lost),
+    ARCHIVE_ONE(struct saved_run, lost_total),
+    ARCHIVE_ONE(struct saved_run, fragments),
+    ARCHIVE_ONE(struct saved_run, reads),
     ARCHIVE_ONE(struct saved_run, gap_count),
     ARCHIVE_ONE(struct saved_run, ended),
     ARCHIVE_ONE(struct saved_run, has_trouble),
@@ -47,6 +52,7 @@ static const struct archive_column gap_columns[] = {
     ARCHIVE_ONE(struct gap, from),
     ARCHIVE_ONE(struct gap, to),
     ARCHIVE_ONE(struct gap, at_ns),
+    ARCHIVE_ONE(struct gap, lost),
 };
 static const struct archive_table gap_table = ARCHIVE_TABLE("gap", struct gap, gap_columns);
 
@@ -109,6 +115,10 @@ static struct saved_run saved_of(const struct worker_run *run)
 	    .refused = run->counts.refused,
 	    .dropped_blocks = run->counts.dropped_blocks,
 	    .dropped_fragments = run->counts.dropped_fragments,
+	    .lost = run->recent_count ? run->recent[0].lost : run->lost,
+	    .lost_total = run->lost_total,
+	    .fragments = run->fragments,
+	    .reads = run->reads,
 	    .gap_count = run->gap_count,
 	    .ended = run->ended,
 	    .has_trouble = run->has_trouble,
@@ -144,6 +154,10 @@ static void load(struct archive *archive, struct worker_run *run, const struct s
 	run->first = run->next = saved->first;
 	run->replay_to = saved->replay_to;
 	run->settled = saved->settled;
+	run->lost = saved->lost;
+	run->lost_total = saved->lost_total;
+	run->fragments = saved->fragments;
+	run->reads = saved->reads;
 	run->gap_count = saved->gap_count;
 	run->ended = saved->ended;
 	run->has_trouble = saved->has_trouble;

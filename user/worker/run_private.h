@@ -24,6 +24,7 @@ struct queued {
 /* A block that was read, and that a checkpoint may need. */
 struct recent {
 	uint64_t sequence, number;
+	uint64_t lost; /* blocks, with the next facts, as it was before this one */
 	uint32_t events;
 	bool passed; /* over, in its place */
 };
@@ -39,6 +40,7 @@ struct worker_run {
 	struct gap {
 		uint64_t from, to; /* sequence */
 		uint64_t at_ns;	   /* what the caller gave */
+		uint64_t lost;	   /* blocks of it of which the node knows nothing */
 	} gaps[GAPS];		   /* the latest gaps that were skipped, in a ring */
 	uint32_t gap_count;
 	size_t queued_bytes;
@@ -50,9 +52,12 @@ struct worker_run {
 	uint64_t replay_to; /* loaded: blocks before were read */
 	uint64_t *passed;   /* loaded: blocks of these that were passed over */
 	size_t passed_count, passed_capacity;
-	uint32_t windows; /* in events */
-	bool last_read;	  /* the last block was read: the last of the windows is the run's */
-	bool ended;	  /* no block follows */
+	uint64_t lost;		   /* blocks that the next facts report */
+	uint64_t lost_total;	   /* of which the node knows nothing */
+	uint64_t fragments, reads; /* of blocks that were read: the mean */
+	uint32_t windows;	   /* in events */
+	bool last_read;		   /* the last block was read: the last of the windows is the run's */
+	bool ended;		   /* no block follows */
 	uint32_t looks;
 	uint32_t world_size;
 	int32_t *ranks;
