@@ -362,6 +362,13 @@ static void test_leases(void **state)
 	lease->ours = true;
 	assert_int_equal(leases__wanted(&leases, 2), 1);
 	assert_int_equal(leases__wanted(&leases, 3), 0);
+	/* what is held beyond the share */
+	leases__of(&leases, "c.k")->ours = true;
+	leases__of(&leases, "c.l")->ours = true;
+	assert_int_equal(leases__surplus(&leases, 0), 0); /* nobody knows how many there are */
+	assert_int_equal(leases__surplus(&leases, 1), 0);
+	assert_int_equal(leases__surplus(&leases, 2), 1);
+	assert_int_equal(leases__surplus(&leases, 4), 2);
 	leases__clear(&leases);
 }
 

@@ -28,6 +28,7 @@ struct keeper {
 	bool stop;
 	struct leases leases;
 	uint64_t alive_ns, started_ns;
+	size_t workers;	    /* that live; 0: not counted yet */
 	struct peer *peers; /* the thread's own */
 	size_t peer_count;
 };
@@ -267,6 +268,7 @@ static void take(struct keeper *keeper, size_t workers)
 	size_t wanted;
 
 	pthread_mutex_lock(&keeper->lock);
+	keeper->workers = workers;
 	wanted = leases__wanted(&keeper->leases, workers);
 	pthread_mutex_unlock(&keeper->lock);
 	for (size_t i = 0; wanted; i++) {
@@ -427,6 +429,16 @@ void keeper__raise(struct keeper *keeper, const char *job, uint64_t epoch)
 	if (lease && lease->ours && lease->value.epoch < epoch)
 		lease->value.epoch = epoch;
 	pthread_mutex_unlock(&keeper->lock);
+}
+
+bool keeper__has_surplus(struct keeper *keeper)
+{
+	bool surplus;
+
+	pthread_mutex_lock(&keeper->lock);
+	surplus = leases__surplus(&keeper->leases, keeper->workers) > 0;
+	pthread_mutex_unlock(&keeper->lock);
+	return surplus;
 }
 
 void keeper__checkpoint(struct keeper *keeper, const char *job, uint64_t number)

@@ -43,6 +43,9 @@ bool keeper__holds(struct keeper *keeper, const char *job);
 /* Raises the epoch of a lease where results of a later one are in the stream. */
 void keeper__raise(struct keeper *keeper, const char *job, uint64_t epoch);
 
+/* Whether this worker holds more than its share: another one would take a lease that is handed back. */
+bool keeper__has_surplus(struct keeper *keeper);
+
 /* Names the latest checkpoint of a job from the next renewal on. */
 void keeper__checkpoint(struct keeper *keeper, const char *job, uint64_t number);
 

@@ -97,16 +97,31 @@ bool leases__may_take(const struct leases *leases, const struct lease *lease, ui
 	return false;
 }
 
-size_t leases__wanted(const struct leases *leases, size_t workers)
+/* Gets how many leases are held, and the share of one of `workers` (0: not known), rounded up. */
+static size_t share_of(const struct leases *leases, size_t workers, size_t *held)
 {
-	size_t active = 0, held = 0, share;
+	size_t active = 0;
 
+	*held = 0;
 	for (size_t i = 0; i < leases->count; i++) {
 		const struct lease *lease = leases->items[i];
 
 		active += lease->present && (lease->value.state != LEASE_DONE || lease->more);
-		held += lease->ours;
+		*held += lease->ours;
 	}
-	share = workers ? (active + workers - 1) / workers : active;
+	return workers ? (active + workers - 1) / workers : active;
+}
+
+size_t leases__wanted(const struct leases *leases, size_t workers)
+{
+	size_t held, share = share_of(leases, workers, &held);
+
 	return share > held ? share - held : 0;
+}
+
+size_t leases__surplus(const struct leases *leases, size_t workers)
+{
+	size_t held, share = share_of(leases, workers, &held);
+
+	return held > share ? held - share : 0;
 }

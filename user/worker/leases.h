@@ -68,4 +68,7 @@ bool leases__may_take(const struct leases *leases, const struct lease *lease, ui
 /* How many leases this worker should take now, of `workers` that live. */
 size_t leases__wanted(const struct leases *leases, size_t workers);
 
+/* How many it holds beyond its share. */
+size_t leases__surplus(const struct leases *leases, size_t workers);
+
 #endif

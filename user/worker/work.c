@@ -348,7 +348,11 @@ int work__step(struct work *work)
 	/* without checkpoints, blocks that were read before the last window was due have served */
 	if (after.judged_ns > before.judged_ns && !store__has_state(work->worker->store))
 		store_reader__acknowledge(work->reader, read);
-	work__save(work);
+	if (work__save(work) && keeper__has_surplus(work->worker->keeper)) {
+		log__info("%s: handed over to a worker with fewer jobs", work->key);
+		keeper__hand_back(work->worker->keeper, work->key, false, 0);
+		return -ECANCELED;
+	}
 	if (worker_job__wants_again(work->job, mono_now()))
 		return judge_again(work);
 	if (work->finished_ns || worker_job__ended(work->job, mono_now(), work->worker->options->idle_ns))

@@ -78,7 +78,7 @@ static void note_failure(struct work *work, const char *why)
 	work->checkpoint_failed = true;
 }
 
-void work__save(struct work *work)
+bool work__save(struct work *work)
 {
 	struct stored_checkpoint stored = {.number = 0};
 	struct worker_checkpoint checkpoint;
@@ -89,15 +89,15 @@ void work__save(struct work *work)
 	int ret;
 
 	if (!store__has_state(work->worker->store) || !worker_job__wants_save(work->job))
-		return;
+		return false;
 	drop_old(work, now_ns);
 	if (work->checkpoint_count == CHECKPOINTS)
-		return;
+		return false;
 	ret = worker_job__save(work->job, work->state, now_ns, &checkpoint, err, sizeof(err));
 	if (ret) {
 		if (ret != -EAGAIN)
 			note_failure(work, err);
-		return;
+		return false;
 	}
 	worker_job__saved(work->job, checkpoint.size, false);
 	pays = worker_job__wants_save(work->job);
@@ -108,11 +108,11 @@ void work__save(struct work *work)
 	if (!pays) {
 		log__debug("%s: a checkpoint of %zu bytes does not pay yet: %llu bytes of blocks", work->key,
 			   checkpoint.size, (unsigned long long)state.input_bytes);
-		return;
+		return false;
 	}
 	if (ret) {
 		note_failure(work, ret == -ESTALE ? "the lease is gone" : strerror(-ret));
-		return;
+		return false;
 	}
 	worker_job__saved(work->job, checkpoint.size, true);
 	work->checkpoint_failed = false;
@@ -124,6 +124,7 @@ void work__save(struct work *work)
 	worker_job__state(work->job, &state);
 	log__debug("%s: checkpoint of %zu bytes; %llu bytes of blocks, %llu of checkpoints so far", work->key,
 		   checkpoint.size, (unsigned long long)state.input_bytes, (unsigned long long)state.checkpoint_bytes);
+	return true;
 }
 
 void work__list(struct work *work, uint64_t number)

@@ -56,9 +56,9 @@ int work__step(struct work *work);
 
 /*
  * Checkpoints of the job at the broker. work__save() makes one where it is due, and acknowledges the blocks that are
- * not needed any more; it never fails: the job goes on without.
+ * not needed any more; it never fails: the job goes on without. Returns whether one was made.
  */
-void work__save(struct work *work);
+bool work__save(struct work *work);
 
 /* Lists those that are there, from the latest one on (0: none). */
 void work__list(struct work *work, uint64_t number);
