@@ -300,6 +300,20 @@ class Takeover(unittest.TestCase):
         self.assertIn("late_blocks", [record["reason"] for record in self.judging()])
         self.assertTrue(all(record["checkpoint"] for record in self.judging() if record["reason"] == "late_blocks"))
 
+    def test_worker_joins(self):
+        """A worker that comes later gets a job of one that has more than its share, after a checkpoint of it."""
+        others = self.nodes.captures(HOSTS, 4, job="sim:2", seconds=420, noise=0.01, seed=9)
+        first = self.nodes.start_worker("--verbose")
+        sender = self.nodes.start_sending([*self.captures, *others], "--speed", self.SPEED)
+        wait_for(lambda: len(os.listdir(first.directory)) == 2, 30, "both jobs")
+        second = self.nodes.start_worker("--verbose")
+        wait_for(lambda: os.listdir(second.directory), 60, "a job of the second worker")
+        self.assertEqual(sender.wait(60), 0)
+        for job, expected in ("sim:1", self.expected), ("sim:2", sorted(self.nodes.expected(others))):
+            wait_for(lambda job=job, expected=expected: sorted(final(self.nodes.records(job))) == expected, 60, job)
+        self.assertEqual(sum(bool(record["checkpoint"]) for record in self.judging()), 1)
+        self.assertIn("handed over", self.nodes.log())
+
     def test_neither_start_nor_checkpoint(self):
         """A stream that has lost a job's first blocks: what is missing is said, and the rest is judged to its end."""
         worker = self.nodes.start_worker()  # makes the streams
@@ -313,6 +327,8 @@ class Takeover(unittest.TestCase):
         self.assertEqual(len({record["host"] for record in missing}), HOSTS)
         windows = [record for record in valid(self.nodes.records()) if record["type"] == "window"]
         self.assertGreater(len(windows), 10)
+        self.assertGreater(windows[0]["lost"]["published"], 100)
+        self.assertEqual({window["lost"]["published"] for window in windows[2:]}, {0})
 
 
 if __name__ == "__main__":
