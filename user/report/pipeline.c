@@ -494,3 +494,19 @@ int pipeline__query(struct stream_sink *sink, const struct vapro_selection *sele
 	response->context = context_of(pipeline, &no_window);
 	return analysis__query(pipeline->analysis, selection, job, now_ns, &response->jobs, &response->job_count);
 }
+
+int pipeline__put_maps(struct stream_sink *sink, const struct board_reader *reader, json_put put, void *arg)
+{
+	const struct stream_window no_window = {.daemon_cpu_pct = NAN, .io_traced_pct = NAN, .io_tax_pct = NAN};
+	struct pipeline *pipeline = pipeline_of(sink);
+	struct json_context context = context_of(pipeline, &no_window);
+	const struct job_result *results;
+	uint32_t count;
+	int ret = analysis__emitted(pipeline->analysis, &results, &count);
+
+	for (uint32_t i = 0; !ret && i < count; i++) {
+		if (board_reader__sees(reader, results[i].user))
+			ret = json__heatmaps(&results[i], &context, put, arg);
+	}
+	return ret;
+}

@@ -14,6 +14,7 @@
 #include <vapro/analysis.h>
 #include "capture/stream.h"
 #include "config/rules.h"
+#include "report/board.h"
 #include "report/response.h"
 #include "report/lines.h"
 #include "report/outcome.h"
@@ -81,6 +82,12 @@ void pipeline__held_elsewhere(struct stream_sink *pipeline, size_t bytes);
 void pipeline__remember(struct stream_sink *pipeline, double seconds, uint64_t bytes);
 int pipeline__query(struct stream_sink *pipeline, const struct vapro_selection *selection, const char *job,
 		    uint64_t now_ns, struct response *response);
+
+/*
+ * Puts the lines of the heat maps that are retained (analysis__emitted), of the jobs that a reader may see. Returns 0,
+ * -ENOMEM or the value of put.
+ */
+int pipeline__put_maps(struct stream_sink *pipeline, const struct board_reader *reader, json_put put, void *arg);
 
 /* Return the host in lines, and the UTC end of the last window (0 before the first): for the bye line of a replay. */
 const char *pipeline__host(const struct stream_sink *pipeline);

@@ -108,7 +108,8 @@ static enum feed_state connect_to(struct feed *feed, uint64_t now_ns)
 {
 	char path[QUERY_PATH_MAX], request[STATUS_REQUEST_MAX];
 	enum feed_state state = find(feed, now_ns, path);
-	int length = status_request__format(feed->interval_ms, request, sizeof(request)), error;
+	const struct status_request wanted = {.interval_ms = feed->interval_ms};
+	int length = status_request__format(&wanted, request, sizeof(request)), error;
 
 	if (state != FEED_CONNECTED)
 		return state;
