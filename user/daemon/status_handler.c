@@ -85,22 +85,24 @@ static int write_report(void *ctx, uid_t uid, FILE *out)
 	return ret ? ret : pipeline__put_maps(daemon->tee.pipeline, &reader, put_line, out);
 }
 
+void daemon__make_board(struct daemon *daemon)
+{
+	if (*daemon->options->config.socket)
+		daemon->board = board__new(shows, daemon);
+	if (daemon->board)
+		pipeline__show(daemon->tee.pipeline, daemon->board);
+}
+
 void daemon__show(struct daemon *daemon)
 {
 	const struct status_answers answers = {.snapshot = write_snapshot, .report = write_report, .ctx = daemon};
-	char err[512];
+	char err[512] = "out of memory";
 
 	daemon->window_cpu_pct = NAN;
 	if (!daemon->queries)
 		return;
-	daemon->board = board__new(shows, daemon);
-	if (!daemon->board) {
-		tracker__warn(daemon->tracker, "no_socket", 0, "`vapro top` cannot reach this vaprod: out of memory");
-		return;
-	}
-	daemon->status = status_server__open(query_server__path(daemon->queries), &answers, err, sizeof(err));
-	if (daemon->status)
-		pipeline__show(daemon->tee.pipeline, daemon->board);
-	else
+	if (daemon->board)
+		daemon->status = status_server__open(query_server__path(daemon->queries), &answers, err, sizeof(err));
+	if (!daemon->status)
 		tracker__warn(daemon->tracker, "no_socket", 0, "`vapro top` cannot reach this vaprod: %s", err);
 }

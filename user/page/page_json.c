@@ -47,7 +47,8 @@ static bool add_source(cJSON *page, const struct report_input *input)
 {
 	cJSON *source = cJSON_AddObjectToObject(page, "source"), *files;
 	bool ok = source && json__add_text(source, "kind",
-					   input->kind == FILE_KIND_CAPTURE	? "captures"
+					   input->live				? "a running vaprod"
+					   : input->kind == FILE_KIND_CAPTURE	? "captures"
 					   : input->kind == FILE_KIND_FRAGMENTS ? "fragments"
 										: "records");
 
@@ -291,10 +292,13 @@ static bool add_observer(cJSON *page, const struct run_report *report)
 {
 	const struct summary *summary = run_report__summary(report);
 	const cJSON *hello = report->hellos.count ? report->hellos.items[0] : NULL, *pmu = record__item(hello, "pmu");
+	const cJSON *status = report->statuses.count ? report->statuses.items[0] : NULL;
 	const cJSON *bye = report->byes.count ? report->byes.items[report->byes.count - 1] : NULL;
 	cJSON *object = cJSON_AddObjectToObject(page, "observer");
 
-	return object && json__add_text(object, "version", record__text(hello, "version")) &&
+	return object && json__add_text(object, "version", record__text(hello ? hello : status, "version")) &&
+	       json__add_text(object, "shows", record__text(status, "shows")) &&
+	       json__add_uint(object, "left_out", report->left_out) &&
 	       json__add_text(object, "kernel", record__text(hello, "kernel")) &&
 	       json__add_text(object, "rung", record__text(hello, "rung")) &&
 	       json__add_text(object, "workload_source", record__text(hello, "workload_source")) &&

@@ -58,9 +58,8 @@ static int find_kind(struct report_input *input, char *err, size_t err_size)
 
 		if (!stat(path, &status) && S_ISSOCK(status.st_mode)) {
 			snprintf(err, err_size,
-				 "%s is a socket: a report is made of what vaprod writes (--output or --capture), also "
-				 "while it "
-				 "runs; `vapro top` shows a running vaprod",
+				 "%s is a socket: name it by --socket, and no file, for a report of what that vaprod "
+				 "retains",
 				 path);
 			return -EINVAL;
 		}
@@ -84,6 +83,17 @@ static int find_kind(struct report_input *input, char *err, size_t err_size)
 		return -EINVAL;
 	}
 	return 0;
+}
+
+static int read_live(struct report_input *input, struct run_report *report, char *err, size_t err_size)
+{
+	int ret = run_report__add_file(report, input->live, RUN_OPTION_LAST, input->files[0]);
+
+	input->kind = FILE_KIND_RECORDS;
+	input->run_read = input->runs = 1;
+	if (ret)
+		snprintf(err, err_size, "%s: %s", input->files[0], strerror(-ret));
+	return ret;
 }
 
 static int read_records(struct report_input *input, struct run_report *report, char *err, size_t err_size)
@@ -217,14 +227,15 @@ int report_input__read(struct report_input *input, struct run_report *report, ch
 
 	if (ret)
 		snprintf(err, err_size, "out of memory");
-	else
+	else if (!input->live)
 		ret = find_kind(input, err, err_size);
 	report->view.job = input->job;
 	if (isatty(STDERR_FILENO))
 		report->progress = show_progress;
 	if (!ret)
-		ret = input->kind == FILE_KIND_RECORDS ? read_records(input, report, err, err_size)
-						       : read_replayed(input, report, err, err_size);
+		ret = input->live			 ? read_live(input, report, err, err_size)
+		      : input->kind == FILE_KIND_RECORDS ? read_records(input, report, err, err_size)
+							 : read_replayed(input, report, err, err_size);
 	if (report->progress)
 		fputs("\r\033[K", stderr);
 	if (!ret && input->job && !report->view.job_records) {

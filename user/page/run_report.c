@@ -90,6 +90,10 @@ static void see(void *arg, cJSON **line)
 		keep(report, &report->warnings, line);
 	else if (!strcmp(type, "stage"))
 		keep(report, &report->stages, line);
+	else if (!strcmp(type, "status"))
+		keep(report, &report->statuses, line);
+	else if (!strcmp(type, "job_status"))
+		report->left_out += record__uint(*line, "regions_left_out");
 }
 
 int run_report__init(struct run_report *report)
@@ -114,6 +118,7 @@ void run_report__free(struct run_report *report)
 	free_list(&report->byes);
 	free_list(&report->warnings);
 	free_list(&report->stages);
+	free_list(&report->statuses);
 	*report = (struct run_report){.start_ns = 0};
 }
 

@@ -35,8 +35,10 @@ struct run_report {
 	size_t region_count;
 	struct record_list variances, diagnoses; /* the latest of each region */
 	struct record_list hellos, byes, warnings, stages;
-	uint64_t start_ns, end_ns; /* UTC: first and last time of all windows and maps; both 0 where there is none */
-	uint64_t dropped;	   /* records beyond RUN_REPORT_RECORDS of a type */
+	struct record_list statuses; /* of a running vaprod that was read */
+	uint64_t left_out;	     /* regions that it does not retain */
+	uint64_t start_ns, end_ns;   /* UTC: first and last time of all windows and maps; both 0 where there is none */
+	uint64_t dropped;	     /* records beyond RUN_REPORT_RECORDS of a type */
 	bool out_of_memory;
 	uint64_t lines;					    /* seen so far */
 	void (*progress)(uint64_t lines, const char *what); /* called for each line; or NULL */

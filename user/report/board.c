@@ -82,6 +82,7 @@ void board__free(struct board *board)
 	for (size_t i = 0; i < board->job_count; i++)
 		free_job(board, &board->jobs[i]);
 	free(board->jobs);
+	free(board->hello);
 	free(board->stage);
 	free(board);
 }
@@ -344,6 +345,8 @@ void board__line(struct board *board, const char *line)
 	type = line + sizeof(begin) - 1;
 	variance = !strncmp(type, "variance\"", 9);
 	diagnosis = !strncmp(type, "diagnosis\"", 10);
+	if (!strncmp(type, "hello\"", 6))
+		replace(&board->hello, line);
 	if (!strncmp(type, "stage\"", 6)) {
 		replace(&board->stage, line);
 		return;

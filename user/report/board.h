@@ -76,8 +76,8 @@ struct board_reader {
 bool board_reader__sees(const struct board_reader *reader, uint32_t user);
 
 /*
- * Writes the state as records, one a line, `status` first. processes: those of all users. Returns 0, or -ENOMEM; an
- * error of out is its own.
+ * Writes the state as records, one a line, `status` first (in a report for root after `hello`). processes: those of all
+ * users. Returns 0, or -ENOMEM; an error of out is its own.
  */
 int board__write(const struct board *board, const struct board_facts *facts, const struct board_process *processes,
 		 size_t process_count, const struct board_reader *reader, FILE *out);

@@ -54,6 +54,7 @@ struct board {
 	uint64_t jobs_left_out;
 	const struct job_result *result; /* of the job whose lines come; NULL: of none */
 	size_t current;			 /* this job's place among jobs */
+	char *hello;			 /* the hello record, or NULL */
 	char *stage;			 /* the latest stage record, or NULL */
 	size_t bytes;			 /* of the records of regions */
 	size_t window_bytes;		 /* of the records of windows */

@@ -170,8 +170,11 @@ bool board_reader__sees(const struct board_reader *reader, uint32_t user)
 int board__write(const struct board *board, const struct board_facts *facts, const struct board_process *processes,
 		 size_t process_count, const struct board_reader *reader, FILE *out)
 {
-	int ret = put_status(board, facts, reader->all, out);
+	/* what the daemon as a whole is like, and how it was started, is root's matter; a run begins with it */
+	int ret = board->hello && reader->report && reader->all ? put(out, board->hello) : 0;
 
+	if (!ret)
+		ret = put_status(board, facts, reader->all, out);
 	if (!ret)
 		ret = put_stage(board, reader->user, reader->all, out);
 	for (size_t i = 0; !ret && i < board->job_count; i++) {

@@ -300,6 +300,12 @@ function fillCoverage() {
 		place.append(list);
 	}
 	const facts = make("ul", "");
+	if (observer.shows) {
+		facts.append(make("li", "", "A running vaprod was read: the page shows what it retained at " + clean(page.created).slice(0, 19).replace("T", " ") + " UTC, the last " +
+			duration(page.seconds) + (observer.shows === "own" ? ", of the jobs of one user" : "") + ". What was slow before and has ended is not in it; the output of vaprod (--output) has the whole run."));
+		if (observer.left_out)
+			facts.append(make("li", "", plural(observer.left_out, "slow region") + " that vaprod does not retain " + (observer.left_out === 1 ? "is" : "are") + " not in it."));
+	}
 	if (observer.no_counters)
 		facts.append(make("li", "", "No hardware counters: ", user(observer.no_counters)));
 	if (observer.workload_source)
