@@ -191,13 +191,9 @@ static bool add_cause_regions(cJSON *object, const struct run_report *report, co
 	bool ok = list;
 
 	for (uint32_t i = 0; ok && i < cause->variance_count; i++) {
-		for (size_t k = 0; ok && k < report->region_count; k++) {
-			const struct run_region *region = &report->regions[k];
+		const struct run_region *region = run_report__find(report, cause->job, cause->variances[i]);
 
-			if (region->region->id == cause->variances[i] &&
-			    !strcmp(region->region->job, cause->job ? cause->job : ""))
-				ok = append_text(list, region->number);
-		}
+		ok = !region || append_text(list, region->number);
 	}
 	return ok;
 }

@@ -33,6 +33,7 @@ struct run_report {
 	struct cause_list cause_list; /* worst first */
 	struct run_region *regions;   /* worst first, each followed by those that waited for it */
 	size_t region_count;
+	struct table *places;			 /* of the regions, by id and job */
 	struct record_list variances, diagnoses; /* the latest of each region */
 	struct record_list hellos, byes, warnings, stages;
 	struct record_list statuses; /* of a running vaprod that was read */
@@ -58,6 +59,9 @@ int run_report__add_file(struct run_report *report, FILE *file, int run, const c
 
 /* Puts maps, regions and causes in order, after the last file. Returns 0 or -ENOMEM. */
 int run_report__finish(struct run_report *report);
+
+/* Returns the region of a job (NULL: of no name) with a number, or NULL. */
+const struct run_region *run_report__find(const struct run_report *report, const char *job, uint64_t id);
 
 /* Returns the summary of the run. */
 static inline const struct summary *run_report__summary(const struct run_report *report)
