@@ -68,7 +68,8 @@ def test_report(tap, jobs):
         shutil.copy(file, home)
         os.chmod(os.path.join(home, os.path.basename(file)), 0o755)
     logs, out = os.path.join(jobs.directory, "logs"), os.path.join(jobs.directory, "out.ndjson")
-    os.makedirs(logs, exist_ok=True)
+    shutil.rmtree(logs, ignore_errors=True)  # of an earlier run
+    os.makedirs(logs)
     mpi = jobs.start(j.mpirun(2, tool("demo_mpi"), "--seconds", 90, "--log", logs, "--scratch", logs, "--bind"), "demo_mpi")
     pids = rank_pids(mpi, logs, 2)
     own = jobs.start([os.path.join(home, "crew"), "--seconds", "90"], "crew", user=USER, cwd=home)

@@ -34,9 +34,9 @@ static int take_records(struct live_records *live, size_t size, char *err, size_
 		return EXIT_FAILED;
 	}
 	if (!response.body) {
-		snprintf(err, err_size, "%s", response.sentence);
+		snprintf(err, err_size, "%s%s", response.sentence,
+			 response.error == QUERY_USAGE ? ": it is of an earlier version, and knows no reports" : "");
 		printable(err);
-		/* one that knows no reports has another greeting to expect */
 		return response.error == QUERY_REFUSED ? EXIT_REFUSED : EXIT_FAILED;
 	}
 	live->file = response.bytes ? fmemopen((char *)response.body, response.bytes, "r") : NULL;

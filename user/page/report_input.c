@@ -136,7 +136,8 @@ static void say_bye(const struct stream_sink *pipeline, struct line_sink *lines,
 }
 
 /* Replays the input into lines. Returns 0, 1 where it was cut short, or a negative errno with a sentence in err. */
-static int replay(struct report_input *input, struct line_sink *lines, char *err, size_t err_size)
+static int replay(struct report_input *input, struct line_sink *lines, struct state_totals *states, char *err,
+		  size_t err_size)
 {
 	struct capture_info info = {.by_instructions = false};
 	struct ndjson *ndjson = NULL;
@@ -166,6 +167,8 @@ static int replay(struct report_input *input, struct line_sink *lines, char *err
 		named[i] = ndjson ? ndjson__named(ndjson, i) : info.named[i][0] ? info.named[i] : NULL;
 	pipeline = pipeline__new(&info.config, info.by_instructions ? VAPRO_BY_INSTRUCTIONS : VAPRO_BY_ARGUMENTS,
 				 info.host[0] ? info.host : NULL, lines, NULL);
+	if (pipeline)
+		pipeline__count_states(pipeline, states);
 	progress.to = pipeline;
 	sink = isatty(STDERR_FILENO) ? &progress.sink : pipeline;
 	if (!pipeline || pipeline__name_events(pipeline, named)) {
@@ -178,7 +181,10 @@ static int replay(struct report_input *input, struct line_sink *lines, char *err
 	}
 	if (pipeline && (ndjson || ret))
 		say_bye(pipeline, lines, ret ? "error" : "end_of_input");
-	stream__close(pipeline);
+	if (stream__close(pipeline)) {
+		snprintf(err, err_size, "out of memory");
+		ret = -ENOMEM;
+	}
 	ndjson__free(ndjson);
 	return ret;
 }
@@ -202,7 +208,13 @@ static int read_replayed(struct report_input *input, struct run_report *report, 
 			fclose(file);
 		return ret;
 	}
-	ret = replay(input, lines, err, err_size);
+	report->states = state_totals__new();
+	if (report->states) {
+		ret = replay(input, lines, report->states, err, err_size);
+	} else {
+		snprintf(err, err_size, "out of memory");
+		ret = -ENOMEM;
+	}
 	if (ret > 0) {
 		fprintf(stderr, "vapro report: %s\n", err);
 		input->cut = true;

@@ -100,6 +100,7 @@ void run_report__free(struct run_report *report)
 	view_model__free(&report->view);
 	free(report->regions);
 	table__free(report->places);
+	state_totals__free(report->states);
 	free_list(&report->variances);
 	free_list(&report->diagnoses);
 	free_list(&report->hellos);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "analysis/causes.h"
+#include "report/state_totals.h"
 #include "report/summary_parts.h"
 #include "report/view_model.h"
 
@@ -37,6 +38,7 @@ struct run_report {
 	struct record_list variances, diagnoses; /* the latest of each region */
 	struct record_list hellos, byes, warnings, stages;
 	struct record_list statuses; /* of a running vaprod that was read */
+	struct state_totals *states; /* of all states, where the input has them; or NULL */
 	uint64_t left_out;	     /* regions that it does not retain */
 	uint64_t start_ns, end_ns;   /* UTC: first and last time of all windows and maps; both 0 where there is none */
 	uint64_t dropped;	     /* records beyond RUN_REPORT_RECORDS of a type */

@@ -19,6 +19,7 @@
 #include "report/lines.h"
 #include "report/outcome.h"
 #include "report/sink.h"
+#include "report/state_totals.h"
 
 struct board;
 struct narrator;
@@ -82,6 +83,12 @@ void pipeline__held_elsewhere(struct stream_sink *pipeline, size_t bytes);
 void pipeline__remember(struct stream_sink *pipeline, double seconds, uint64_t bytes);
 int pipeline__query(struct stream_sink *pipeline, const struct vapro_selection *selection, const char *job,
 		    uint64_t now_ns, struct response *response);
+
+/*
+ * Counts the states of all bundles from here on; without any before. Their texts are written when the pipeline is
+ * closed, which returns -ENOMEM where that fails. totals are the caller's.
+ */
+void pipeline__count_states(struct stream_sink *pipeline, struct state_totals *totals);
 
 /*
  * Puts the lines of the heat maps that are retained (analysis__emitted), of the jobs that a reader may see. Returns 0,
