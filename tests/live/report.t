@@ -33,7 +33,7 @@ def response(path, text=b"vapro/1 report\n\n"):
 
 
 def cells(lines, until_time=None):
-    """The latest value of each cell of the maps of ranks: (class, rank, bin) -> hundredths, or None."""
+    """The latest value of each cell of the maps of ranks: (job, class, rank, bin) -> hundredths, or None."""
     found = {}
     for line in of_type(lines, "heatmap"):
         if until_time and line["time"] > until_time:
@@ -43,7 +43,7 @@ def cells(lines, until_time=None):
             if "thread" in row:
                 continue
             for at, value in enumerate(row["values"]):
-                found[line["class"], row["rank"], begin + at] = None if value is None else round(100 * value)
+                found[line["job"], line["class"], row["rank"], begin + at] = None if value is None else round(100 * value)
     return found
 
 
@@ -89,7 +89,7 @@ def test_report(tap, jobs):
     tap.ok(len(live) > 100 and not wrong, f"the {len(live)} cells are those that were written", str(wrong[:5]))
     missing = [key for key, value in all_cells.items() if value is not None and live.get(key) is None]
     tap.ok(not missing, "and none of them is missing", str(missing[:5]))
-    tap.equal([w["end"] for w in of_type(lines, "window")], [w["end"] for w in of_type(written, "window")], "so are the windows")
+    tap.equal(*(sorted((w["job"], w["end"]) for w in of_type(of, "window")) for of in (lines, written)), "so are the windows")
     ids = {line["id"] for line in of_type(lines, "variance")}
     tap.ok(ids and ids <= {line["id"] for line in of_type(written, "variance")}, "and the slow regions")
     file = os.path.join(jobs.directory, "response.ndjson")

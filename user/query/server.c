@@ -57,16 +57,16 @@ const char *query_server__path(const struct query_server *server)
 }
 
 /* A request as its copy sees it. */
-struct asked {
+struct posed {
 	const struct query_server *server;
 	const struct query_request *request;
 };
 
 static int respond(void *ctx, FILE *out, char *note, enum query_error *error)
 {
-	const struct asked *asked = ctx;
+	const struct posed *posed = ctx;
 
-	return asked->server->response(asked->server->ctx, asked->request, out, note, error);
+	return posed->server->response(posed->server->ctx, posed->request, out, note, error);
 }
 
 void query_server__step(struct query_server *server, uint64_t now_ns)
@@ -75,12 +75,12 @@ void query_server__step(struct query_server *server, uint64_t now_ns)
 	listener__step(&server->listener, now_ns);
 	for (size_t i = 0; i < CLIENTS; i++) {
 		const struct listener_client *client = &server->listener.clients[i];
-		struct asked asked = {server, &server->requests[i]};
+		struct posed posed = {server, &server->requests[i]};
 		int error;
 
 		if (client->fd < 0 || !client->complete)
 			continue;
-		error = copies__start(&server->copies, client->fd, client->uid, respond, &asked);
+		error = copies__start(&server->copies, client->fd, client->uid, respond, &posed);
 		if (!error)
 			listener__drop(&server->listener, i);
 		else if (error != -EAGAIN)
