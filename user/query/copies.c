@@ -94,13 +94,13 @@ static bool respond(copies_answer answer, void *ctx)
 
 /* ---- in the daemon */
 
-/* Returns a place for a user's copy, or COPIES_MOST. */
+/* Returns a place for a user's copy, or copies->most. */
 static size_t place_for(const struct copies *copies, uid_t uid)
 {
-	size_t place = COPIES_MOST, vacant = 0;
+	size_t place = copies->most, vacant = 0;
 	bool same = false;
 
-	for (size_t i = 0; i < COPIES_MOST; i++) {
+	for (size_t i = 0; i < copies->most; i++) {
 		if (!copies->places[i].pid) {
 			place = i;
 			vacant++;
@@ -108,7 +108,7 @@ static size_t place_for(const struct copies *copies, uid_t uid)
 			same |= copies->places[i].uid == uid;
 		}
 	}
-	return uid && (same || vacant < 2) ? COPIES_MOST : place;
+	return uid && (same || vacant < 2) ? copies->most : place;
 }
 
 int copies__start(struct copies *copies, int fd, uid_t uid, copies_answer answer, void *ctx)
@@ -116,7 +116,7 @@ int copies__start(struct copies *copies, int fd, uid_t uid, copies_answer answer
 	size_t at = place_for(copies, uid);
 	pid_t daemon = getpid(), pid;
 
-	if (at == COPIES_MOST)
+	if (at == copies->most)
 		return -EAGAIN;
 	pid = fork();
 	if (!pid)
@@ -130,7 +130,7 @@ int copies__start(struct copies *copies, int fd, uid_t uid, copies_answer answer
 
 void copies__reap(struct copies *copies)
 {
-	for (size_t i = 0; i < COPIES_MOST; i++) {
+	for (size_t i = 0; i < copies->most; i++) {
 		if (copies->places[i].pid && waitpid(copies->places[i].pid, NULL, WNOHANG))
 			copies->places[i].pid = 0;
 	}
@@ -138,7 +138,7 @@ void copies__reap(struct copies *copies)
 
 void copies__end(struct copies *copies)
 {
-	for (size_t i = 0; i < COPIES_MOST; i++) {
+	for (size_t i = 0; i < copies->most; i++) {
 		if (!copies->places[i].pid)
 			continue;
 		kill(copies->places[i].pid, SIGKILL);

@@ -12,9 +12,10 @@
 
 #include "query/protocol.h"
 
-#define COPIES_MOST 3 /* that run at the same time */
+#define COPIES_MOST 3 /* that run at the same time, or fewer */
 
 struct copies {
+	size_t most; /* that run at the same time */
 	struct {
 		pid_t pid; /* 0: none */
 		uid_t uid; /* of its client */

@@ -8,6 +8,7 @@
 #include "query/listener.h"
 
 #define CLIENTS 8		/* clients without a complete request */
+#define COPIES 2		/* that run at the same time */
 #define QUEUE_NS 20000000000ULL /* time for a copy to become free */
 
 struct query_server {
@@ -41,6 +42,7 @@ struct query_server *query_server__open(const char *where, query_answerer respon
 	if (fd >= 0) {
 		server->response = response;
 		server->ctx = ctx;
+		server->copies.most = COPIES;
 		fd = listener__init(&server->listener, fd, &policy, server);
 	}
 	if (fd >= 0)

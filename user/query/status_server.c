@@ -67,6 +67,7 @@ struct status_server *status_server__open(const char *path, const struct status_
 
 	if (fd >= 0) {
 		server->answers = *answers;
+		server->copies.most = COPIES_MOST;
 		fd = listener__init(&server->listener, fd, &policy, server);
 	}
 	if (fd >= 0)
