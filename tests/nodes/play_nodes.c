@@ -119,29 +119,12 @@ static bool settled(struct node *nodes, size_t count)
 	return true;
 }
 
-/* Prints how many blocks each node has discarded at least, where that has changed. */
-static void show_progress(struct node *nodes, size_t count, uint64_t *before)
-{
-	uint64_t least = UINT64_MAX;
-
-	for (size_t i = 0; i < count; i++) {
-		struct publisher_totals totals = publishing__totals(nodes[i].publishing);
-
-		least = totals.dropped < least ? totals.dropped : least;
-	}
-	if (least == *before)
-		return;
-	printf("{\"least_dropped\": %llu}\n", (unsigned long long)least);
-	fflush(stdout);
-	*before = least;
-}
-
 /* Plays all nodes at their pace. Returns 0 or -1. */
 static int play(struct node *nodes, size_t count, const struct options *options)
 {
-	uint64_t first_ns = UINT64_MAX, begun_ns = mono_now(), dropped = 0;
+	uint64_t first_ns = UINT64_MAX, begun_ns = mono_now();
 	uint64_t settle_ns = (uint64_t)(options->settle_s * 1e9);
-	bool more = true;
+	bool more = true, settling = false;
 
 	for (size_t i = 0; i < count; i++) {
 		char err[512];
@@ -167,12 +150,15 @@ static int play(struct node *nodes, size_t count, const struct options *options)
 
 		if (settle_ns && played_ns > settle_ns) {
 			played_ns = settle_ns;
+			if (!settling)
+				puts("{\"settling\": true}");
+			fflush(stdout);
+			settling = true;
 			begun_ns = mono_now() - (uint64_t)((double)settle_ns / options->speed);
 			if (settled(nodes, count))
 				settle_ns = 0;
 		}
 		now_ns = first_ns + played_ns;
-		show_progress(nodes, count, &dropped);
 		more = false;
 		for (size_t i = 0; i < count; i++) {
 			say_news(&nodes[i]);
@@ -244,9 +230,7 @@ int main(int argc, char **argv)
 		      "  --memory BYTES   of each node's ring (16 MiB)\n"
 		      "  --settle-at SECONDS  of the captures: goes on once all is acknowledged\n"
 		      "  --flush SECONDS  that the end waits for acknowledgements (30)\n"
-		      "Prints when it began, how many blocks each node has discarded at least, and in the end what "
-		      "became of\n"
-		      "each node's blocks, as JSON.\n",
+		      "Prints when it began, when it settles, and what became of the blocks of each node, as JSON.\n",
 		      stderr);
 		return 2;
 	}

@@ -58,12 +58,13 @@ class Faults(unittest.TestCase):
             self.assertTrue(any(f"of which the node discarded {number})" in text and host in text
                                 for text in self.texts("blocks_missing")), self.texts("blocks_missing"))
 
-    def wait_for_drops(self, player, number=5):
-        wait_for(lambda: any(line.get("least_dropped", 0) >= number for line in self.nodes.said(player)), 30, "drops on each node")
+    def wait_for_drops(self, player):
+        """Until the player waits for the broker; the rings are full then."""
+        wait_for(lambda: any("settling" in line for line in self.nodes.said(player)), 30, "the time to settle")
 
     def test_broker_absent_at_start(self):
         self.nodes.stop_broker()
-        player = self.nodes.start_playing(self.captures, "--speed", "20", "--memory", "60000", "--settle-at", "45")
+        player = self.nodes.start_playing(self.captures, "--speed", "20", "--memory", "30000", "--settle-at", "46")
         self.wait_for_drops(player)
         self.nodes.start_broker()
         self.nodes.start_worker()
@@ -71,12 +72,62 @@ class Faults(unittest.TestCase):
 
     def test_broker_absent_in_the_middle(self):
         self.nodes.start_worker("--lease", "10s")
-        player = self.nodes.start_playing(self.captures, "--speed", "8", "--memory", "20000", "--settle-at", "55")
+        player = self.nodes.start_playing(self.captures, "--speed", "10", "--memory", "20000", "--settle-at", "55")
         wait_for(lambda: any(record["type"] == "window" for record in self.nodes.records()), 30, "a window")
         self.nodes.stop_broker(how=signal.SIGKILL)
         self.wait_for_drops(player)
         self.nodes.start_broker()
         self.check_drops(player, 3)
+
+    def windows(self, number):
+        """The windows of a pass, and its heat maps of computations by their begin."""
+        records = [record for record in self.nodes.records() if record.get("pass") == number]
+        return ([record for record in records if record["type"] == "window"],
+                {record["begin"]: record["rows"] for record in records if record["type"] == "heatmap" and record["class"] == "computation"})
+
+    def test_silent_node(self):
+        """Windows of the silence have no cells of the node; they are judged again when its blocks come."""
+        self.nodes.start_worker("--late-after", "500ms")
+        self.nodes.send(self.captures, "--silent-host", "sim1", "--silent-at", "16", "--silent", "30", "--speed", "15")
+        self.check(self.nodes.expected(self.captures))
+        cells = {begin: {row["rank"]: row["values"] for row in rows} for begin, rows in self.windows(0)[1].items()}
+        silent = [rows for rows in cells.values() if all(value is None for rank in range(4, 8) for value in rows.get(rank, [None]))]
+        self.assertTrue(silent, "a window without cells of sim1")
+        self.assertTrue(all(any(value is not None for value in rows[0]) for rows in silent), "the others have cells")
+        self.assertTrue(any(record["reason"] == "late_blocks" for record in self.nodes.records() if record["type"] == "judging"))
+
+    def test_retention_shorter_than_the_job(self):
+        """What the stream has dropped is counted, and what it holds is judged."""
+        client = self.nodes.client()
+        client.make_stream("vapro_in", "in", max_bytes=150000, discard="old")
+        self.nodes.send(self.captures)
+        kept = client.request("$JS.API.STREAM.INFO.vapro_in")["state"]
+        client.close()
+        self.assertGreater(kept["first_seq"], 20)
+        self.nodes.start_worker()
+        self.check(self.nodes.expected(self.nodes.unpacked()), ("blocks_missing",))
+        missing = self.texts("blocks_missing")
+        self.assertEqual(len(missing), 3)
+        self.assertEqual(sum(int(text.split()[0]) for text in missing), kept["first_seq"] - 1, missing)
+
+    def test_other_versions(self):
+        """Nodes with a column less and a column more are read like the others."""
+        self.nodes.start_worker()
+        self.nodes.send(self.captures, "--older-host", "sim0", "--newer-host", "sim2")
+        self.check(self.nodes.expected(self.captures))
+
+    def test_hostile_heads(self):
+        """Heads with random bytes and a right checksum: refused by the name of their host, and other jobs are unharmed."""
+        worker = self.nodes.start_worker("--late-after", "500ms", "--idle", "5s")
+        other = self.nodes.captures(2, 2, job="sim:2", seed=5)
+        self.nodes.send([*self.captures, *other], "--hostile-host", "sim2")
+        expected = sorted(self.nodes.expected(other))
+        wait_for(lambda: sorted(final(self.nodes.records("sim:2"))) == expected, 40, "the records of the other job")
+        wait_for(lambda: sum(record["type"] == "window" for record in valid(self.nodes.records("sim:1"))) >= 6, 40, "all windows")
+        refused = [record for record in self.nodes.records("sim:1") if record.get("code") == "block_refused"]
+        self.assertTrue(refused)
+        self.assertEqual({record["host"] for record in refused}, {"sim2"}, refused)
+        self.assertEqual(self.nodes.end(worker), 0)
 
 
 if __name__ == "__main__":

@@ -294,12 +294,6 @@ int worker_job__put(struct worker_job *job, const char *subject, void *bytes, si
 	}
 	if (!job->first_ns)
 		job->first_ns = now_ns;
-	/* a run that comes without its first blocks was there all along: its ranks have rows in the windows before */
-	if (!member->came_ns && head.sequence && job->judged_count)
-		note_late(job,
-			  job->judged_count > JUDGED ? job->judged[job->judged_count % JUDGED].begin_ns
-						     : job->judged[0].begin_ns,
-			  now_ns);
 	job->latest_ns = member->came_ns = now_ns;
 	/* a run that is new when windows were judged already has missed them */
 	if (!member->timed && !member->missed_ns && head.first_ns && head.first_ns < end_ns)
