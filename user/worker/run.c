@@ -147,6 +147,29 @@ static void note_place(struct worker_run *run, bool event)
 	run->reader.event = run->given++;
 }
 
+/* Whether all that is missing before the latest word about drops is what the node discarded: nothing will come. */
+static bool is_discarded(const struct worker_run *run)
+{
+	uint64_t missing = run->dropped_before - run->next;
+
+	if (run->dropped_before <= run->next || run->next < run->replay_to || !worker_run__has_gap(run))
+		return false;
+	for (const struct queued *at = run->queue; at && at->sequence < run->dropped_before; at = at->next)
+		missing--;
+	return missing + run->counts.missing <= run->counts.dropped_blocks;
+}
+
+/* Reads the next block, beyond a gap of which nothing will come. As read_block(). */
+static int read_on(struct worker_run *run)
+{
+	int ret = read_block(run);
+
+	if (!ret && ((run->queue && run->queue->sequence <= run->settled) || is_discarded(run)) &&
+	    worker_run__skip(run, 0))
+		ret = read_block(run);
+	return ret;
+}
+
 static int next_event(struct merge_reader *reader, struct stream_event *event)
 {
 	struct worker_run *run = (struct worker_run *)reader;
@@ -154,11 +177,10 @@ static int next_event(struct merge_reader *reader, struct stream_event *event)
 
 	while (!held_events__take(run->events, event)) {
 		note_place(run, false);
-		ret = read_block(run);
+		ret = read_on(run);
 		if (ret < 0)
 			return ret;
-		if (ret || (run->queue && run->queue->sequence <= run->settled && worker_run__skip(run, 0)) ||
-		    skip_replay(run))
+		if (ret || skip_replay(run))
 			continue;
 		return run->ended && !run->queue && run->next >= run->replay_to ? 0 : -EAGAIN;
 	}
@@ -205,16 +227,6 @@ void worker_run__free(struct worker_run *run)
 	free(run);
 }
 
-/* Skips a gap that the node itself accounts for: nothing will come. */
-static void skip_dropped(struct worker_run *run)
-{
-	const struct queued *queued = run->queue;
-
-	if (queued && queued->sequence > run->next && run->next >= run->replay_to &&
-	    queued->sequence - run->next + run->counts.missing <= queued->dropped_blocks)
-		worker_run__skip(run, 0);
-}
-
 bool worker_run__was_skipped(const struct worker_run *run, uint64_t sequence, uint64_t *at_ns)
 {
 	for (uint32_t i = 0; i < GAPS && i < run->gap_count; i++) {
@@ -232,8 +244,10 @@ int worker_run__put(struct worker_run *run, const struct block_head *head, uint6
 	struct queued **at = &run->queue, *queued;
 	uint64_t at_ns;
 
-	if (head->dropped_blocks > run->counts.dropped_blocks)
+	if (head->dropped_blocks > run->counts.dropped_blocks) {
 		run->counts.dropped_blocks = head->dropped_blocks;
+		run->dropped_before = head->sequence;
+	}
 	if (head->dropped_fragments > run->counts.dropped_fragments)
 		run->counts.dropped_fragments = head->dropped_fragments;
 	if (worker_run__was_skipped(run, head->sequence, &at_ns))
@@ -263,8 +277,22 @@ int worker_run__put(struct worker_run *run, const struct block_head *head, uint6
 		run->tail = queued;
 	run->queued_bytes += size;
 	run->counts.blocks += bytes && !counted;
-	skip_dropped(run);
 	return RUN_QUEUED;
+}
+
+/* Where the first blocks are missing, a later one may introduce the run; its events are read when it is due. */
+static int find_introduction(struct worker_run *run)
+{
+	struct block_head head;
+	char err[512];
+	int ret = 0;
+
+	for (struct queued *at = run->queue; ret != -ENOMEM && at && !block_reader__tunables(run->blocks);
+	     at = at->next) {
+		if (at->bytes && at->flags & BLOCK_INTRODUCES)
+			ret = block_reader__read(run->blocks, at->bytes, at->size, &head, NULL, err, sizeof(err));
+	}
+	return ret == -ENOMEM ? ret : 0;
 }
 
 int worker_run__look(struct worker_run *run)
@@ -272,35 +300,22 @@ int worker_run__look(struct worker_run *run)
 	int ret = 1;
 
 	while (ret > 0 && run->looks < LOOKS) {
-		ret = read_block(run);
+		ret = read_on(run);
 		run->looks += ret > 0;
 	}
-	return ret < 0 ? ret : 0;
+	return ret < 0 ? ret : find_introduction(run);
 }
 
-int worker_run__begin(struct worker_run *run)
+bool worker_run__has_gap(const struct worker_run *run)
 {
-	const struct queued *queued;
-	struct block_head head;
-	char ignored[512];
-	int ret;
-
-	if (!run->next)
-		worker_run__skip(run, 0);
-	ret = worker_run__look(run);
-	for (queued = run->queue; !ret && queued && !worker_run__tunables(run); queued = queued->next) {
-		if (queued->bytes && queued->flags & BLOCK_INTRODUCES &&
-		    block_reader__read(run->blocks, queued->bytes, queued->size, &head, NULL, ignored,
-				       sizeof(ignored)) == -ENOMEM)
-			ret = -ENOMEM;
-	}
-	return ret;
+	return run->queue && run->queue->sequence != run->next;
 }
 
 /* Counts blocks of a gap that the node has not counted as discarded, and returns how many. */
-static uint64_t count_lost(struct worker_run *run, uint64_t dropped)
+static uint64_t count_lost(struct worker_run *run)
 {
-	uint64_t total = run->counts.missing > dropped ? run->counts.missing - dropped : 0, lost;
+	uint64_t missing = run->counts.missing, dropped = run->counts.dropped_blocks;
+	uint64_t total = missing > dropped ? missing - dropped : 0, lost;
 
 	if (total <= run->lost_total)
 		return 0;
@@ -315,10 +330,10 @@ bool worker_run__skip(struct worker_run *run, uint64_t at_ns)
 	uint64_t lost;
 
 	jump_gaps(run);
-	if (!run->queue || run->queue->sequence == run->next)
+	if (!worker_run__has_gap(run))
 		return false;
 	run->counts.missing += run->queue->sequence - run->next;
-	lost = count_lost(run, run->queue->dropped_blocks);
+	lost = count_lost(run);
 	run->gaps[run->gap_count++ % GAPS] = (struct gap){run->next, run->queue->sequence, at_ns, lost};
 	run->next = run->queue->sequence;
 	return true;

@@ -16,7 +16,7 @@ struct saved_run {
 	const char *columns, *tunables, *hello;
 	uint64_t id, first, replay_to, settled;
 	uint64_t blocks, duplicates, missing, refused, dropped_blocks, dropped_fragments;
-	uint64_t lost, lost_total, fragments, reads;
+	uint64_t lost, lost_total, fragments, reads, dropped_before;
 	uint32_t gap_count;
 	bool ended, has_trouble;
 	char trouble[512];
@@ -41,6 +41,7 @@ static const struct archive_column run_columns[] = {
     ARCHIVE_ONE(struct saved_run, lost_total),
     ARCHIVE_ONE(struct saved_run, fragments),
     ARCHIVE_ONE(struct saved_run, reads),
+    ARCHIVE_ONE(struct saved_run, dropped_before),
     ARCHIVE_ONE(struct saved_run, gap_count),
     ARCHIVE_ONE(struct saved_run, ended),
     ARCHIVE_ONE(struct saved_run, has_trouble),
@@ -119,6 +120,7 @@ static struct saved_run saved_of(const struct worker_run *run)
 	    .lost_total = run->lost_total,
 	    .fragments = run->fragments,
 	    .reads = run->reads,
+	    .dropped_before = run->dropped_before,
 	    .gap_count = run->gap_count,
 	    .ended = run->ended,
 	    .has_trouble = run->has_trouble,
@@ -158,6 +160,7 @@ static void load(struct archive *archive, struct worker_run *run, const struct s
 	run->lost_total = saved->lost_total;
 	run->fragments = saved->fragments;
 	run->reads = saved->reads;
+	run->dropped_before = saved->dropped_before;
 	run->gap_count = saved->gap_count;
 	run->ended = saved->ended;
 	run->has_trouble = saved->has_trouble;

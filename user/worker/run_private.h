@@ -63,6 +63,7 @@ struct worker_run {
 	int32_t *ranks;
 	size_t rank_count, rank_capacity;
 	struct run_counts counts;
+	uint64_t dropped_before; /* sequence of the block that said counts.dropped_blocks: all of them came before it */
 	char trouble[512];
 	bool has_trouble;
 	char host[WIRE_TEXT_MAX];
