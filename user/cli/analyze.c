@@ -13,7 +13,9 @@
 #include "capture/capture_merge.h"
 #include "capture/file_kind.h"
 #include "capture/output_file.h"
+#include "cli/broker_rows.h"
 #include "cli/command_line.h"
+#include "cli/from_blocks.h"
 #include "cli/settings.h"
 #include "config/rules.h"
 #include "report/lines.h"
@@ -30,7 +32,8 @@ struct analyze {
 	struct time_option time; /* of a region of all ranks */
 	bool timed;		 /* the region is of that time */
 	struct outcome_limit fail_on;
-	int run; /* number of the run in each capture */
+	int run;		      /* number of the run in each capture */
+	struct source_options source; /* a broker in place of files */
 	bool ndjson, strict, summary, all, score;
 	const char **files;
 	int file_count;
@@ -48,7 +51,8 @@ enum {
 	ROW_RUN,
 	ROW_CONFIG,
 	ROW_ALL,
-	ROW_FAIL_ON
+	ROW_FAIL_ON,
+	ROW_JOB,
 };
 
 static const struct option_row rows[] = {
@@ -74,6 +78,8 @@ static const struct option_row rows[] = {
     {"since", "TIME", "as --region, of all ranks: " SINCE_HELP, ROW_SINCE, 'S'},
     {"until", "TIME", UNTIL_HELP, ROW_UNTIL, 'U'},
     OPTIONS_HELP_ALL_ROW,
+    FROM_ROWS,
+    {"job", "JOB", "this job, as records name it (the only one there is)", ROW_JOB, 'j'},
     OPTIONS_SECTION(VAPRO_GROUP_ANALYSIS),
     OPTIONS_SECTION(VAPRO_GROUP_ANALYSIS_EXPERT),
 };
@@ -84,13 +90,16 @@ const struct command analyze_command = {
     .name = "analyze",
     .program = "vapro analyze",
     .summary = "replay captures or NDJSON fragments into the lines of a live run",
-    .synopsis = "[option]... CAPTURE...\n[option]... --format ndjson FILE|-...",
+    .synopsis = "[option]... CAPTURE...\n[option]... --format ndjson FILE|-...\n[option]... --from URL [--job JOB]",
     .about = "Replays captures of vaprod (several hosts of one job: several files) or fragments as NDJSON, one a line "
 	     "(several files are one run), into the lines a live run writes. A capture's own tunables hold unless "
-	     "others are given; those of collection are options, too, but change nothing here.",
-    .examples = "vapro analyze --summary --output run.ndjson run.capture\ta summary; then: vapro view run.ndjson\n"
-		"vapro analyze --summary -o /dev/null node1.capture node2.capture\tone job on two hosts\n"
-		"vapro analyze --summary -o /dev/null --region 0-3@12..15 run.capture\twhy ranks 0 to 3 were slow then",
+	     "others are given; those of collection are options, too, but change nothing here. With --from it reads "
+	     "what the nodes of a job have published so far, as their captures.",
+    .examples =
+	"vapro analyze --summary --output run.ndjson run.capture\ta summary; then: vapro view run.ndjson\n"
+	"vapro analyze --summary -o /dev/null node1.capture node2.capture\tone job on two hosts\n"
+	"vapro analyze --summary -o /dev/null --region 0-3@12..15 run.capture\twhy ranks 0 to 3 were slow then\n"
+	"vapro analyze --summary --from nats://broker -o run.ndjson\tthe job that nodes have published",
     .rows = rows,
     .row_count = sizeof(rows) / sizeof(*rows),
     .tunables = true,
@@ -102,7 +111,12 @@ static int set(struct analyze *analyze, int id, const struct options *options, c
 {
 	const char *value = options->value;
 
+	if (from_rows__set(&analyze->source, id, value))
+		return 0;
 	switch (id) {
+	case ROW_JOB:
+		analyze->source.job = value;
+		return 0;
 	case ROW_STRICT:
 		analyze->strict = true;
 		return 0;
@@ -300,10 +314,17 @@ static int judge_outcome(const struct analyze *analyze, const struct stream_sink
 	return code ? code : found;
 }
 
+/* Where the input comes from: fragments or blocks; captures where both are NULL. */
+struct input {
+	struct ndjson *ndjson;
+	struct source_blocks *blocks;
+};
+
 /* Feeds the input and writes what is found. Returns an exit code. */
-static int replay(const struct analyze *analyze, const struct ndjson *ndjson, const struct capture_info *info,
+static int replay(const struct analyze *analyze, const struct input *input, const struct capture_info *info,
 		  struct line_sink *lines, struct summary *summary)
 {
+	const struct ndjson *ndjson = input->ndjson;
 	enum vapro_workload_source source = (ndjson ? ndjson__by_instructions(ndjson) : info->by_instructions)
 						? VAPRO_BY_INSTRUCTIONS
 						: VAPRO_BY_ARGUMENTS;
@@ -328,6 +349,9 @@ static int replay(const struct analyze *analyze, const struct ndjson *ndjson, co
 	}
 	if (ndjson)
 		status = ndjson__feed(ndjson, analyze->config.window_s, sink, err, sizeof(err));
+	else if (input->blocks)
+		status = source_blocks__feed(input->blocks, sink, analyze->config.memory_cap / 2, &memory.watch, err,
+					     sizeof(err));
 	else if (analyze->file_count > 1)
 		status = capture_merge(analyze->files, (size_t)analyze->file_count, analyze->run, sink, &memory.watch,
 				       err, sizeof(err));
@@ -342,7 +366,7 @@ static int replay(const struct analyze *analyze, const struct ndjson *ndjson, co
 	} else if (analyze->score)
 		score = print_score(pipeline);
 	/* a complete capture holds the bye of its run */
-	if (ndjson || status)
+	if (ndjson || input->blocks || status)
 		say_bye(pipeline, lines, status ? "error" : "end_of_input");
 	if (!status)
 		score = judge_outcome(analyze, pipeline, score);
@@ -357,16 +381,52 @@ static int allow_memory(struct analyze *analyze, uint64_t hosts, int argc, char 
 	return parse(analyze, argc, argv);
 }
 
+/* Checks what --from needs of the other options. Returns 0 or an exit code. */
+static int check_from(const struct analyze *analyze)
+{
+	char err[SOURCE_ERR];
+
+	if (from_rows__check(&analyze->source, err, sizeof(err)))
+		fprintf(stderr, "vapro analyze: %s\n", err);
+	else if (!analyze->source.broker.servers && analyze->source.job)
+		fprintf(stderr, "vapro analyze: --job needs --from URL: the brokers from which the job is read\n");
+	else if (analyze->source.broker.servers && analyze->file_count)
+		fprintf(stderr, "vapro analyze: files or --from are read, not both\n");
+	else if (analyze->source.broker.servers && (analyze->ndjson || analyze->run != CAPTURE_LAST_RUN))
+		fprintf(stderr, "vapro analyze: --format and --run are for files: --from reads all runs of a job\n");
+	else
+		return 0;
+	return EXIT_USAGE;
+}
+
+/* Opens a job's blocks. Returns 0 or an exit code. */
+static int open_blocks(struct analyze *analyze, struct input *input, struct capture_info *info, int argc, char **argv)
+{
+	char err[SOURCE_ERR];
+	int ret = source_blocks__open(&input->blocks, &analyze->source, err, sizeof(err));
+
+	if (ret) {
+		fprintf(stderr, "vapro analyze: %s\n", err);
+		return from_rows__code(ret);
+	}
+	if (source_blocks__info(input->blocks, info, err, sizeof(err)))
+		fprintf(stderr, "vapro analyze: %s\n", err);
+	analyze->config = info->config;
+	return allow_memory(analyze, source_blocks__hosts(input->blocks), argc, argv);
+}
+
 static int analyze__main(int argc, char **argv)
 {
-	struct analyze analyze = {
-	    .output = "-", .run = CAPTURE_LAST_RUN, .files = calloc((size_t)argc, sizeof(char *))};
+	struct analyze analyze = {.output = "-",
+				  .run = CAPTURE_LAST_RUN,
+				  .source.broker.name = "vapro analyze",
+				  .files = calloc((size_t)argc, sizeof(char *))};
 	struct capture_info info = {.by_instructions = false};
 	struct summary *summary = NULL;
 	struct line_sink *lines = NULL;
-	struct ndjson *ndjson = NULL;
+	struct input input = {NULL, NULL};
 	uint64_t bad_lines = 0;
-	char err[512] = "";
+	char err[SOURCE_ERR] = "";
 	int status;
 
 	config__init(&analyze.config);
@@ -375,7 +435,9 @@ static int analyze__main(int argc, char **argv)
 		status = EXIT_OK;
 		goto out;
 	}
-	if (!status && !analyze.file_count) {
+	if (!status)
+		status = check_from(&analyze);
+	if (!status && !analyze.file_count && !analyze.source.broker.servers) {
 		fprintf(stderr, "vapro analyze: %s is needed; see --help\n",
 			analyze.ndjson ? "a file (or -)" : "a capture");
 		status = EXIT_USAGE;
@@ -398,17 +460,21 @@ static int analyze__main(int argc, char **argv)
 			goto out;
 		}
 	}
-	if (analyze.ndjson) {
-		ndjson = ndjson__read(analyze.files, (size_t)analyze.file_count, analyze.strict, &bad_lines, err,
-				      sizeof(err));
-		if (!ndjson) {
+	if (analyze.source.broker.servers) {
+		status = open_blocks(&analyze, &input, &info, argc, argv);
+		if (status)
+			goto out;
+	} else if (analyze.ndjson) {
+		input.ndjson = ndjson__read(analyze.files, (size_t)analyze.file_count, analyze.strict, &bad_lines, err,
+					    sizeof(err));
+		if (!input.ndjson) {
 			fprintf(stderr, "vapro analyze: %s\n", err);
 			goto out;
 		}
 		config__init(&analyze.config);
-		if (allow_memory(&analyze, ndjson__hosts(ndjson), argc, argv))
+		if (allow_memory(&analyze, ndjson__hosts(input.ndjson), argc, argv))
 			goto out;
-		if (!check_events(&analyze, ndjson)) {
+		if (!check_events(&analyze, input.ndjson)) {
 			status = EXIT_USAGE;
 			goto out;
 		}
@@ -429,11 +495,13 @@ static int analyze__main(int argc, char **argv)
 	}
 	if (analyze.summary)
 		summary = summary__new();
-	status = replay(&analyze, ndjson, &info, lines, summary);
+	status = replay(&analyze, &input, &info, lines, summary);
 	if (line_sink__close(lines)) {
 		fprintf(stderr, "vapro analyze: %s could not be written\n", analyze.output);
 		status = EXIT_FAILED;
 	}
+	if (input.blocks)
+		from_blocks__say("analyze", input.blocks, summary);
 	if (bad_lines) {
 		snprintf(err, sizeof(err), "%llu bad lines of %s%s were refused", (unsigned long long)bad_lines,
 			 analyze.files[0], analyze.file_count > 1 ? " and others" : "");
@@ -448,7 +516,8 @@ static int analyze__main(int argc, char **argv)
 							 .more = "--all lists them"});
 out:
 	summary__free(summary);
-	ndjson__free(ndjson);
+	ndjson__free(input.ndjson);
+	source_blocks__close(input.blocks);
 	free(analyze.files);
 	return status;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/exit_codes.h"
+#include "cli/broker_rows.h"
 #include "cli/commands.h"
 #include "cli/report_exports.h"
 #include "cli/report_output.h"
@@ -25,6 +26,7 @@ static const struct option_row rows[] = {
     {"job", "NAME", "only this job, as records name it (all jobs)", ROW_JOB, 0},
     {"run", "N", "of a file that holds several runs: 1 = the first, -1 = the last (-1)", ROW_RUN, 0},
     OPTIONS_HELP_ROW,
+    FROM_ROWS,
 };
 
 static int report_command__main(int argc, char **argv);
@@ -33,16 +35,18 @@ const struct command report_command = {
     .name = "report",
     .program = "vapro report",
     .summary = "write a run as one HTML page, a picture, tables or a trace",
-    .synopsis = "[option]... FILE...",
+    .synopsis = "[option]... FILE...\n[option]... --from URL [--job JOB]",
     .about = "Writes a page that a browser opens without a network: the verdict, the causes of lost time, heat maps of "
 	     "all ranks over time, the slow regions with when, where and why, and what could not be evaluated. FILE is "
 	     "NDJSON output of vaprod, vapro run or vapro analyze (- is standard input), a capture, or fragments as "
 	     "NDJSON; several files are the hosts of one run. With --svg, --csv or --trace the page is written only if "
 	     "--html "
-	     "is given too. A file that is no report is not overwritten.",
+	     "is given too. A file that is no report is not overwritten. With --from the page is of what workers have "
+	     "published about a job of many nodes so far.",
     .examples = "vapro report run.ndjson\twrites run.html\n"
 		"vapro report --html job.html node1.capture node2.capture\tone job on two hosts\n"
-		"vapro report --svg map.svg --csv tables --trace run.json run.ndjson\ta picture, tables and a trace",
+		"vapro report --svg map.svg --csv tables --trace run.json run.ndjson\ta picture, tables and a trace\n"
+		"vapro report --from nats://broker --job slurm:123.0 --html job.html\ta job of many nodes",
     .rows = rows,
     .row_count = sizeof(rows) / sizeof(*rows),
     .main = report_command__main,
@@ -52,6 +56,7 @@ struct choice {
 	const char *html; /* NULL: none */
 	struct report_exports exports;
 	const char *job;
+	struct source_options source; /* a broker in place of files */
 	int run;
 	const char **files;
 	size_t file_count;
@@ -90,10 +95,14 @@ static int write_all(const struct choice *choice, const struct run_report *repor
 	return report_exports__write(&choice->exports, report) || code ? EXIT_FAILED : EXIT_OK;
 }
 
-static int report(struct choice *choice)
+/* Makes the report of files, or of records that are open. Returns an exit code. */
+static int report(struct choice *choice, FILE *records)
 {
-	struct report_input input = {
-	    .files = choice->files, .count = choice->file_count, .run = choice->run, .job = choice->job};
+	struct report_input input = {.files = choice->files,
+				     .count = choice->file_count,
+				     .run = choice->run,
+				     .job = records ? NULL : choice->job,
+				     .records = records};
 	bool plain = !choice->html && !report_exports__any(&choice->exports);
 	struct run_report report;
 	char err[512], *name = plain ? default_name(choice->files[0]) : NULL;
@@ -117,6 +126,29 @@ static int report(struct choice *choice)
 	return code || input.cut ? EXIT_FAILED : EXIT_OK;
 }
 
+/* Makes the report of what workers published about a job. Returns an exit code. */
+static int report_from(struct choice *choice)
+{
+	struct source_results results;
+	char err[SOURCE_ERR];
+	int ret, code;
+
+	choice->source.job = choice->job;
+	ret = source__results(&choice->source, &results, err, sizeof(err));
+	if (ret) {
+		fprintf(stderr, "vapro report: %s\n", err);
+		return from_rows__code(ret);
+	}
+	if (results.bad)
+		fprintf(stderr, "vapro report: %llu lines of the stream are no records of a worker\n",
+			(unsigned long long)results.bad);
+	choice->files[0] = results.job.job;
+	choice->file_count = 1;
+	code = report(choice, results.file);
+	fclose(results.file);
+	return code ? code : results.bad ? EXIT_FAILED : EXIT_OK;
+}
+
 /* Checks that at most one output is standard output. */
 static bool one_to_stdout(const struct choice *choice)
 {
@@ -128,13 +160,29 @@ static bool one_to_stdout(const struct choice *choice)
 	return count <= 1;
 }
 
+static int check_outputs(const struct choice *choice)
+{
+	if (choice->exports.class && !choice->exports.svg) {
+		fprintf(stderr, "vapro report: --class is that of the picture, so --svg is needed too\n");
+		return EXIT_USAGE;
+	}
+	if (!one_to_stdout(choice)) {
+		fprintf(stderr, "vapro report: only one output can be standard output (-)\n");
+		return EXIT_USAGE;
+	}
+	return 0;
+}
+
 /* Applies one option. Returns 0, an exit code, or OPTIONS_HELP. */
 static int parse(struct choice *choice, int argc, char **argv)
 {
 	struct options options = command__options(&report_command, argc, argv);
+	char err[SOURCE_ERR];
 	int id;
 
 	while ((id = options__next(&options)) != OPTIONS_END) {
+		if (from_rows__set(&choice->source, id, options.value))
+			continue;
 		switch (id) {
 		case OPTIONS_HELP:
 			command__help(&report_command, options.value, stdout);
@@ -175,6 +223,18 @@ static int parse(struct choice *choice, int argc, char **argv)
 			return EXIT_USAGE;
 		}
 	}
+	if (from_rows__check(&choice->source, err, sizeof(err))) {
+		fprintf(stderr, "vapro report: %s\n", err);
+		return EXIT_USAGE;
+	}
+	if (choice->source.broker.servers) {
+		if (!choice->file_count && (choice->html || report_exports__any(&choice->exports)))
+			return check_outputs(choice);
+		fprintf(stderr, "vapro report: %s\n",
+			choice->file_count ? "files or --from are read, not both"
+					   : "--html is needed with --from: it says what to write");
+		return EXIT_USAGE;
+	}
 	if (!choice->file_count) {
 		fprintf(stderr,
 			"vapro report: a file is needed: NDJSON output of vaprod (or -), or a capture; see --help\n");
@@ -184,24 +244,18 @@ static int parse(struct choice *choice, int argc, char **argv)
 		fprintf(stderr, "vapro report: --html is needed where standard input is read: it says what to write\n");
 		return EXIT_USAGE;
 	}
-	if (choice->exports.class && !choice->exports.svg) {
-		fprintf(stderr, "vapro report: --class is that of the picture, so --svg is needed too\n");
-		return EXIT_USAGE;
-	}
-	if (!one_to_stdout(choice)) {
-		fprintf(stderr, "vapro report: only one output can be standard output (-)\n");
-		return EXIT_USAGE;
-	}
-	return 0;
+	return check_outputs(choice);
 }
 
 static int report_command__main(int argc, char **argv)
 {
-	struct choice choice = {.run = RUN_OPTION_LAST, .files = calloc((size_t)argc, sizeof(*choice.files))};
+	struct choice choice = {.run = RUN_OPTION_LAST,
+				.source.broker.name = "vapro report",
+				.files = calloc((size_t)argc, sizeof(*choice.files))};
 	int code = choice.files ? parse(&choice, argc, argv) : EXIT_FAILED;
 
 	if (!code)
-		code = report(&choice);
+		code = choice.source.broker.servers ? report_from(&choice) : report(&choice, NULL);
 	free(choice.files);
 	return code == OPTIONS_HELP ? EXIT_OK : code;
 }

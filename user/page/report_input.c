@@ -91,10 +91,10 @@ static int read_records(struct report_input *input, struct run_report *report, c
 	for (size_t i = 0; i < input->count; i++) {
 		bool standard = !strcmp(input->files[i], "-");
 		const char *name = standard ? "standard input" : input->files[i];
-		FILE *file = standard ? stdin : fopen(input->files[i], "re");
+		FILE *file = input->records ? input->records : standard ? stdin : fopen(input->files[i], "re");
 		int ret = file ? run_report__add_file(report, file, input->run, name) : -errno;
 
-		if (file && !standard)
+		if (file && !standard && !input->records)
 			fclose(file);
 		if (ret == -ENOENT && report->view.runs)
 			snprintf(err, err_size, "%s: it has no run %d, but %zu", name, input->run, report->view.runs);
@@ -217,6 +217,8 @@ int report_input__read(struct report_input *input, struct run_report *report, ch
 
 	if (ret)
 		snprintf(err, err_size, "out of memory");
+	else if (input->records)
+		input->kind = FILE_KIND_RECORDS;
 	else
 		ret = find_kind(input, err, err_size);
 	report->view.job = input->job;

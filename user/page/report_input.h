@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "capture/file_kind.h"
 #include "page/run_report.h"
@@ -17,6 +18,7 @@ struct report_input {
 	size_t count;
 	int run;	 /* as --run */
 	const char *job; /* only this one; NULL: all */
+	FILE *records;	 /* open records that files[0] names, in place of files; NULL: none */
 	/* filled: */
 	enum file_kind kind;   /* records, captures or fragments */
 	size_t run_read, runs; /* the number of the run, from 1, and how many there are */
