@@ -99,7 +99,7 @@ const struct command analyze_command = {
 	"vapro analyze --summary --output run.ndjson run.capture\ta summary; then: vapro view run.ndjson\n"
 	"vapro analyze --summary -o /dev/null node1.capture node2.capture\tone job on two hosts\n"
 	"vapro analyze --summary -o /dev/null --region 0-3@12..15 run.capture\twhy ranks 0 to 3 were slow then\n"
-	"vapro analyze --summary --from nats://broker -o run.ndjson\tthe job that nodes have published",
+	"vapro analyze --summary -o run.ndjson --from nats://broker --job slurm:123.0\ta job of many nodes",
     .rows = rows,
     .row_count = sizeof(rows) / sizeof(*rows),
     .tunables = true,
