@@ -26,7 +26,7 @@ static struct wire_request sample(enum wire_request_kind kind)
 		for (uint32_t i = 0; i < VAPRO_INSIDE_THREADS; i++)
 			request.inside.tids[i] = INT32_MAX - i;
 	} else {
-		request.up = true;
+		request.hop = VAPRO_HOP_STAYS;
 		strcpy(request.site, "libfoo.so@1f2e+0x10");
 		strcpy(request.symbol, "f\xc3\xbcr(\"int\")");
 	}
@@ -98,9 +98,9 @@ static void test_refused(void **state)
 	    {HEAD "\"inside\",\"tids\":[\"1\"]}", "impossible"},
 	    {HEAD "\"inside\",\"tids\":[2147483648]}", "impossible"},
 	    {HEAD "\"inside\",\"tids\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]}", "impossible"},
-	    {HEAD "\"hop\",\"site\":\"\",\"symbol\":\"\",\"up\":true}", "impossible"},
-	    {HEAD "\"hop\",\"site\":\"a\",\"up\":true}", "missing"},
-	    {HEAD "\"hop\",\"site\":\"a\",\"symbol\":\"\",\"up\":\"true\"}", "impossible"},
+	    {HEAD "\"hop\",\"site\":\"\",\"symbol\":\"\",\"hop\":\"up\"}", "impossible"},
+	    {HEAD "\"hop\",\"site\":\"a\",\"hop\":\"up\"}", "missing"},
+	    {HEAD "\"hop\",\"site\":\"a\",\"symbol\":\"\",\"hop\":\"refused\"}", "impossible"},
 	};
 
 	(void)state;
@@ -123,8 +123,8 @@ static void test_large(void **state)
 	refuse(text, 1 << 20, "no JSON");
 	/* a text that is longer than its member of the struct */
 	memset(text, 'x', 4000);
-	memcpy(text, HEAD "\"hop\",\"symbol\":\"\",\"up\":true,\"site\":\"",
-	       strlen(HEAD "\"hop\",\"symbol\":\"\",\"up\":true,\"site\":\""));
+	memcpy(text, HEAD "\"hop\",\"symbol\":\"\",\"hop\":\"up\",\"site\":\"",
+	       strlen(HEAD "\"hop\",\"symbol\":\"\",\"hop\":\"up\",\"site\":\""));
 	memcpy(text + 3998, "\"}", 2);
 	refuse(text, 4000, "impossible");
 	free(text);

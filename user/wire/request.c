@@ -39,7 +39,7 @@ static bool add_kind(cJSON *object, const struct wire_request *request)
 	case WIRE_REQUEST_HOP:
 		return cJSON_AddStringToObject(object, "site", request->site) &&
 		       cJSON_AddStringToObject(object, "symbol", request->symbol) &&
-		       cJSON_AddBoolToObject(object, "up", request->up);
+		       cJSON_AddStringToObject(object, "hop", vapro_hop_name[request->hop]);
 	case WIRE_REQUEST_KINDS:
 		break;
 	}
@@ -118,6 +118,21 @@ static bool get_tids(const cJSON *object, struct vapro_inside_request *inside)
 	return true;
 }
 
+static bool get_hop(const cJSON *object, enum vapro_hop *hop)
+{
+	static const enum vapro_hop allowed[] = {VAPRO_HOP_UP, VAPRO_HOP_STAYS, VAPRO_HOP_BACK};
+	char word[16];
+
+	if (!get_text(object, "hop", word, sizeof(word)))
+		return false;
+	for (size_t i = 0; i < sizeof(allowed) / sizeof(*allowed); i++) {
+		*hop = allowed[i];
+		if (!strcmp(word, vapro_hop_name[*hop]))
+			return true;
+	}
+	return false;
+}
+
 static bool get_kind(const cJSON *object, struct wire_request *request)
 {
 	uint64_t stage;
@@ -136,7 +151,7 @@ static bool get_kind(const cJSON *object, struct wire_request *request)
 	case WIRE_REQUEST_HOP:
 		return get_text(object, "site", request->site, sizeof(request->site)) && *request->site &&
 		       get_text(object, "symbol", request->symbol, sizeof(request->symbol)) &&
-		       get_bool(object, "up", &request->up);
+		       get_hop(object, &request->hop);
 	case WIRE_REQUEST_KINDS:
 		break;
 	}

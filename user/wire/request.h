@@ -35,7 +35,7 @@ struct wire_request {
 	/* inside */
 	struct vapro_inside_request inside;
 	/* hop */
-	bool up;
+	enum vapro_hop hop; /* up, back, or stays */
 	char site[512], symbol[512]; /* symbol "": unknown */
 };
 
