@@ -60,6 +60,10 @@ class Client:
                 data = self.file.read(int(words[-1]) + 2)[:-2]
                 return json.loads(data[int(words[-2]):] if words[0] == b"HMSG" else data or b"{}")
 
+    def publish(self, subject, body):
+        """A message that nobody answers."""
+        self.socket.sendall(b"PUB %s %d\r\n%s\r\n" % (subject.encode(), len(body), body))
+
     def messages(self, stream):
         """The data of all messages that a stream holds, in order, but those that are compressed."""
         state = self.request(f"$JS.API.STREAM.INFO.{stream}")["state"]
