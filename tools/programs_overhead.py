@@ -151,29 +151,21 @@ def watch_parts(directory, program, seconds, options):
     spent = {name: tuple(b - a for a, b in zip(before.get(name, (0, 0)), values)) for name, values in after.items()}
     wall = (sampler.samples[-1]["mono_ns"] - sampler.samples[0]["mono_ns"]) / 1e9 * len(cpus)
     vaprod = (sampler.samples[-1]["vaprod_ns"] - sampler.samples[0]["vaprod_ns"]) / 1e9
-    hits = {}
+    hits, returns = {}, {}
     for record in of_type(records, "process"):
-        hits[record["pid"]] = record["hits"] if isinstance(record["hits"], int) else sum((record["hits"] or {}).values())
-    return {**model, "hits": sum(hits.values()), "runs": sum(spent.get(name, (0, 0))[0] for name in PROBES),
+        hits[record["pid"]], returns[record["pid"]] = record["hits"], record["returns"]
+    return {**model, "hits": sum(hits.values()), "returns": sum(returns.values()), "runs": sum(spent.get(name, (0, 0))[0] for name in PROBES),
             "switches": sum(spent.get(name, (0, 0))[0] for name in SWITCHES),
             "switches_pct": 100 * sum(spent.get(name, (0, 0))[1] for name in SWITCHES) / 1e9 / wall,
             "probes_bpf_pct": 100 * sum(spent.get(name, (0, 0))[1] for name in PROBES) / 1e9 / wall,
             "vaprod_pct": 100 * vaprod / wall, "others": sampler.others(),
-            "governed": any(w["code"] in ("governed", "thinned") for w in of_type(records, "warning")),
             "programs": {name: list(values) for name, values in spent.items() if values[0]}}
 
 
 def hits_agree(found):
-    """
-    Whether hits and runs of BPF programs agree: a call is two runs, at its entry and its return, and where probes were
-    governed one or two.
-    """
-    hits, runs = found["hits"], found["runs"]
-    if not hits:
-        return runs == 0
-    if found["governed"]:
-        return hits * (1 - HITS_TOLERANCE) <= runs <= 2 * hits * (1 + HITS_TOLERANCE)
-    return abs(runs - 2 * hits) <= 2 * hits * HITS_TOLERANCE
+    """Whether the hits that the model counts are the runs of the BPF programs, at entries and at returns."""
+    hits = found["hits"] + found["returns"]
+    return found["runs"] == 0 if not hits else abs(found["runs"] - hits) <= hits * HITS_TOLERANCE
 
 
 def parts_unit(program, options):
@@ -181,8 +173,8 @@ def parts_unit(program, options):
         found = watch_parts(directory, program, options.repeat(20, 8), options)
         rows = [model_row(found),
                 t.row("hits by the model, runs of BPF programs by the kernel",
-                      f"{found['hits']}, {found['runs']}{', some governed' if found['governed'] else ''}",
-                      "two runs a hit" if not found["governed"] else "one or two runs a hit", hits_agree(found)),
+                      f"{found['hits']} at entries and {found['returns']} at returns, {found['runs']}", "equal within 2 %",
+                      hits_agree(found)),
                 t.row("context switches' programs; vaprod on the ranks' CPUs, at most", f"{found['switches_pct']:.3f} %; {found['vaprod_pct']:.2f} %",
                       "in the model (information)", True)]
         return {"rows": rows, "found": found, "brief": f"{found['mean']:.2f} %, worst 5 s {found['worst']:.2f} %"}

@@ -70,7 +70,7 @@ static int attach(struct attacher *attacher, pid_t pid, bool alone)
 	const struct process process = {.pid = pid};
 	const struct attached_image *image;
 	char err[256] = "";
-	int status = attacher__attach(attacher, &process, &mapping, alone, &image, err, sizeof(err));
+	int status = attacher__attach(attacher, &process, &mapping, alone, 0, &image, err, sizeof(err));
 
 	assert_int_equal(!status, !err[0]);
 	return status;

@@ -286,6 +286,27 @@ static void an_image_is_forgotten_with_its_last_process(void **state)
 	end(state);
 }
 
+/* A program that runs again begins with what was left out before: its posts are not found expensive a second time. */
+static void a_set_is_remembered_for_the_next_run(void **state)
+{
+	static const struct fake_program posts = {.calls = {6000, 0, 20000}};
+	struct fake_process *first = begin(&posts, 1, 200), *second;
+
+	fake__run(&fake, 5);
+	assert_int_equal(fake.without, 1);
+	enforcer__leave(fake.enforcer, first->governed, fake.now);
+	enforcer__remove(fake.enforcer, first->governed);
+	assert_int_equal(enforcer__former_units(fake.enforcer, "another", "libmpi.so", fake.now), 0);
+	fake.without = enforcer__former_units(fake.enforcer, "program", "libmpi.so", fake.now);
+	assert_int_equal(fake.without, 1);
+	second = fake__start(&fake, &posts);
+	assert_int_equal(second->orders.set, 1);
+	assert_int_equal(fake.changes, 1);
+	assert_int_equal(fake__warned(&fake, "coarser"), 2);
+	assert_non_null(strstr(fake.warnings[fake.warning_count - 1].text, "when the program ran before"));
+	end(state);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -300,6 +321,7 @@ int main(void)
 	    cmocka_unit_test(held_time_is_charged_up_to_half),
 	    cmocka_unit_test(a_change_of_links_fills_no_account),
 	    cmocka_unit_test(an_image_is_forgotten_with_its_last_process),
+	    cmocka_unit_test(a_set_is_remembered_for_the_next_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,6 +111,50 @@ static void short_states_go_first(void **state)
 	end(state);
 }
 
+/* Where a step saved too little for what the program calls next, another follows at once, and nothing is closed. */
+static void a_step_too_small_is_followed_by_another(void **state)
+{
+	static const struct fake_program first = {.calls = {3000, 9500, 100},
+						  .octaves = {2, 3, 12},
+						  .spares_returns = true},
+					 second = {.calls = {3000, 12500, 100},
+						   .octaves = {2, 3, 12},
+						   .spares_returns = true};
+	struct fake_process *process = begin(&first, 3, 120);
+
+	while (!process->thin)
+		fake__run(&fake, 0.1);
+	assert_int_equal(process->thin, 3);
+	process->program = &second;
+	fake__run(&fake, 5);
+	assert_int_equal(process->thin, 4);
+	assert_int_equal(fake.closings, 0);
+	fake__run(&fake, 60);
+	assert_int_equal(fake.closings, 0);
+	assert_true(fake__mean(&fake, process, 0) < 0.01);
+	assert_true(fake__peak(&fake, process) < 0.02);
+	end(state);
+}
+
+/* A short burst of a program that keeps the budget is paid back with its probes open. */
+static void a_burst_of_a_modest_program_closes_nothing(void **state)
+{
+	static const struct fake_program modest = {.calls = {0, 6900}, .octaves = {2, 9}},
+					 burst = {.calls = {0, 44000}, .octaves = {2, 9}};
+	struct fake_process *process = begin(&modest, 3, 60);
+
+	for (int i = 0; i < 15; i++) {
+		fake__run(&fake, 3.1);
+		process->program = &burst;
+		fake__run(&fake, 0.5);
+		process->program = &modest;
+	}
+	assert_int_equal(fake.closings, 0);
+	assert_true(fake__mean(&fake, process, 0) < 0.01);
+	assert_true(fake__peak(&fake, process) < 0.02);
+	end(state);
+}
+
 static void steps_are_undone(void **state)
 {
 	static const struct fake_program hot = {.calls = {14000, 900}, .octaves = {2, 9}, .spares_returns = true},
@@ -329,6 +373,8 @@ int main(void)
 	    cmocka_unit_test(any_look_may_be_the_first),
 	    cmocka_unit_test(bursts_are_seen),
 	    cmocka_unit_test(short_states_go_first),
+	    cmocka_unit_test(a_step_too_small_is_followed_by_another),
+	    cmocka_unit_test(a_burst_of_a_modest_program_closes_nothing),
 	    cmocka_unit_test(steps_are_undone),
 	    cmocka_unit_test(windows_end_when_the_rate_falls),
 	    cmocka_unit_test(modest_programs_are_left_alone),

@@ -213,7 +213,7 @@ static void an_account_is_close_when_little_is_left(void **state)
 	assert_false(governor__is_close(&governor, &account));
 }
 
-/* Waits are paid from savings only, and no more than half of the room is owed. */
+/* Waits are paid from savings only, and no more than the room is owed. */
 static void waits_are_paid_from_savings(void **state)
 {
 	struct governor governor;
@@ -224,13 +224,13 @@ static void waits_are_paid_from_savings(void **state)
 	governor__open_account(&governor, &account, 0);
 	/* half of the rate is charged at once */
 	assert_true(fabs(governor__held(&governor, &account, SECOND / 100, 1e9) - governor.rate / 2 * 1e7) < 1);
-	assert_true(account.owed_ns == governor.room_ns / 2);
+	assert_true(account.owed_ns == governor.room_ns);
 	assert_false(governor__charge(&governor, &account, SECOND / 100, 0.009 * 1e7));
 	assert_true(fabs(account.credit_ns - governor.opening_ns) < 1);
-	assert_true(fabs(governor__savings(&account) - governor.opening_ns + governor.room_ns / 2) < 1);
+	assert_true(fabs(governor__savings(&account) - governor.opening_ns + governor.room_ns) < 1);
 	assert_false(governor__charge(&governor, &account, SECOND + SECOND / 100, 0));
 	assert_true(fabs(account.credit_ns - governor.opening_ns) < 1);
-	assert_true(fabs(account.owed_ns - (governor.room_ns / 2 - governor.rate * 1e9)) < 1);
+	assert_true(fabs(account.owed_ns - (governor.room_ns - governor.rate * 1e9)) < 1);
 	assert_false(governor__charge(&governor, &account, 60 * SECOND, 0));
 	assert_true(account.owed_ns == 0 && account.credit_ns > 2 * governor.opening_ns);
 }

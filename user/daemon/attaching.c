@@ -208,8 +208,10 @@ static int link_probes(struct tracker *tracker, struct attaching *attaching)
 			 "for single processes of its image would set it one: --no-return watches it");
 		return -EPERM;
 	}
-	return attacher__attach(tracker->parts.attacher, attaching->process, library, attaching->by_itself,
-				&fresh->image, attaching->err, attaching->err_size);
+	return attacher__attach(
+	    tracker->parts.attacher, attaching->process, library, attaching->by_itself,
+	    enforcer__former_units(tracker->enforcer, attaching->process->exe, library->path, fresh->attached_ns),
+	    &fresh->image, attaching->err, attaching->err_size);
 }
 
 /* Takes back what the steps have done. Returns status. */

@@ -117,9 +117,10 @@ static void join(struct tracker *tracker, struct tracked *tracked, uint64_t now_
 		resolver__remapped(tracker->parts.resolver, tracked->pid, mpi);
 		kernel_side__reflag(tracker->parts.side, tracked->pid, &entry);
 		enforcer__suspend(tracked->governed);
-		status =
-		    attacher__attach(tracker->parts.attacher, process, library,
-				     tracker__is_alone(tracker, library, now_ns), &tracked->image, err, sizeof(err));
+		status = attacher__attach(
+		    tracker->parts.attacher, process, library, tracker__is_alone(tracker, library, now_ns),
+		    enforcer__former_units(tracker->enforcer, process->exe, library->path, now_ns), &tracked->image,
+		    err, sizeof(err));
 		if (status) {
 			attacher__release(tracker->parts.attacher, tracked->pid);
 			tracked->image = NULL;

@@ -52,6 +52,7 @@ void tracker__emit_process(struct tracker *tracker, const struct tracked *tracke
 			   uint64_t hits, const char *reason)
 {
 	const struct process *process = &tracked->identity;
+	const struct kernel_counters *counters = tracker__counters(tracker, tracked);
 	const struct attached_image *images[IMAGES_MAX];
 	struct line_image line_images[IMAGES_MAX];
 	char command[COMMAND_MAX] = "", user[64];
@@ -72,6 +73,7 @@ void tracker__emit_process(struct tracker *tracker, const struct tracked *tracke
 	    .user = (uint32_t)process->uid + 1,
 	    .threads = (uint32_t)process__threads(process->pid, NULL, 0),
 	    .hits = hits,
+	    .returns = hits ? counters->exit + counters->left : 0,
 	    .attach_cpu_ms =
 		(double)(tracked->attach_cost_ns + resolver__read_ns(tracker->parts.resolver, tracked->pid)) * 1e-6,
 	    .state = state,

@@ -107,6 +107,8 @@ void enforcer__join(struct enforcer *enforcer, struct governed *governed, const 
 	struct image_duty *duty = image ? enforcer__duty_of(enforcer, image, path) : NULL;
 
 	if (duty) {
+		if (!duty->first)
+			enforcer__recall_set(enforcer, duty, governed, now_ns);
 		governed->duty = duty;
 		governed->next_of_image = duty->first;
 		duty->first = governed;
@@ -137,8 +139,10 @@ void enforcer__leave(struct enforcer *enforcer, struct governed *governed, uint6
 	for (at = &duty->first; *at != governed;)
 		at = &(*at)->next_of_image;
 	*at = governed->next_of_image;
-	if (!duty->first)
+	if (!duty->first) {
+		enforcer__remember_set(enforcer, duty, governed->exe, now_ns);
 		enforcer__forget_image(enforcer, duty);
+	}
 }
 
 void enforcer__remove(struct enforcer *enforcer, struct governed *governed)
@@ -267,8 +271,9 @@ static void report_step(const struct enforcer *enforcer, const struct governed *
 		    load, budget, thin_ms, plan->saved * 100, plan->covered * 100);
 }
 
-/* Evaluates the recent cost of a process. Returns the plan for that process. */
-static struct governor_plan look(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
+/* Evaluates the recent cost of a process, whose account may be overdrawn. Returns the plan for that process. */
+static struct governor_plan look(const struct enforcer *enforcer, struct governed *governed, bool overdrawn,
+				 uint64_t now_ns)
 {
 	struct kernel_governed *orders = governed->process.orders;
 	const struct costs *costs = enforcer->costs;
@@ -281,7 +286,7 @@ static struct governor_plan look(const struct enforcer *enforcer, struct governe
 		governed->load.calls[i] = (double)(orders->calls[i] - governed->calls[i]);
 		governed->load.time_ns[i] = (double)(orders->time_ns[i] - governed->time_ns[i]);
 	}
-	if (governor__step(&enforcer->governor, &governed->steps, &governed->load, now_ns, &plan)) {
+	if (governor__step(&enforcer->governor, &governed->steps, &governed->load, overdrawn, now_ns, &plan)) {
 		__atomic_store_n(&orders->thin_ns, governor__thin_ns(governed->steps.thin), __ATOMIC_RELAXED);
 		report_step(enforcer, governed, &plan, before);
 	}
@@ -341,7 +346,7 @@ static void relieve(struct enforcer *enforcer, struct governed *governed, uint64
 	if (account->speed < FAR_OVER && enforcer__leave_out(enforcer, governed, now_ns))
 		return;
 	if (!governed__is_closed(governed)) {
-		struct governor_plan plan = look(enforcer, governed, now_ns);
+		struct governor_plan plan = look(enforcer, governed, true, now_ns);
 
 		if (governed->steps.thin > before && plan.open >= 1) {
 			governed__begin_load(governed, now_ns);
@@ -350,6 +355,10 @@ static void relieve(struct enforcer *enforcer, struct governed *governed, uint64
 		}
 		if (governed->process.spares_returns && plan.cost <= 0 && account->speed < HASTE)
 			return; /* too little was seen for a plan */
+		/* what is not timed any more is coarse, what is closed is not seen at all */
+		if (account->speed < HASTE &&
+		    governor__can_wait(&enforcer->governor, account, &governed->steps, &plan, now_ns))
+			return;
 	}
 	if (enforcer->ops.close_costliest_rows(enforcer->ctx, governed->process.pid,
 					       fmax(account->speed, account->mean),
@@ -388,7 +397,7 @@ static bool govern(struct enforcer *enforcer, struct governed *governed, uint64_
 	} else if (enforcer__leave_out_early(enforcer, governed, now_ns)) {
 		alert = true;
 	} else if (now_ns >= governed->load_ns + GOVERNOR_STEP_NS && !governed__is_closed(governed)) {
-		look(enforcer, governed, now_ns);
+		look(enforcer, governed, false, now_ns);
 		governed__begin_load(governed, now_ns);
 	}
 	open_io(enforcer, governed, now_ns);

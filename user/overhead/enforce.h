@@ -77,6 +77,12 @@ void enforcer__free(struct enforcer *enforcer);
 struct governed *enforcer__add(struct enforcer *enforcer, const struct enforcer_process *process, uint64_t now_ns);
 
 /*
+ * Returns the units that were left out of an image when the last process of a program ended, within an hour; 0: none.
+ * The links of a new process are to be opened without them: the enforcer__join() of the image's first process says so.
+ */
+uint32_t enforcer__former_units(const struct enforcer *enforcer, const char *exe, const char *image, uint64_t now_ns);
+
+/*
  * Starts the recording of a process whose links are set. The image, NULL where it maps none, may have probes closed or
  * left out; image and path are valid until enforcer__leave(). Without memory the image's probes stay open for it.
  */

@@ -46,6 +46,15 @@ struct image_duty {
 	unsigned reported_level;
 };
 
+/* The functions that were left out of a program's image when its last process ended. */
+struct former_set {
+	char exe[512], image[512];
+	struct governor_set set; /* .without = 0: not in use */
+	uint64_t ended_ns;
+};
+
+#define FORMER_SETS 8
+
 struct enforcer {
 	struct governor governor;
 	const struct costs *costs;
@@ -53,6 +62,7 @@ struct enforcer {
 	void *ctx;
 	struct governed *governed; /* a list, and so below */
 	struct image_duty *duties;
+	struct former_set former[FORMER_SETS];
 };
 
 void enforcer__warn(const struct enforcer *enforcer, const char *code, pid_t pid, const char *format, ...)
@@ -105,6 +115,13 @@ void enforcer__cycle_image(struct enforcer *enforcer, struct image_duty *duty, u
  * then it costs less from now on.
  */
 bool enforcer__leave_out(struct enforcer *enforcer, struct governed *governed, uint64_t now_ns);
+
+/* Remembers what is left out of an image whose last process ends, for the program's next run. */
+void enforcer__remember_set(struct enforcer *enforcer, const struct image_duty *duty, const char *exe, uint64_t now_ns);
+
+/* Begins with the set of an earlier run of the program of an image's first process, see enforcer__former_units(). */
+void enforcer__recall_set(struct enforcer *enforcer, struct image_duty *duty, const struct governed *first,
+			  uint64_t now_ns);
 
 /* Calls enforcer__leave_out() where a process is over its budget, though its allowance lasts for a while. */
 bool enforcer__leave_out_early(struct enforcer *enforcer, struct governed *governed, uint64_t now_ns);

@@ -12,17 +12,19 @@
 #define BURST 2		    /* times the rate: so much at two looks is closed without waiting for the mean */
 #define OPENING_CREDIT 0.25 /* most of the room: the mean holds for a short run, too */
 #define HELD_MOST 0.5	    /* share of the budget up to which waits for vaprod are charged at once */
-#define MOST_OWED 0.5	    /* of the room: waits for vaprod that are paid for later */
+#define MOST_OWED 1	    /* of the room: waits for vaprod that are paid for later */
 #define AHEAD_NS 1e8	    /* an allowance that lasts no longer is checked often */
 #define LEAST_SPELL_NS 1e9
 #define REFILL 0.5	   /* of the room, that a closed period fills up */
 #define MOST_LEVEL 4	   /* 16 s */
 #define FAR_OVERDRAWN 0.25 /* of the room: two bursts of such a cost would exceed the cap within 5 s */
 #define SHORT_WINDOW_NS 1000000000ULL
-#define WORTH_LESS 0.9	      /* the same where probes stay open by that, instead of a duty cycle */
-#define WORTH_MORE 1.1	      /* factor of covered time that is worth suppressing more */
-#define LEAST_LOAD_NS 5e7     /* open time before a plan is made */
-#define LEAST_UNIT 0.02	      /* share of the cost: less is not worth a link's change */
+#define PAYING_BACK 0.8		  /* share of the budget that the plan of an overdrawn account uses */
+#define SETTLING_NS 1000000000ULL /* from a step to what it has saved */
+#define WORTH_LESS 0.9		  /* the same where probes stay open by that, instead of a duty cycle */
+#define WORTH_MORE 1.1		  /* factor of covered time that is worth suppressing more */
+#define LEAST_LOAD_NS 5e7	  /* open time before a plan is made */
+#define LEAST_UNIT 0.02		  /* share of the cost: less is not worth a link's change */
 #define TO_SPARE 0.6	      /* share of the budget: a set is chosen once, by call shares, not quite those of cost */
 #define WORTH_LEAVING_OUT 0.3 /* share of the cost, where the rest does not keep the budget either */
 
@@ -193,11 +195,20 @@ struct governor_plan governor__plan(const struct governor *governor, const struc
 }
 
 bool governor__step(const struct governor *governor, struct governor_steps *steps, const struct governor_load *load,
-		    uint64_t now_ns, struct governor_plan *plan)
+		    bool overdrawn, uint64_t now_ns, struct governor_plan *plan)
 {
+	bool measured = governor->rate > 0 && load->open_ns >= LEAST_LOAD_NS;
+
 	*plan = governor__plan(governor, load);
-	if (governor->rate <= 0 || load->open_ns < LEAST_LOAD_NS ||
-	    (steps->changed_ns && now_ns < steps->changed_ns + GOVERNOR_STEP_NS))
+	if (measured && overdrawn) {
+		struct governor_plan repaying = best_plan(governor->rate * PAYING_BACK, load);
+
+		if (repaying.thin > steps->thin && repaying.open >= 1)
+			*plan = repaying;
+	}
+	if (!measured ||
+	    (steps->changed_ns &&
+	     now_ns < steps->changed_ns + (overdrawn && plan->thin > steps->thin ? SETTLING_NS : GOVERNOR_STEP_NS)))
 		return false;
 	if (plan->thin < steps->thin) {
 		struct governor_plan wary = best_plan(governor->rate * GOVERNOR_GIVE_BACK, load);
@@ -213,6 +224,16 @@ bool governor__step(const struct governor *governor, struct governor_steps *step
 	steps->thin = plan->thin;
 	steps->changed_ns = now_ns;
 	return true;
+}
+
+bool governor__can_wait(const struct governor *governor, const struct governor_account *account,
+			const struct governor_steps *steps, const struct governor_plan *plan, uint64_t now_ns)
+{
+	bool settling = steps->changed_ns && now_ns < steps->changed_ns + SETTLING_NS;
+	/* closing takes time: what is owed when it has an effect counts */
+	double latest = least_credit(governor, account, account->speed) - FAR_OVERDRAWN * governor->room_ns;
+
+	return (settling || (plan->cost > 0 && plan->open >= 1)) && account->credit_ns > latest;
 }
 
 bool governor__leave_out(const struct governor *governor, struct governor_set *set, const double shares[GOVERNOR_UNITS],

@@ -130,11 +130,19 @@ struct governor_steps {
 };
 
 /*
- * Takes the plan's step for a process, or with hysteresis one back. Returns true where steps->thin
- * changed, and *plan shows why.
+ * Takes the plan's step for a process, or with hysteresis one back. Where its account is overdrawn the plan pays that
+ * back, and more is suppressed a second after the last step at the earliest instead of GOVERNOR_STEP_NS. Returns true
+ * where steps->thin changed, and *plan shows why.
  */
 bool governor__step(const struct governor *governor, struct governor_steps *steps, const struct governor_load *load,
-		    uint64_t now_ns, struct governor_plan *plan);
+		    bool overdrawn, uint64_t now_ns, struct governor_plan *plan);
+
+/*
+ * Returns whether an overdrawn account can do without closing probes, since what it owes keeps inside the cap: a step
+ * was taken just now, or the load so far keeps the budget by its plan, so that the debt comes from a burst.
+ */
+bool governor__can_wait(const struct governor *governor, const struct governor_account *account,
+			const struct governor_steps *steps, const struct governor_plan *plan, uint64_t now_ns);
 
 /* The functions that never wait and are left out of an image: a bitmap of units (functions__unit()). */
 #define GOVERNOR_UNITS 16

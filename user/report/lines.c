@@ -200,6 +200,7 @@ char *lines__process(const struct line_process *process)
 	for (uint32_t i = 0; ok && i < process->image_count; i++)
 		ok = add_image(images, &process->images[i]);
 	ok = ok && json__add_uint(object, "hits", process->hits) &&
+	     json__add_uint(object, "returns", process->returns) &&
 	     json__add_number(object, "attach_cpu_ms", process->attach_cpu_ms, 3) &&
 	     json__add_text(object, "state", process_state_name[process->state]) &&
 	     json__add_text(object, "reason", process->reason);

@@ -106,8 +106,8 @@ struct line_process {
 	uint32_t threads;
 	const struct line_image *images;
 	uint32_t image_count;
-	uint64_t hits;
-	double attach_cpu_ms; /* CPU time of vaprod and its readers so far, to read its images and set its probes */
+	uint64_t hits, returns; /* of probes at entries, and at returns and exits */
+	double attach_cpu_ms;	/* CPU time of vaprod and its readers so far, to read its images and set its probes */
 	enum line_process_state state;
 	const char *reason;
 };

@@ -23,11 +23,12 @@ void attacher__free(struct attacher *attacher);
 
 /*
  * Attaches the external functions of one mapped image of a process. alone: other processes map the
- * image and are not targets, so the link is for this process only. *image describes it and belongs
- * to the attacher. Returns 0, -E2BIG for too many filtered links, or another -errno with a sentence.
+ * image and are not targets, so the link is for this process only. without: units (functions__unit()) that are not
+ * probed, where the image has no links yet. *image describes it and belongs to the attacher. Returns 0, -E2BIG for too
+ * many filtered links, or another -errno with a sentence.
  */
 int attacher__attach(struct attacher *attacher, const struct process *process, const struct process_mapping *mapping,
-		     bool alone, const struct attached_image **image, char *err, size_t err_size);
+		     bool alone, uint32_t without, const struct attached_image **image, char *err, size_t err_size);
 
 /* Whether an image has a link for all processes already: then further mappers are probed as they come. */
 bool attacher__linked(const struct attacher *attacher, const struct process_mapping *mapping);
