@@ -6,6 +6,7 @@ captures of its nodes do. Argument: the build directory.
 """
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -160,6 +161,42 @@ class From(unittest.TestCase):
         hosts = {host for record in records if record["type"] == "diagnosis" for host in record["where"]["hosts"]}
         self.assertEqual(hosts, {"sim1"})
         self.assertIn("available: ranks 0-11", self.run_vapro("diagnose", "--from", self.nodes.url, "all@1000..2000", code=1).stderr)
+
+    def test_top(self):
+        """Jobs and ranks as workers publish them, also after the broker was away."""
+        captures = self.nodes.captures(3, 4)
+        self.assertIn("has no stream", self.run_vapro("top", "--once", "--from", self.nodes.url, code=1).stderr)
+        self.start_worker()
+        self.assertIn("no job", self.run_vapro("top", "--once", "--from", self.nodes.url).stdout)
+        self.nodes.send(captures)
+        self.wait_for_results(captures)
+        shown = self.run_vapro("top", "--once", "--from", self.nodes.url).stdout
+        self.assertIn("1 job, 12 processes", shown)
+        ranks = re.findall(r"^ +(\d+) +(\d+) \[", shown, re.M)
+        self.assertEqual(sorted(int(rank) for rank, _ in ranks), list(range(12)))
+        self.assertEqual(len({pid for _, pid in ranks}), 12)
+        self.assertIn("preempted by hog", shown)
+        self.assertIn("12 processes", self.run_vapro("top", "--once", "--from", self.nodes.url, "--job", "sim:1", "--cluster", "test").stdout)
+        for other in (("--job", "sim:2"), ("--cluster", "other")):
+            self.assertIn("no job", self.run_vapro("top", "--once", "--from", self.nodes.url, *other).stdout)
+        for wrong in (("--socket", "/run/vapro", "--from", self.nodes.url), ("--job", "sim:1"), ("--cluster", "test")):
+            self.run_vapro("top", "--once", *wrong, code=2)
+        path = self.nodes.path("top.txt")
+        with open(path, "w", encoding="utf-8") as output:
+            top = subprocess.Popen([os.path.join(BUILD, "vapro"), "top", "--batch", "--interval", "0.5s", "--from", self.nodes.url],
+                                   stdout=output)
+        self.nodes.others.append(top)
+
+        def read():
+            with open(path, encoding="utf-8") as file:
+                return file.read()
+        wait_for(lambda: "sim:1" in read(), 20, "the job is shown")
+        self.nodes.stop_broker(how=signal.SIGKILL)
+        self.nodes.start_broker()
+        self.assertNotIn("slurm:7.0", read())
+        self.nodes.send(self.nodes.captures(1, 2, job="slurm:7.0"))
+        wait_for(lambda: "slurm:7.0" in read(), 40, "a job after the broker came back is shown")
+        self.assertIsNone(top.poll())
 
     def test_choice(self):
         """Of several jobs one is named; what there is, is listed."""

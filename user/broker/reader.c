@@ -11,7 +11,7 @@
 #include "broker/streams.h"
 
 #define WAIT_MS 2000		  /* for a response of the broker */
-#define FETCH_MS 500		  /* that a request for messages waits where there is none */
+#define FETCH_MS 100		  /* that a request for messages waits where there is none */
 #define BATCH 256		  /* messages of a request: at most 256 MiB */
 #define SILENT_NS 10000000000ULL  /* without a message of those that are there: the broker is away */
 #define INACTIVE_NS 60000000000LL /* a reader that is gone is removed by the broker */
@@ -26,6 +26,7 @@ struct broker_reader {
 	natsSubscription *subscription;
 	natsMsgList list; /* of the latest request, and how many of them were given */
 	int given;
+	uint64_t since_ns; /* UTC: what was stored before is passed over */
 	uint64_t sequence; /* in the stream, of the latest message */
 	uint64_t delivery; /* number of its delivery: they are dense */
 	uint64_t left;	   /* messages that were still to come with it */
@@ -216,6 +217,10 @@ static natsStatus subscribe(struct broker_reader *reader)
 	options.Stream = reader->stream;
 	options.Config.DeliverPolicy = reader->sequence ? js_DeliverByStartSequence : js_DeliverAll;
 	options.Config.OptStartSeq = reader->sequence ? reader->sequence + 1 : 0;
+	if (!reader->sequence && reader->since_ns) {
+		options.Config.DeliverPolicy = js_DeliverByStartTime;
+		options.Config.OptStartTime = (int64_t)reader->since_ns;
+	}
 	options.Config.AckPolicy = js_AckNone;
 	options.Config.InactiveThreshold = INACTIVE_NS;
 	status = js_PullSubscribe(&reader->subscription, reader->context, reader->filter, NULL, NULL, &options, &code);
@@ -234,12 +239,14 @@ static natsStatus subscribe(struct broker_reader *reader)
 	return status;
 }
 
-int broker_reader__start(struct broker_reader *reader, const char *filter, char *err, size_t err_size)
+int broker_reader__start(struct broker_reader *reader, const char *filter, uint64_t since_ns, char *err,
+			 size_t err_size)
 {
 	natsStatus status;
 
 	unsubscribe(reader);
 	reader->sequence = 0;
+	reader->since_ns = since_ns;
 	snprintf(reader->filter, sizeof(reader->filter), "%s", filter);
 	status = subscribe(reader);
 	return status == NATS_OK ? 0 : fail(reader, status, err, err_size);
@@ -265,6 +272,15 @@ static natsStatus request(struct broker_reader *reader)
 	return status == NATS_TIMEOUT || status == NATS_NOT_FOUND ? NATS_OK : status;
 }
 
+static uint64_t header_number(natsMsg *message, const char *key)
+{
+	const char *text = NULL;
+
+	if (natsMsgHeader_Get(message, key, &text) != NATS_OK || !text)
+		return 0;
+	return strtoull(text, NULL, 10);
+}
+
 /* Gets the next message of the list. Returns false where one before it was lost on its way. */
 static bool give(struct broker_reader *reader, struct broker_message *message)
 {
@@ -284,6 +300,8 @@ static bool give(struct broker_reader *reader, struct broker_message *message)
 		    .size = (size_t)natsMsg_GetDataLength(next),
 		    .packed = natsMsgHeader_Get(next, "Vapro-Encoding", &encoding) == NATS_OK && encoding &&
 			      !strcmp(encoding, "zstd"),
+		    .epoch = header_number(next, "Vapro-Epoch"),
+		    .judged_ns = header_number(next, "Vapro-Judged"),
 		};
 	}
 	jsMsgMetaData_Destroy(meta);
@@ -293,8 +311,14 @@ static bool give(struct broker_reader *reader, struct broker_message *message)
 int broker_reader__next(struct broker_reader *reader, struct broker_message *message, char *err, size_t err_size)
 {
 	for (;;) {
-		natsStatus status = reader->subscription ? NATS_OK : subscribe(reader);
+		natsStatus status = NATS_OK;
 		bool idle;
+
+		/* requests without a connection would wait for their time */
+		if (natsConnection_Status(reader->connection) != NATS_CONN_STATUS_CONNECTED)
+			return fail(reader, NATS_CONNECTION_DISCONNECTED, err, err_size);
+		if (!reader->subscription)
+			status = subscribe(reader);
 
 		if (status == NATS_OK && reader->given < reader->list.Count) {
 			if (give(reader, message))

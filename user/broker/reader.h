@@ -26,15 +26,21 @@ void broker_reader__close(struct broker_reader *reader);
 int broker_reader__subjects(struct broker_reader *reader, const char *filter, struct wire_subject **list, size_t *count,
 			    char *err, size_t err_size);
 
-/* Begins with the first message that matches the filter. */
-int broker_reader__start(struct broker_reader *reader, const char *filter, char *err, size_t err_size);
+/*
+ * Begins with the first message that matches the filter, or the first one that the broker has stored since a time (UTC
+ * of the broker's clock; 0: all).
+ */
+int broker_reader__start(struct broker_reader *reader, const char *filter, uint64_t since_ns, char *err,
+			 size_t err_size);
 
 /* A message; its data lives until the next call for this reader. */
 struct broker_message {
 	const char *subject;
 	const void *bytes;
 	size_t size;
-	bool packed; /* by zstd (header Vapro-Encoding) */
+	bool packed;	    /* by zstd (header Vapro-Encoding) */
+	uint64_t epoch;	    /* of results (header Vapro-Epoch) */
+	uint64_t judged_ns; /* of results: windows are whole until then, UTC (header Vapro-Judged) */
 };
 
 /*

@@ -17,8 +17,11 @@
 #define RECENT_BINS 10		      /* bins at a window's end whose mean is the present speed */
 #define ANOTHER_USER "(another user)" /* in place of a task's name */
 
-const char *const board_probes_name[BOARD_PROBES] = {
-    [BOARD_OPEN] = "open", [BOARD_REDUCED] = "reduced", [BOARD_CLOSED] = "closed", [BOARD_ENDED] = "ended"};
+const char *const board_probes_name[BOARD_PROBES] = {[BOARD_OPEN] = "open",
+						     [BOARD_REDUCED] = "reduced",
+						     [BOARD_CLOSED] = "closed",
+						     [BOARD_ENDED] = "ended",
+						     [BOARD_UNKNOWN] = "unknown"};
 
 struct board *board__new(board_shows shows, void *ctx)
 {
@@ -52,7 +55,7 @@ static void free_region(struct board *board, struct board_region *region)
 	set_text(board, &region->diagnosis, (struct board_text){0});
 }
 
-static void free_job(struct board *board, struct board_job *job)
+void board_job__free(struct board *board, struct board_job *job)
 {
 	for (size_t i = 0; i < job->region_count; i++)
 		free_region(board, &job->regions[i]);
@@ -67,7 +70,7 @@ void board__free(struct board *board)
 	if (!board)
 		return;
 	for (size_t i = 0; i < board->job_count; i++)
-		free_job(board, &board->jobs[i]);
+		board_job__free(board, &board->jobs[i]);
 	free(board->jobs);
 	free(board->stage);
 	free(board);
@@ -336,7 +339,7 @@ void board__end(struct board *board, uint64_t end_ns)
 	for (size_t i = board->job_count; i-- > 0;) {
 		if (board->jobs[i].end_ns + OVER_NS > end_ns)
 			continue;
-		free_job(board, &board->jobs[i]);
+		board_job__free(board, &board->jobs[i]);
 		board->jobs[i] = board->jobs[--board->job_count];
 	}
 }

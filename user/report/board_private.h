@@ -27,8 +27,9 @@ struct board_row {
 struct board_job {
 	char *name;
 	uint32_t user;
-	uint64_t end_ns; /* of its latest window */
-	char *window;	 /* that window's record, or NULL */
+	uint64_t end_ns;     /* of its latest window */
+	char *window;	     /* that window's record, or NULL */
+	uint32_t world_size; /* of that record, where the window came as records */
 	struct board_row *rows;
 	size_t row_count, row_capacity;
 	struct board_region *regions;
@@ -48,5 +49,8 @@ struct board {
 	size_t bytes;			 /* of the records of regions */
 	uint64_t end_ns;		 /* of the latest window; 0: none */
 };
+
+/* Frees what a job holds. */
+void board_job__free(struct board *board, struct board_job *job);
 
 #endif

@@ -191,7 +191,7 @@ static int start(struct source_blocks *blocks, char *err, size_t err_size)
 	wire__filter(filter, sizeof(filter), WIRE_IN, blocks->job.cluster, &blocks->job, NULL);
 	ret = broker_reader__subjects(blocks->reader, filter, &list, &blocks->hosts, err, err_size);
 	free(list);
-	return ret ? ret : broker_reader__start(blocks->reader, filter, err, err_size);
+	return ret ? ret : broker_reader__start(blocks->reader, filter, 0, err, err_size);
 }
 
 int source_blocks__open(struct source_blocks **opened, const struct source_options *options, char *err, size_t err_size)

@@ -10,21 +10,39 @@
 
 #define UNPACKED_MOST (256ULL << 20) /* of a message: a heat map of a million ranks has 100 MiB */
 
-/* Adds the lines of a packed message. Returns 0, -EBADMSG, or an error of valid_lines__add(). */
-static int add_packed(struct valid_lines *lines, const struct broker_message *message)
+int source__unpack(const struct broker_message *message, char **text, size_t *size)
 {
-	unsigned long long size = ZSTD_getFrameContentSize(message->bytes, message->size);
-	char *text;
+	unsigned long long unpacked = ZSTD_getFrameContentSize(message->bytes, message->size);
 	size_t got;
+
+	if (unpacked == ZSTD_CONTENTSIZE_ERROR || unpacked == ZSTD_CONTENTSIZE_UNKNOWN || unpacked > UNPACKED_MOST)
+		return -EBADMSG;
+	*text = malloc(unpacked + 1);
+	if (!*text)
+		return -ENOMEM;
+	got = ZSTD_decompress(*text, unpacked, message->bytes, message->size);
+	if (!ZSTD_isError(got)) {
+		*size = got;
+		return 0;
+	}
+	free(*text);
+	*text = NULL;
+	return -EBADMSG;
+}
+
+/* Adds the lines of a message. Returns 0, -EBADMSG, or an error of valid_lines__add(). */
+static int add_message(struct valid_lines *lines, const struct broker_message *message)
+{
+	char *text;
+	size_t size;
 	int ret;
 
-	if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > UNPACKED_MOST)
-		return -EBADMSG;
-	text = malloc(size + 1);
-	if (!text)
-		return -ENOMEM;
-	got = ZSTD_decompress(text, size, message->bytes, message->size);
-	ret = ZSTD_isError(got) ? -EBADMSG : valid_lines__add(lines, text, got);
+	if (!message->packed)
+		return valid_lines__add(lines, message->bytes, message->size);
+	ret = source__unpack(message, &text, &size);
+	if (ret)
+		return ret;
+	ret = valid_lines__add(lines, text, size);
 	free(text);
 	return ret;
 }
@@ -36,8 +54,7 @@ static int read_all(struct broker_reader *reader, struct valid_lines *lines, uin
 	int ret, added;
 
 	while ((ret = broker_reader__next(reader, &message, err, err_size)) > 0) {
-		added =
-		    message.packed ? add_packed(lines, &message) : valid_lines__add(lines, message.bytes, message.size);
+		added = add_message(lines, &message);
 		if (added == -EBADMSG) {
 			(*bad)++;
 		} else if (added) {
@@ -60,7 +77,7 @@ int source__results(const struct source_options *options, struct source_results 
 	if (ret)
 		return ret;
 	wire__subject(filter, sizeof(filter), WIRE_OUT, &results->job, NULL);
-	ret = broker_reader__start(reader, filter, err, err_size);
+	ret = broker_reader__start(reader, filter, 0, err, err_size);
 	if (ret)
 		goto out;
 	errno = ENOMEM;

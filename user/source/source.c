@@ -19,8 +19,7 @@ __attribute__((format(printf, 3, 4))) static void say(char *text, size_t size, c
 	va_end(arguments);
 }
 
-/* Whether a job is the one that is wanted: by its text, or by its token, which is different for each user. */
-static bool is_wanted(const struct source_options *options, const struct wire_job *job)
+bool source__is_wanted(const struct source_options *options, const struct wire_job *job)
 {
 	struct wire_job named = {.user = job->user};
 	char token[WIRE_TOKEN_MAX + 1], own[WIRE_TOKEN_MAX + 1];
@@ -79,7 +78,7 @@ static int choose(const struct source_options *options, struct wire_subject *lis
 		qsort(list, count, sizeof(*list), compare_jobs);
 	count = unique(list, count);
 	for (size_t i = 0; i < count; i++) {
-		if (!is_wanted(options, &list[i].job))
+		if (!source__is_wanted(options, &list[i].job))
 			continue;
 		*job = list[i].job;
 		list[wanted++] = list[i];

@@ -6,6 +6,7 @@
 #ifndef VAPRO_SOURCE_H
 #define VAPRO_SOURCE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "broker/reader.h"
@@ -24,6 +25,12 @@ struct source_options {
  */
 int source__open(struct broker_reader **reader, const struct source_options *options, enum wire_role role,
 		 struct wire_job *job, char *err, size_t err_size);
+
+/* Whether a job is the one that the options name: by its text, or by its token, which is different for each user. */
+bool source__is_wanted(const struct source_options *options, const struct wire_job *job);
+
+/* Unpacks a packed message into a new text. Returns 0, -EBADMSG or -ENOMEM. */
+int source__unpack(const struct broker_message *message, char **text, size_t *size);
 
 /* What reading a job's results found. */
 struct source_results {
