@@ -227,7 +227,7 @@ class From(unittest.TestCase):
             self.assertIn("no broker answers", self.run_vapro(command, "--from", away, *words, code=1).stderr)
             self.assertIn("address 1", self.run_vapro(command, "--from", "broker", *words, code=2).stderr)
             self.assertIn("--from", self.run_vapro(command, "--cluster", "main", *words, code=2).stderr)
-        for words in (("view", "--job", "a", "file"), ("view", "--from", away, "file"), ("report", "--from", away),
+        for words in (("view", "--job", "a", "file"), ("view", "--from", away, "file"), ("report", "--socket", "/run/vapro/", "--from", away),
                       ("report", "--from", away, "file"), ("analyze", "--from", away, "file"), ("analyze", "--job", "a"),
                       ("analyze", "--from", away, "--run", "1"), ("analyze", "--from", away, "--format", "ndjson")):
             self.run_vapro(*words, code=2)

@@ -108,7 +108,7 @@ class Examples(unittest.TestCase):
         elif words[1] == "run":
             self.assertIn("--", words, line)
             words.insert(2, "--print-config")
-        elif words[1] in ("diagnose", "top", "check") and "--from" not in words:
+        elif (words[1] in ("diagnose", "top", "check") and "--from" not in words) or words[1:] == ["report"]:  # of whatever vaprod there is
             words.append("--help")
             shown = "Usage: vapro " + words[1]
         elif "--fail-on" in words:

@@ -7,6 +7,7 @@
 #include "base/exit_codes.h"
 #include "cli/broker_rows.h"
 #include "cli/commands.h"
+#include "cli/live_records.h"
 #include "cli/report_exports.h"
 #include "cli/report_output.h"
 #include "daemon/daemon.h"
@@ -14,7 +15,9 @@
 #include "page/report_input.h"
 #include "report/run_option.h"
 
-enum { ROW_HTML = 1, ROW_SVG, ROW_CSV, ROW_TRACE, ROW_CLASS, ROW_JOB, ROW_RUN };
+#define LIVE_NAME "vapro" /* of the page of a running vaprod, without its ending */
+
+enum { ROW_HTML = 1, ROW_SVG, ROW_CSV, ROW_TRACE, ROW_CLASS, ROW_JOB, ROW_RUN, ROW_SOCKET };
 
 static const struct option_row rows[] = {
     {"html", "OUT|-", "the page's file; - is standard output (that of FILE with .html in place of its ending)",
@@ -24,6 +27,9 @@ static const struct option_row rows[] = {
     {"trace", "OUT|-", "write a trace in JSON, for Perfetto or chrome://tracing", ROW_TRACE, 0},
     {"class", "computation|communication|io", "class of the picture (computation)", ROW_CLASS, 0},
     {"job", "NAME", "only this job, as records name it (all jobs)", ROW_JOB, 0},
+    {"socket", "PATH",
+     "without FILE: where vaprod is reached, as its --socket; needed where several run (" VAPRO_SOCKET ")", ROW_SOCKET,
+     0},
     {"run", "N", "of a file that holds several runs: 1 = the first, -1 = the last (-1)", ROW_RUN, 0},
     OPTIONS_HELP_ROW,
     FROM_ROWS,
@@ -35,15 +41,19 @@ const struct command report_command = {
     .name = "report",
     .program = "vapro report",
     .summary = "write a run as one HTML page, a picture, tables or a trace",
-    .synopsis = "[option]... FILE...\n[option]... --from URL [--job JOB]",
-    .about = "Writes a page that a browser opens without a network: the verdict, the causes of lost time, heat maps of "
-	     "all ranks over time, the slow regions with when, where and why, and what could not be evaluated. FILE is "
-	     "NDJSON output of vaprod, vapro run or vapro analyze (- is standard input), a capture, or fragments as "
-	     "NDJSON; several files are the hosts of one run. With --svg, --csv or --trace the page is written only if "
-	     "--html "
-	     "is given too. A file that is no report is not overwritten. With --from the page is of what workers have "
-	     "published about a job of many nodes so far.",
+    .synopsis = "[option]... FILE...\n[option]... [--socket PATH]\n[option]... --from URL [--job JOB]",
+    .about =
+	"Writes a page that a browser opens without a network: the verdict, the causes of lost time, heat maps of "
+	"all ranks over time, the slow regions with when, where and why, and what could not be evaluated. FILE is "
+	"NDJSON output of vaprod, vapro run or vapro analyze (- is standard input), a capture, or fragments as "
+	"NDJSON; several files are the hosts of one run. Without FILE a running vaprod (or vapro run) is "
+	"read: what it retains, which is less than two minutes and slow regions that are open; users see their own "
+	"jobs, root sees all. With --svg, --csv or --trace the page is written only if "
+	"--html "
+	"is given too. A file that is no report is not overwritten. With --from the page is of what workers have "
+	"published about a job of many nodes so far.",
     .examples = "vapro report run.ndjson\twrites run.html\n"
+		"vapro report\tyour jobs on this node at present, into vapro.html\n"
 		"vapro report --html job.html node1.capture node2.capture\tone job on two hosts\n"
 		"vapro report --svg map.svg --csv tables --trace run.json run.ndjson\ta picture, tables and a trace\n"
 		"vapro report --from nats://broker --job slurm:123.0 --html job.html\ta job of many nodes",
@@ -57,6 +67,7 @@ struct choice {
 	struct report_exports exports;
 	const char *job;
 	struct source_options source; /* a broker in place of files */
+	const char *socket;	      /* NULL: not given */
 	int run;
 	const char **files;
 	size_t file_count;
@@ -95,19 +106,63 @@ static int write_all(const struct choice *choice, const struct run_report *repor
 	return report_exports__write(&choice->exports, report) || code ? EXIT_FAILED : EXIT_OK;
 }
 
-/* Makes the report of files, or of records that are open. Returns an exit code. */
-static int report(struct choice *choice, FILE *records)
-{
-	struct report_input input = {.files = choice->files,
-				     .count = choice->file_count,
-				     .run = choice->run,
-				     .job = records ? NULL : choice->job,
-				     .records = records};
-	bool plain = !choice->html && !report_exports__any(&choice->exports);
-	struct run_report report;
-	char err[512], *name = plain ? default_name(choice->files[0]) : NULL;
-	int code = EXIT_FAILED;
+/* What a report is made of, beside files. */
+struct inputs {
+	struct live_records live;
+	struct source_results results;
+};
 
+/* Reads what workers published about a job. Returns 0 or an exit code. */
+static int read_results(const struct choice *choice, struct source_results *results)
+{
+	struct source_options source = choice->source;
+	char err[SOURCE_ERR];
+	int ret;
+
+	source.job = choice->job;
+	ret = source__results(&source, results, err, sizeof(err));
+	if (ret)
+		fprintf(stderr, "vapro report: %s\n", err);
+	return ret ? from_rows__code(ret) : 0;
+}
+
+/* Chooses what is read: the files, a broker, or without any a running vaprod. Returns 0 or an exit code. */
+static int choose_input(const struct choice *choice, struct inputs *inputs, struct report_input *input)
+{
+	int code = 0;
+
+	*input = (struct report_input){
+	    .files = choice->files, .count = choice->file_count, .run = choice->run, .job = choice->job};
+	if (choice->source.broker.servers) {
+		code = read_results(choice, &inputs->results);
+		choice->files[0] = inputs->results.job.job;
+		input->count = 1;
+		input->live = inputs->results.file;
+		input->job = NULL; /* it is of one job, which may have been named by its token */
+		input->bad_lines = inputs->results.bad;
+	} else if (!choice->file_count) {
+		code = live_records__read(&inputs->live, "report", choice->socket ? choice->socket : VAPRO_SOCKET);
+		input->files = &inputs->live.name;
+		input->count = 1;
+		input->live = inputs->live.file;
+	}
+	return code;
+}
+
+static int report(struct choice *choice)
+{
+	bool plain = !choice->html && !report_exports__any(&choice->exports);
+	char err[512], *name = plain ? default_name(choice->file_count ? choice->files[0] : LIVE_NAME) : NULL;
+	struct inputs inputs = {.live = {.file = NULL}, .results = {.file = NULL}};
+	struct report_input input;
+	struct run_report report;
+	int code = choose_input(choice, &inputs, &input);
+
+	if (code) {
+		free(name);
+		return code;
+	}
+	code = EXIT_FAILED;
 	if (plain)
 		choice->html = name;
 	if (report_input__read(&input, &report, err, sizeof(err)))
@@ -122,31 +177,11 @@ static int report(struct choice *choice, FILE *records)
 		code = EXIT_FAILED;
 	}
 	run_report__free(&report);
+	live_records__free(&inputs.live);
+	if (inputs.results.file)
+		fclose(inputs.results.file);
 	free(name);
 	return code || input.cut ? EXIT_FAILED : EXIT_OK;
-}
-
-/* Makes the report of what workers published about a job. Returns an exit code. */
-static int report_from(struct choice *choice)
-{
-	struct source_results results;
-	char err[SOURCE_ERR];
-	int ret, code;
-
-	choice->source.job = choice->job;
-	ret = source__results(&choice->source, &results, err, sizeof(err));
-	if (ret) {
-		fprintf(stderr, "vapro report: %s\n", err);
-		return from_rows__code(ret);
-	}
-	if (results.bad)
-		fprintf(stderr, "vapro report: %llu lines of the stream are no records of a worker\n",
-			(unsigned long long)results.bad);
-	choice->files[0] = results.job.job;
-	choice->file_count = 1;
-	code = report(choice, results.file);
-	fclose(results.file);
-	return code ? code : results.bad ? EXIT_FAILED : EXIT_OK;
 }
 
 /* Checks that at most one output is standard output. */
@@ -215,6 +250,9 @@ static int parse(struct choice *choice, int argc, char **argv)
 		case ROW_JOB:
 			choice->job = options.value;
 			break;
+		case ROW_SOCKET:
+			choice->socket = options.value;
+			break;
 		case ROW_RUN:
 			if (run_option__parse(options.value, &choice->run))
 				break;
@@ -227,20 +265,13 @@ static int parse(struct choice *choice, int argc, char **argv)
 		fprintf(stderr, "vapro report: %s\n", err);
 		return EXIT_USAGE;
 	}
-	if (choice->source.broker.servers) {
-		if (!choice->file_count && (choice->html || report_exports__any(&choice->exports)))
-			return check_outputs(choice);
-		fprintf(stderr, "vapro report: %s\n",
-			choice->file_count ? "files or --from are read, not both"
-					   : "--html is needed with --from: it says what to write");
-		return EXIT_USAGE;
-	}
-	if (!choice->file_count) {
+	if ((choice->file_count != 0) + (choice->socket != NULL) + (choice->source.broker.servers != NULL) > 1) {
 		fprintf(stderr,
-			"vapro report: a file is needed: NDJSON output of vaprod (or -), or a capture; see --help\n");
+			"vapro report: files, --socket and --from exclude each other: a report is of one of them\n");
 		return EXIT_USAGE;
 	}
-	if (!choice->html && !report_exports__any(&choice->exports) && !strcmp(choice->files[0], "-")) {
+	if (!choice->html && !report_exports__any(&choice->exports) && choice->file_count &&
+	    !strcmp(choice->files[0], "-")) {
 		fprintf(stderr, "vapro report: --html is needed where standard input is read: it says what to write\n");
 		return EXIT_USAGE;
 	}
@@ -255,7 +286,7 @@ static int report_command__main(int argc, char **argv)
 	int code = choice.files ? parse(&choice, argc, argv) : EXIT_FAILED;
 
 	if (!code)
-		code = choice.source.broker.servers ? report_from(&choice) : report(&choice, NULL);
+		code = report(&choice);
 	free(choice.files);
 	return code == OPTIONS_HELP ? EXIT_OK : code;
 }

@@ -155,6 +155,7 @@ static int write_snapshot(struct broker_feed *feed)
 				    .utc_ns = utc_now(),
 				    .begin_ns = feed->begin_ns,
 				    .daemon_cpu_pct = NAN};
+	const struct board_reader reader = {.all = true};
 	size_t count = board__ranks(feed->board, NULL, 0);
 	struct board_process *ranks = calloc(count + 1, sizeof(*ranks));
 	FILE *out;
@@ -165,7 +166,7 @@ static int write_snapshot(struct broker_feed *feed)
 	out = ret ? NULL : open_memstream(&feed->text, &feed->size);
 	if (!ret)
 		board__ranks(feed->board, ranks, count);
-	ret = out ? board__write(feed->board, &facts, ranks, count, 0, true, out) : -ENOMEM;
+	ret = out ? board__write(feed->board, &facts, ranks, count, &reader, out) : -ENOMEM;
 	if (out && fclose(out))
 		ret = -ENOMEM;
 	free(ranks);
