@@ -5,19 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "base/terminal.h"
 #include "capture/capture.h"
-#include "capture/capture_merge.h"
 #include "capture/file_kind.h"
 #include "capture/output_file.h"
 #include "cli/command_line.h"
 #include "cli/settings.h"
 #include "config/rules.h"
-#include "report/lines.h"
-#include "report/pipeline.h"
+#include "report/replay.h"
 #include "cli/options.h"
 #include "report/run_option.h"
 #include "query/region_option.h"
@@ -193,47 +189,6 @@ static int parse(struct analyze *analyze, int argc, char **argv)
 	return choose_time(analyze);
 }
 
-/* A sink that passes events on and prints the progress of long work. */
-struct progress {
-	struct stream_sink sink; /* first */
-	struct stream_sink *to;
-	uint64_t bundles;
-};
-
-static int progress_put(struct stream_sink *sink, const struct stream_event *event)
-{
-	struct progress *progress = (struct progress *)sink;
-
-	if (event->type == STREAM_BUNDLE && ++progress->bundles % 262144 == 0)
-		fprintf(stderr, "\rvapro analyze: %.1f million bundles \033[K", (double)progress->bundles * 1e-6);
-	return stream__put(progress->to, event);
-}
-
-/* What the merge of several captures holds counts as memory of the analysis. */
-struct memory {
-	struct merge_watch watch; /* first */
-	struct stream_sink *pipeline;
-};
-
-static void memory_held(struct merge_watch *watch, size_t bytes)
-{
-	pipeline__held_elsewhere(((struct memory *)watch)->pipeline, bytes);
-}
-
-static void say_bye(const struct stream_sink *pipeline, struct line_sink *lines, const char *reason)
-{
-	struct line_bye bye = {.utc_ns = utc_now(), .host = pipeline__host(pipeline), .exit_reason = reason};
-	char *line;
-
-	if (!bye.host)
-		bye.host = "unknown";
-	pipeline__totals(pipeline, &bye.totals);
-	line = lines__bye(&bye);
-	if (line)
-		line_sink__put(lines, line);
-	free(line);
-}
-
 /* Prints how well the clusters agree with the truth. Returns an exit code. */
 static int print_score(const struct stream_sink *pipeline)
 {
@@ -301,49 +256,33 @@ static int judge_outcome(const struct analyze *analyze, const struct stream_sink
 }
 
 /* Feeds the input and writes what is found. Returns an exit code. */
-static int replay(const struct analyze *analyze, const struct ndjson *ndjson, const struct capture_info *info,
+static int replay(const struct analyze *analyze, struct ndjson *ndjson, const struct capture_info *info,
 		  struct line_sink *lines, struct summary *summary)
 {
-	enum vapro_workload_source source = (ndjson ? ndjson__by_instructions(ndjson) : info->by_instructions)
-						? VAPRO_BY_INSTRUCTIONS
-						: VAPRO_BY_ARGUMENTS;
-	struct stream_sink *pipeline =
-	    pipeline__new(&analyze->config, source, !ndjson && info->host[0] ? info->host : NULL, lines, summary);
-	struct progress progress = {.sink = {.put = progress_put}, .to = pipeline};
-	struct stream_sink *sink = isatty(STDERR_FILENO) ? &progress.sink : pipeline;
-	struct memory memory = {.watch = {memory_held}, .pipeline = pipeline};
-	char err[512] = "";
-	int status, score = EXIT_OK;
-
+	const struct replay replay = {.command = "analyze",
+				      .files = analyze->files,
+				      .count = (size_t)analyze->file_count,
+				      .run = analyze->run,
+				      .ndjson = ndjson,
+				      .info = info};
+	struct stream_sink *pipeline = replay__pipeline(&replay, &analyze->config, lines, summary);
 	struct vapro_selection selection = region_option__selection(&analyze->region);
-	const char *named[RULES_NAMED];
+	int status, score = EXIT_OK;
+	char err[512] = "";
 
-	for (int i = 0; i < RULES_NAMED; i++)
-		named[i] = ndjson ? ndjson__named(ndjson, i) : info->named[i][0] ? info->named[i] : NULL;
-	if (!pipeline || pipeline__name_events(pipeline, named) ||
-	    (analyze->region.given && pipeline__select(pipeline, &selection))) {
+	if (!pipeline || (analyze->region.given && pipeline__select(pipeline, &selection))) {
 		fprintf(stderr, "vapro analyze: out of memory\n");
 		stream__close(pipeline);
 		return EXIT_FAILED;
 	}
-	if (ndjson)
-		status = ndjson__feed(ndjson, analyze->config.window_s, sink, err, sizeof(err));
-	else if (analyze->file_count > 1)
-		status = capture_merge(analyze->files, (size_t)analyze->file_count, analyze->run, sink, &memory.watch,
-				       err, sizeof(err));
-	else
-		status = capture__replay_run(analyze->files, 1, analyze->run, sink, err, sizeof(err));
-	if (progress.bundles >= 262144)
-		fputs("\r\033[K", stderr);
+	status = replay__feed(&replay, analyze->config.window_s, pipeline, err, sizeof(err));
 	if (status) {
 		fprintf(stderr, "vapro analyze: %s\n", err);
 		if (summary)
 			summary__add_trouble(summary, err);
 	} else if (analyze->score)
 		score = print_score(pipeline);
-	/* a complete capture holds the bye of its run */
-	if (ndjson || status)
-		say_bye(pipeline, lines, status ? "error" : "end_of_input");
+	replay__end(&replay, pipeline, lines, status);
 	if (!status)
 		score = judge_outcome(analyze, pipeline, score);
 	stream__close(pipeline);
