@@ -269,7 +269,7 @@ $(B)/tests/refuse_counting.so: tests/counters/refuse_counting.c | $(B)/.deps-bui
 
 check: check-unit check-live
 
-check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(SOURCE_CASES) $(B)/tests/print_events $(B)/tests/make_capture $(B)/tests/send_blocks
+check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(SOURCE_CASES) $(B)/tests/print_events $(B)/tests/make_capture $(addprefix $(B)/tests/,send_blocks play_nodes unpack_blocks)
 	$(Q)for t in $(UNIT_TESTS); do echo "== $$t"; $$t || exit 1; done
 	$(Q)tests/counters/compare_events.py $(B)/tests/print_events
 	$(Q)tests/tools/test_programs.py
@@ -285,6 +285,7 @@ check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(
 	$(Q)tests/tools/test_brokers.py $(B)
 	$(Q)tests/nodes/test_worker.py $(B)
 	$(Q)tests/nodes/test_publish.py $(B)
+	$(Q)tests/nodes/test_faults.py $(B)
 
 # Live tests share the machine with whatever else it does: what fails gets a second chance, and is reported.
 check-live: all workloads $(addprefix $(B)/tests/,print_sites confine sum_counts move_probes refuse_counting.so)

@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
 import time
@@ -35,9 +36,14 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def listens(port):
-    with socket.socket() as probe:
-        return not probe.connect_ex(("127.0.0.1", port))
+def answers(port):
+    """Whether a broker answers there: one that starts accepts connections before that."""
+    try:
+        client = Client(port)
+        client.close()
+        return True
+    except OSError:
+        return False
 
 
 class Client:
@@ -60,13 +66,24 @@ class Client:
                 data = self.file.read(int(words[-1]) + 2)[:-2]
                 return json.loads(data[int(words[-2]):] if words[0] == b"HMSG" else data or b"{}")
 
-    def messages(self, stream):
-        """The data of all messages that a stream holds, in order, but those that are compressed."""
+    def stored(self, stream):
+        """All messages that a stream holds, in order: (headers, data, time of storage)."""
         state = self.request(f"$JS.API.STREAM.INFO.{stream}")["state"]
         for number in range(state["first_seq"], state["last_seq"] + 1):
-            answer = self.request(f"$JS.API.STREAM.MSG.GET.{stream}", json.dumps({"seq": number}).encode())
-            if "message" in answer and b"Vapro-Encoding" not in base64.b64decode(answer["message"].get("hdrs", "")):
-                yield base64.b64decode(answer["message"].get("data", ""))
+            message = self.request(f"$JS.API.STREAM.MSG.GET.{stream}", json.dumps({"seq": number}).encode()).get("message")
+            if message:
+                yield base64.b64decode(message.get("hdrs", "")), base64.b64decode(message.get("data", "")), message["time"]
+
+    def messages(self, stream):
+        """The data of all messages that a stream holds, in order, but those that are compressed."""
+        return (data for headers, data, _ in self.stored(stream) if b"Vapro-Encoding" not in headers)
+
+    def make_stream(self, name, role, **limits):
+        """Makes a stream as an administrator would have it."""
+        answer = self.request(f"$JS.API.STREAM.CREATE.{name}", json.dumps({
+            "name": name, "subjects": [f"vapro.v1.{role}.>"], "storage": "file", "retention": "limits", "num_replicas": 1,
+            **limits}).encode())
+        assert "error" not in answer, answer
 
     def close(self):
         self.file.close()
@@ -118,7 +135,7 @@ class Nodes:
         with open(self.path(f"broker{number}.log"), "a", encoding="utf-8") as log:
             self.servers[number] = subprocess.Popen(["nats-server", "-c", self.path(f"broker{number}.conf")], stdout=log,
                                                     stderr=log)
-        wait_for(lambda: listens(self.ports[number]), 10, "the broker listens")
+        wait_for(lambda: answers(self.ports[number]), 20, "the broker answers")
 
     def stop_broker(self, number=0, how=signal.SIGTERM):
         self.end(self.servers[number], how)
@@ -159,6 +176,41 @@ class Nodes:
         """Sends all blocks."""
         code = self.start_sending(captures, *options).wait(300)
         assert code == 0, f"send_blocks ended with {code}"
+
+    def start_playing(self, captures, *options):
+        """Plays captures as vaprods; what it prints and says is in files, of which the paths are attributes."""
+        out, log = (self.path(f"played{len(self.others)}.{kind}") for kind in ("out", "log"))
+        with open(out, "wb") as stdout, open(log, "wb") as stderr:
+            player = subprocess.Popen([os.path.join(self.build, "tests", "play_nodes"), "--nats", self.url, *options, *captures],
+                                      stdout=stdout, stderr=stderr)
+        player.out, player.log = out, log
+        self.others.append(player)
+        return player
+
+    @staticmethod
+    def played(player, seconds=120):
+        """Waits for the end. Returns when it began, and for each host what became of its blocks."""
+        code = player.wait(seconds)
+        with open(player.log, encoding="utf-8") as file:
+            assert code == 0, f"play_nodes ended with {code}: {file.read()}"
+        began, *lines = Nodes.said(player)
+        return began, {line["host"]: line for line in lines if "host" in line}
+
+    @staticmethod
+    def said(player):
+        """What a player has printed so far."""
+        with open(player.out, encoding="utf-8") as file:
+            return [json.loads(line) for line in file if line.endswith("\n")]
+
+    def unpacked(self):
+        """Captures of the blocks that the stream holds, by host: what was lost on the way is missing in them."""
+        directory = self.path("unpacked")
+        os.makedirs(directory, exist_ok=True)
+        client = self.client()
+        blocks = b"".join(struct.pack("<I", len(data)) + data for _, data, _ in client.stored("vapro_in"))
+        client.close()
+        return sorted(subprocess.run([os.path.join(self.build, "tests", "unpack_blocks"), directory], input=blocks, check=True,
+                                     stdout=subprocess.PIPE).stdout.decode().splitlines())
 
     def expected(self, captures):
         """What `vapro analyze` finds in the captures."""

@@ -10,7 +10,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "altered.h"
 #include "base/grow.h"
+#include "broker/connection.h"
 #include "capture/capture.h"
 #include "capture/capture_file.h"
 #include "wire/split.h"
@@ -31,9 +33,11 @@ struct packer {
 };
 
 struct options {
-	const char *nats, *cluster, *late_host;
-	double speed, late_s;
-	unsigned long shuffle, skip_every, garbage;
+	const char *nats, *cluster, *inbox;
+	const char *late_host, *silent_host, *version_host, *older_host, *newer_host, *hostile_host;
+	double speed, late_s, silent_at_s, silent_s;
+	unsigned long shuffle, skip_every, skip_first, garbage;
+	char version;
 	bool twice, by_file;
 };
 
@@ -108,6 +112,40 @@ static int by_order(const void *a, const void *b)
 	return one->block.sequence < other->block.sequence ? -1 : one->block.sequence > other->block.sequence;
 }
 
+static bool is_of(const struct packed *packed, const char *host)
+{
+	return host && !strcmp(packed->host, host);
+}
+
+/* When a host that says nothing for a while sends a block. */
+static uint64_t after_silence(const struct packer *packer, uint64_t order, const struct options *options)
+{
+	uint64_t begin_ns = packer->first_ns + (uint64_t)(options->silent_at_s * 1e9);
+	uint64_t end_ns = begin_ns + (uint64_t)(options->silent_s * 1e9);
+
+	return order > begin_ns && order < end_ns ? end_ns : order;
+}
+
+/* Makes blocks those of nodes of other versions. Returns 0 or -1. */
+static int alter(struct packer *packer, const struct options *options)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < packer->count; i++) {
+		struct packed *packed = &packer->blocks[i];
+
+		if (is_of(packed, options->version_host))
+			altered__version(packed->block.bytes, options->version);
+		else if (is_of(packed, options->older_host) || is_of(packed, options->newer_host))
+			ret = altered__columns(&packed->block, is_of(packed, options->newer_host));
+		else if (is_of(packed, options->hostile_host))
+			altered__head(packed->block.bytes, 1 + (unsigned)i % 4);
+	}
+	if (ret)
+		fprintf(stderr, "send_blocks: a block could not be altered\n");
+	return ret;
+}
+
 static void arrange(struct packer *packer, const struct options *options)
 {
 	srandom((unsigned)options->shuffle);
@@ -119,7 +157,9 @@ static void arrange(struct packer *packer, const struct options *options)
 			packed->order = i;
 		if (options->shuffle)
 			packed->order = (uint64_t)random();
-		if (options->late_host && !strcmp(packed->host, options->late_host))
+		if (is_of(packed, options->silent_host))
+			packed->order = after_silence(packer, packed->order, options);
+		if (is_of(packed, options->late_host))
 			packed->order += (uint64_t)(options->late_s * 1e9);
 	}
 	qsort(packer->blocks, packer->count, sizeof(*packer->blocks), by_order);
@@ -161,6 +201,8 @@ static int send_all(jsCtx *js, struct packer *packer, const struct options *opti
 		before_ns = packed->order;
 		if (options->skip_every && i % options->skip_every == options->skip_every - 1)
 			continue;
+		if (packed->block.sequence < options->skip_first)
+			continue;
 		if (publish(js, packed->subject, packed->block.bytes, packed->block.size, packed->id))
 			return -1;
 		sent++;
@@ -199,6 +241,8 @@ static bool parse(struct options *options, int argc, char **argv, int *first)
 			options->nats = argv[++i];
 		else if (!strcmp(name, "--cluster"))
 			options->cluster = argv[++i];
+		else if (!strcmp(name, "--inbox"))
+			options->inbox = argv[++i];
 		else if (!strcmp(name, "--speed"))
 			options->speed = strtod(argv[++i], NULL);
 		else if (!strcmp(name, "--shuffle"))
@@ -207,6 +251,24 @@ static bool parse(struct options *options, int argc, char **argv, int *first)
 			options->skip_every = strtoul(argv[++i], NULL, 10);
 		else if (!strcmp(name, "--garbage-every"))
 			options->garbage = strtoul(argv[++i], NULL, 10);
+		else if (!strcmp(name, "--skip-first"))
+			options->skip_first = strtoul(argv[++i], NULL, 10);
+		else if (!strcmp(name, "--silent-host"))
+			options->silent_host = argv[++i];
+		else if (!strcmp(name, "--silent-at"))
+			options->silent_at_s = strtod(argv[++i], NULL);
+		else if (!strcmp(name, "--silent"))
+			options->silent_s = strtod(argv[++i], NULL);
+		else if (!strcmp(name, "--version-host"))
+			options->version_host = argv[++i];
+		else if (!strcmp(name, "--version"))
+			options->version = argv[++i][0];
+		else if (!strcmp(name, "--older-host"))
+			options->older_host = argv[++i];
+		else if (!strcmp(name, "--newer-host"))
+			options->newer_host = argv[++i];
+		else if (!strcmp(name, "--hostile-host"))
+			options->hostile_host = argv[++i];
 		else if (!strcmp(name, "--late-host"))
 			options->late_host = argv[++i];
 		else if (!strcmp(name, "--late"))
@@ -220,8 +282,10 @@ static bool parse(struct options *options, int argc, char **argv, int *first)
 
 int main(int argc, char **argv)
 {
-	struct options options = {.cluster = "test"};
+	struct options options = {.cluster = "test", .version = '2'};
 	struct packer packer = {.receiver = {take}};
+	natsOptions *nats = NULL;
+	char err[512];
 	natsConnection *connection = NULL;
 	jsCtx *js = NULL;
 	natsStatus status;
@@ -230,20 +294,32 @@ int main(int argc, char **argv)
 	if (!parse(&options, argc, argv, &first)) {
 		fputs("Usage: send_blocks --nats URL [option]... CAPTURE...\n"
 		      "  --cluster NAME     (test)\n"
+		      "  --inbox PREFIX     of replies (_INBOX): a user of the role node has _INBOX_<its host>\n"
 		      "  --speed X          X seconds of the captures in a second (as fast as possible)\n"
 		      "  --by-file          one capture after the other, not by time\n"
 		      "  --shuffle SEED     in any order\n"
 		      "  --twice            each block twice\n"
 		      "  --skip-every N     each N-th block is lost\n"
 		      "  --garbage-every N  after each N-th block a damaged one, and one that another host has sent\n"
-		      "  --late-host HOST, --late SECONDS  of the captures\n",
+		      "  --skip-first N     the first N blocks of each run are lost\n"
+		      "  --late-host HOST, --late SECONDS  of the captures\n"
+		      "  --silent-host HOST, --silent-at SECONDS, --silent SECONDS  sends nothing for a while\n"
+		      "  --version-host HOST, --version C  the wire format of this host has the version C (2)\n"
+		      "  --older-host HOST, --newer-host HOST  has a column less, or more\n"
+		      "  --hostile-host HOST  alters bytes in the heads, with a right checksum\n",
 		      stderr);
 		return 2;
 	}
 	for (int i = first; !ret && i < argc; i++)
 		ret = pack(&packer, argv[i], options.cluster);
 	arrange(&packer, &options);
-	status = natsConnection_ConnectTo(&connection, options.nats);
+	if (!ret)
+		ret = alter(&packer, &options);
+	/* a user of the role node reads its own inbox only */
+	nats = broker__options(&(struct broker_options){.servers = options.nats, .inbox = options.inbox}, err,
+			       sizeof(err));
+	status = nats ? natsConnection_Connect(&connection, nats) : NATS_INVALID_ARG;
+	natsOptions_Destroy(nats);
 	if (status == NATS_OK)
 		status = natsConnection_JetStream(&js, connection, NULL);
 	if (status != NATS_OK) {

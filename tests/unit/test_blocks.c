@@ -448,7 +448,8 @@ static void test_drops(void **state)
 		put(sink, bundle(0, 0, mono + i * S, S / 2));
 		wire_split__tick(split, i * S);
 		if (i == 10)
-			wire_split__dropped(split, shelf.stored[0].block.run, 4, 40);
+			wire_split__dropped(split, &(struct block_drop){
+						       .run = shelf.stored[0].block.run, .blocks = 4, .fragments = 40});
 	}
 	stream__close(sink);
 	wire_split__free(split);

@@ -123,7 +123,8 @@ static void test_delivers(void **state)
 /* No broker: the ring stays within its bound, the oldest go and are counted by run; what is left arrives later. */
 static void test_absent(void **state)
 {
-	uint64_t run, blocks, fragments, dropped = 0, lost = 0;
+	uint64_t dropped = 0, lost = 0;
+	struct block_drop drop;
 	unsigned char times[1000] = {0};
 	struct publisher_totals totals;
 	struct publisher *publisher;
@@ -139,10 +140,10 @@ static void test_absent(void **state)
 	}
 	assert_int_equal(put(publisher, 7, 300000), -ENOMEM); /* more than the ring */
 	totals = publisher__totals(publisher);
-	while (publisher__dropped(publisher, &run, &blocks, &fragments)) {
-		assert_true(run == 1 || run == 2);
-		dropped += blocks;
-		lost += fragments;
+	while (publisher__dropped(publisher, &drop)) {
+		assert_true(drop.run == 1 || drop.run == 2);
+		dropped += drop.blocks;
+		lost += drop.fragments;
 	}
 	assert_int_equal(dropped, totals.dropped);
 	assert_int_equal(lost, dropped * 10);

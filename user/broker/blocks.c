@@ -10,7 +10,8 @@ void publisher__put_block(struct publisher *publisher, const struct wire_job *jo
 					  .bytes = block->bytes,
 					  .size = block->size,
 					  .run = block->run,
-					  .fragments = block->fragments};
+					  .fragments = block->fragments,
+					  .named = block->named};
 
 	wire__subject(subject, sizeof(subject), WIRE_IN, job, host);
 	wire__message_id(id, sizeof(id), block->run, job, block->sequence);

@@ -28,12 +28,8 @@ struct item {
 	char *subject, *id;
 	void *bytes;
 	size_t size;
-	uint64_t run, fragments;
+	uint64_t run, fragments, named;
 	bool flying; /* sent, and neither acknowledged nor failed */
-};
-
-struct drop {
-	uint64_t run, blocks, fragments;
 };
 
 struct publisher {
@@ -43,7 +39,7 @@ struct publisher {
 	uint64_t memory_bytes, used_bytes;
 	struct item *first, **last; /* in order of put */
 	size_t flying, flying_bytes;
-	struct drop *drops;
+	struct block_drop *drops;
 	size_t drop_count, drop_capacity;
 	struct publisher_totals totals;
 	char news[NEWS_MOST][512];
@@ -93,9 +89,9 @@ say(struct publisher *publisher, enum publisher_news kind, const char *format, .
 }
 
 /* With the lock held. A count that finds no memory stays in the totals only. */
-static void count_drop(struct publisher *publisher, uint64_t run, uint64_t fragments)
+static void count_drop(struct publisher *publisher, uint64_t run, uint64_t fragments, uint64_t named)
 {
-	struct drop *drop = NULL;
+	struct block_drop *drop = NULL;
 
 	publisher->totals.dropped++;
 	publisher->totals.fragments += fragments;
@@ -105,10 +101,11 @@ static void count_drop(struct publisher *publisher, uint64_t run, uint64_t fragm
 		if (grow(&publisher->drops, &publisher->drop_capacity, publisher->drop_count + 1, sizeof(*drop)))
 			return;
 		drop = &publisher->drops[publisher->drop_count++];
-		*drop = (struct drop){.run = run};
+		*drop = (struct block_drop){.run = run};
 	}
 	drop->blocks++;
 	drop->fragments += fragments;
+	drop->named += named;
 }
 
 static void set_flying(struct publisher *publisher, struct item *item, bool flying)
@@ -145,7 +142,7 @@ static void make_room(struct publisher *publisher, uint64_t bytes)
 			continue;
 		}
 		unlink_item(publisher, place);
-		count_drop(publisher, item->run, item->fragments);
+		count_drop(publisher, item->run, item->fragments, item->named);
 		item__free(item);
 	}
 }
@@ -162,6 +159,7 @@ int publisher__put(struct publisher *publisher, const struct publish_message *me
 		item->size = message->size;
 		item->run = message->run;
 		item->fragments = message->fragments;
+		item->named = message->named;
 	} else {
 		free(message->bytes);
 	}
@@ -178,7 +176,7 @@ int publisher__put(struct publisher *publisher, const struct publish_message *me
 		publisher->last = &item->next;
 		pthread_cond_broadcast(&publisher->changed);
 	} else {
-		count_drop(publisher, message->run, message->fragments);
+		count_drop(publisher, message->run, message->fragments, message->named);
 	}
 	pthread_mutex_unlock(&publisher->lock);
 	if (ret && item)
@@ -186,19 +184,14 @@ int publisher__put(struct publisher *publisher, const struct publish_message *me
 	return ret;
 }
 
-bool publisher__dropped(struct publisher *publisher, uint64_t *run, uint64_t *blocks, uint64_t *fragments)
+bool publisher__dropped(struct publisher *publisher, struct block_drop *drop)
 {
 	bool any;
 
 	pthread_mutex_lock(&publisher->lock);
 	any = publisher->drop_count > 0;
-	if (any) {
-		const struct drop *drop = &publisher->drops[--publisher->drop_count];
-
-		*run = drop->run;
-		*blocks = drop->blocks;
-		*fragments = drop->fragments;
-	}
+	if (any)
+		*drop = publisher->drops[--publisher->drop_count];
 	pthread_mutex_unlock(&publisher->lock);
 	return any;
 }
@@ -291,7 +284,7 @@ static void land(struct publisher *publisher, const char *id, natsStatus status,
 		unlink_item(publisher, place);
 		done = item;
 		if (hopeless) {
-			count_drop(publisher, item->run, item->fragments);
+			count_drop(publisher, item->run, item->fragments, item->named);
 		} else {
 			publisher->failures = 0;
 			publisher->totals.acknowledged++;
@@ -392,6 +385,17 @@ static uint64_t send_due(struct publisher *publisher)
 	}
 }
 
+/* What was on its way is sent again, in its order; the broker recognises what it has already. With the lock held. */
+static void land_all(struct publisher *publisher)
+{
+	for (struct item *item = publisher->first; item; item = item->next) {
+		if (!item->flying)
+			continue;
+		set_flying(publisher, item, false);
+		publisher->totals.again++;
+	}
+}
+
 /* Forgets a connection that is closed for good; what was on its way is sent again. */
 static void drop_connection(struct publisher *publisher)
 {
@@ -401,10 +405,7 @@ static void drop_connection(struct publisher *publisher)
 	publisher->context = NULL;
 	publisher->connection = NULL;
 	pthread_mutex_lock(&publisher->lock);
-	for (struct item *item = publisher->first; item; item = item->next) {
-		if (item->flying)
-			set_flying(publisher, item, false);
-	}
+	land_all(publisher);
 	publisher->open_ns = mono_now() + backoff_ns(publisher, publisher->opened++);
 	pthread_mutex_unlock(&publisher->lock);
 }
@@ -512,6 +513,18 @@ static void on_error(natsConnection *connection, natsSubscription *subscription,
 		complain(closure, status, NULL);
 }
 
+/* Acknowledgements of what was sent before do not come any more: it is not waited for until they are overdue. */
+static void on_reconnected(natsConnection *connection, void *closure)
+{
+	struct publisher *publisher = closure;
+
+	(void)connection;
+	pthread_mutex_lock(&publisher->lock);
+	land_all(publisher);
+	pthread_cond_broadcast(&publisher->changed);
+	pthread_mutex_unlock(&publisher->lock);
+}
+
 /* Signals are the caller's: the thread, and those that the library makes from it, get none. */
 static int start(struct publisher *publisher)
 {
@@ -541,6 +554,7 @@ struct publisher *publisher__new(const struct publisher_options *options, char *
 		return NULL;
 	}
 	natsOptions_SetErrorHandler(publisher->options, on_error, publisher);
+	natsOptions_SetReconnectedCB(publisher->options, on_reconnected, publisher);
 	broker__printable(publisher->servers, sizeof(publisher->servers), options->broker.servers);
 	publisher->memory_bytes = options->memory_bytes;
 	publisher->create = options->create;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "broker/connection.h"
+#include "wire/block.h"
 
 struct publisher_options {
 	struct broker_options broker;
@@ -31,7 +32,7 @@ struct publish_message {
 	const char *subject, *id; /* copied */
 	void *bytes;		  /* the publisher frees them, also on an error */
 	size_t size;
-	uint64_t run, fragments; /* for the counts of drops */
+	uint64_t run, fragments, named; /* for the counts of drops, as in struct block */
 };
 
 /* Adds a message, and discards the oldest ones, or this one, where there is no room. Returns 0 or -ENOMEM (discarded).
@@ -39,7 +40,7 @@ struct publish_message {
 int publisher__put(struct publisher *publisher, const struct publish_message *message);
 
 /* Takes counts of discarded messages of one run; false where there are none. */
-bool publisher__dropped(struct publisher *publisher, uint64_t *run, uint64_t *blocks, uint64_t *fragments);
+bool publisher__dropped(struct publisher *publisher, struct block_drop *drop);
 
 enum publisher_news {
 	PUBLISHER_NO_NEWS,

@@ -53,19 +53,27 @@ struct publishing *publishing__new(const struct publishing_options *options, con
 
 int publishing__put(struct publishing *publishing, struct stream_event *event)
 {
-	if (event->type == STREAM_FACTS)
-		event->facts.lost[VAPRO_LOST_PUBLISHED] +=
-		    wire_split__take_lost(publishing->split, event->facts.job, event->facts.user);
-	return stream__put(wire_split__sink(publishing->split), event);
+	uint64_t again;
+	int ret;
+
+	if (event->type != STREAM_FACTS)
+		return stream__put(wire_split__sink(publishing->split), event);
+	event->facts.lost[VAPRO_LOST_PUBLISHED] +=
+	    wire_split__take_lost(publishing->split, event->facts.job, event->facts.user, &again);
+	/* the analysis of this node, which gets the event next, had those in their time */
+	event->facts.lost[VAPRO_LOST_PUBLISHED] += again;
+	ret = stream__put(wire_split__sink(publishing->split), event);
+	event->facts.lost[VAPRO_LOST_PUBLISHED] -= again;
+	return ret;
 }
 
 void publishing__step(struct publishing *publishing, uint64_t now_ns)
 {
-	uint64_t run, blocks, fragments;
+	struct block_drop drop;
 
 	wire_split__tick(publishing->split, now_ns);
-	while (publisher__dropped(publishing->publisher, &run, &blocks, &fragments))
-		wire_split__dropped(publishing->split, run, blocks, fragments);
+	while (publisher__dropped(publishing->publisher, &drop))
+		wire_split__dropped(publishing->split, &drop);
 }
 
 bool publishing__news(struct publishing *publishing, char *text, size_t size, bool *trouble)

@@ -116,6 +116,12 @@ struct block {
 	size_t size;
 	uint64_t run, sequence;
 	uint64_t fragments; /* in its bundles */
+	uint64_t named;	    /* fragments that its facts name as lost in earlier blocks */
+};
+
+/* Blocks of a run that were discarded after they were packed; sums of the above. */
+struct block_drop {
+	uint64_t run, blocks, fragments, named;
 };
 
 /*

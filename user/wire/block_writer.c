@@ -30,7 +30,7 @@ struct block_writer {
 	uint32_t thread_count, state_count; /* announced in this block */
 	struct table *sites;		    /* places in code of all states of the job, by hash */
 	struct stream_clock clock;	    /* latest in this block */
-	uint64_t begun_ns, fragments;
+	uint64_t begun_ns, fragments, named;
 	bool introduce; /* this block has an introduction */
 	bool repeat;	/* and what the blocks before it announced may be lost */
 	bool dropped;	/* blocks were dropped since it was begun */
@@ -249,6 +249,8 @@ static void note_times(struct block_writer *writer, const struct stream_event *e
 		head->through_ns = event->window.end_ns;
 	if (event->type == STREAM_BUNDLE)
 		writer->fragments += event->bundle.n;
+	if (event->type == STREAM_FACTS)
+		writer->named += event->facts.lost[VAPRO_LOST_PUBLISHED];
 }
 
 int block_writer__put(struct block_writer *writer, const struct stream_event *event, uint64_t now_ns)
@@ -355,7 +357,7 @@ static void next(struct block_writer *writer)
 	writer->records.length = 0;
 	writer->records.failed = false;
 	writer->thread_count = writer->state_count = 0;
-	writer->fragments = 0;
+	writer->fragments = writer->named = 0;
 	writer->introduce = writer->repeat = false;
 	writer->head.first_ns = writer->head.last_ns = 0;
 	writer->head.events = writer->head.flags = 0;
@@ -375,8 +377,10 @@ int block_writer__finish(struct block_writer *writer, uint32_t flags, struct blo
 	if (writer->introduce)
 		introduce(writer, &raw);
 	capture_buffer__add(&raw, writer->records.data, writer->records.length);
-	*block =
-	    (struct block){.run = writer->head.run, .sequence = writer->head.sequence, .fragments = writer->fragments};
+	*block = (struct block){.run = writer->head.run,
+				.sequence = writer->head.sequence,
+				.fragments = writer->fragments,
+				.named = writer->named};
 	ret = pack(&writer->head, &raw, block);
 	free(raw.data);
 	next(writer);

@@ -16,9 +16,10 @@ struct part {
 	char host[WIRE_TEXT_MAX];
 	uint64_t run;
 	struct block_writer *writer;
-	uint32_t live; /* threads that did not end */
-	bool quiet;    /* nothing came since the last window */
-	uint64_t lost; /* fragments in discarded blocks that no facts have yet */
+	uint32_t live;	/* threads that did not end */
+	bool quiet;	/* nothing came since the last window */
+	uint64_t lost;	/* fragments in discarded blocks that no facts have yet */
+	uint64_t again; /* those that facts in discarded blocks had */
 };
 
 struct wire_split {
@@ -113,8 +114,10 @@ static void finish(struct wire_split *split, struct part *part, uint32_t flags)
 
 	if (!ret)
 		split->receiver->take(split->receiver, &part->job, part->host, &block);
-	else if (ret != -ENODATA)
+	else if (ret != -ENODATA) {
 		part->lost += block.fragments;
+		part->again += block.named;
+	}
 }
 
 static int put(struct wire_split *split, struct part *part, const struct stream_event *event)
@@ -367,24 +370,26 @@ void wire_split__tick(struct wire_split *split, uint64_t now_ns)
 	}
 }
 
-void wire_split__dropped(struct wire_split *split, uint64_t run, uint64_t blocks, uint64_t fragments)
+void wire_split__dropped(struct wire_split *split, const struct block_drop *drop)
 {
 	for (size_t i = 0; i < split->count; i++) {
 		struct part *part = split->parts[i];
 
-		if (part->run != run)
+		if (part->run != drop->run)
 			continue;
-		part->lost += fragments;
-		block_writer__dropped(part->writer, blocks, fragments);
+		part->lost += drop->fragments;
+		part->again += drop->named;
+		block_writer__dropped(part->writer, drop->blocks, drop->fragments);
 	}
 }
 
-uint64_t wire_split__take_lost(struct wire_split *split, const char *job, uint32_t user)
+uint64_t wire_split__take_lost(struct wire_split *split, const char *job, uint32_t user, uint64_t *again)
 {
 	struct part *part = find(split, job, user, NULL);
 	uint64_t lost = part ? part->lost : 0;
 
+	*again = part ? part->again : 0;
 	if (part)
-		part->lost = 0;
+		part->lost = part->again = 0;
 	return lost;
 }

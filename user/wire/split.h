@@ -29,10 +29,13 @@ struct stream_sink *wire_split__sink(struct wire_split *split);
 /* Packs the blocks that are due. */
 void wire_split__tick(struct wire_split *split, uint64_t now_ns);
 
-/* Counts blocks of a run that were discarded after they were packed; they stand in the heads of its next blocks. */
-void wire_split__dropped(struct wire_split *split, uint64_t run, uint64_t blocks, uint64_t fragments);
+/* Counts discarded blocks of a run; they stand in the heads of its next blocks. */
+void wire_split__dropped(struct wire_split *split, const struct block_drop *drop);
 
-/* Fragments of a job in discarded blocks since the last call: lost.published of its next facts. */
-uint64_t wire_split__take_lost(struct wire_split *split, const char *job, uint32_t user);
+/*
+ * Fragments of a job in discarded blocks since the last call: lost.published of its next facts. *again: those that
+ * facts in discarded blocks had named, so that readers of the blocks do not know of them yet.
+ */
+uint64_t wire_split__take_lost(struct wire_split *split, const char *job, uint32_t user, uint64_t *again);
 
 #endif

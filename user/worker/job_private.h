@@ -17,6 +17,7 @@ struct member {
 	uint64_t missing, dropped; /* blocks that a warning has named */
 	bool timed;		   /* a block with times has come */
 	uint64_t came_ns;	   /* of its latest block */
+	uint64_t gap_since_ns;	   /* blocks wait behind a gap since then; 0: none */
 };
 
 struct judged {

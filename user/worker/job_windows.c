@@ -117,6 +117,24 @@ static void excuse(struct worker_job *job, uint64_t now_ns, bool full)
 	}
 }
 
+/*
+ * Blocks that are missing are waited for as long as a node, whether a window is due or not: where all nodes miss the
+ * same time, as after an absence of the broker, none is.
+ */
+static void skip_gaps(struct worker_job *job, uint64_t now_ns, bool caught_up)
+{
+	for (size_t i = 0; i < job->member_count; i++) {
+		struct member *member = &job->members[i];
+
+		if (!caught_up || !worker_run__has_gap(member->run))
+			member->gap_since_ns = 0;
+		else if (!member->gap_since_ns)
+			member->gap_since_ns = now_ns;
+		else if (now_ns - member->gap_since_ns >= job->options.late_after_ns)
+			worker_run__skip(member->run, stream_merge__end_ns(job->merge));
+	}
+}
+
 /* A node that was excused once is, until it has come back to the others. */
 static void excuse_missing(struct worker_job *job)
 {
@@ -200,6 +218,7 @@ int worker_job__advance(struct worker_job *job, uint64_t now_ns, bool caught_up)
 		return 0;
 	ret = add_sources(job);
 	excuse_missing(job);
+	skip_gaps(job, now_ns, caught_up);
 	while (!ret) {
 		uint64_t begin_ns = stream_merge__end_ns(job->merge), due_ns, end_ns;
 

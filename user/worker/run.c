@@ -45,6 +45,7 @@ struct worker_run {
 	int32_t *ranks;
 	size_t rank_count, rank_capacity;
 	struct run_counts counts;
+	uint64_t dropped_before; /* sequence of the block that said counts.dropped_blocks: all of them came before it */
 	char trouble[512];
 	bool has_trouble;
 	char host[WIRE_TEXT_MAX];
@@ -113,16 +114,39 @@ static int read_block(struct worker_run *run)
 	return 1;
 }
 
+/* Whether all that is missing before the latest word about drops is what the node discarded: nothing will come. */
+static bool is_discarded(const struct worker_run *run)
+{
+	uint64_t missing = run->dropped_before - run->next;
+
+	if (run->dropped_before <= run->next || !worker_run__has_gap(run))
+		return false;
+	for (const struct queued *at = run->queue; at && at->sequence < run->dropped_before; at = at->next)
+		missing--;
+	return missing + run->counts.missing <= run->counts.dropped_blocks;
+}
+
+/* Reads the next block, beyond a gap of which nothing will come. As read_block(). */
+static int read_on(struct worker_run *run)
+{
+	int ret = read_block(run);
+
+	if (!ret && ((run->queue && run->queue->sequence <= run->settled) || is_discarded(run)) &&
+	    worker_run__skip(run, 0))
+		ret = read_block(run);
+	return ret;
+}
+
 static int next_event(struct merge_reader *reader, struct stream_event *event)
 {
 	struct worker_run *run = (struct worker_run *)reader;
 	int ret;
 
 	while (!held_events__take(run->events, event)) {
-		ret = read_block(run);
+		ret = read_on(run);
 		if (ret < 0)
 			return ret;
-		if (ret || (run->queue && run->queue->sequence <= run->settled && worker_run__skip(run, 0)))
+		if (ret)
 			continue;
 		return run->ended && !run->queue ? 0 : -EAGAIN;
 	}
@@ -166,16 +190,6 @@ void worker_run__free(struct worker_run *run)
 	free(run);
 }
 
-/* Skips a gap that the node itself accounts for: nothing will come. */
-static void skip_dropped(struct worker_run *run)
-{
-	const struct queued *queued = run->queue;
-
-	if (queued && queued->sequence > run->next &&
-	    queued->sequence - run->next + run->counts.missing <= queued->dropped_blocks)
-		worker_run__skip(run, 0);
-}
-
 bool worker_run__was_skipped(const struct worker_run *run, uint64_t sequence, uint64_t *at_ns)
 {
 	for (uint32_t i = 0; i < GAPS && i < run->gap_count; i++) {
@@ -192,8 +206,10 @@ int worker_run__put(struct worker_run *run, const struct block_head *head, void 
 	struct queued **at = &run->queue, *queued;
 	uint64_t at_ns;
 
-	if (head->dropped_blocks > run->counts.dropped_blocks)
+	if (head->dropped_blocks > run->counts.dropped_blocks) {
 		run->counts.dropped_blocks = head->dropped_blocks;
+		run->dropped_before = head->sequence;
+	}
 	if (head->dropped_fragments > run->counts.dropped_fragments)
 		run->counts.dropped_fragments = head->dropped_fragments;
 	if (worker_run__was_skipped(run, head->sequence, &at_ns))
@@ -226,8 +242,22 @@ int worker_run__put(struct worker_run *run, const struct block_head *head, void 
 		run->tail = queued;
 	run->queued_bytes += size;
 	run->counts.blocks += bytes != NULL;
-	skip_dropped(run);
 	return RUN_QUEUED;
+}
+
+/* Where the first blocks are missing, a later one may introduce the run; its events are read when it is due. */
+static int find_introduction(struct worker_run *run)
+{
+	struct block_head head;
+	char err[512];
+	int ret = 0;
+
+	for (struct queued *at = run->queue; ret != -ENOMEM && at && !block_reader__tunables(run->blocks);
+	     at = at->next) {
+		if (at->bytes && at->flags & BLOCK_INTRODUCES)
+			ret = block_reader__read(run->blocks, at->bytes, at->size, &head, NULL, err, sizeof(err));
+	}
+	return ret == -ENOMEM ? ret : 0;
 }
 
 int worker_run__look(struct worker_run *run)
@@ -235,15 +265,20 @@ int worker_run__look(struct worker_run *run)
 	int ret = 1;
 
 	while (ret > 0 && run->looks < LOOKS) {
-		ret = read_block(run);
+		ret = read_on(run);
 		run->looks += ret > 0;
 	}
-	return ret < 0 ? ret : 0;
+	return ret < 0 ? ret : find_introduction(run);
+}
+
+bool worker_run__has_gap(const struct worker_run *run)
+{
+	return run->queue && run->queue->sequence != run->next;
 }
 
 bool worker_run__skip(struct worker_run *run, uint64_t at_ns)
 {
-	if (!run->queue || run->queue->sequence == run->next)
+	if (!worker_run__has_gap(run))
 		return false;
 	run->counts.missing += run->queue->sequence - run->next;
 	run->gaps[run->gap_count++ % GAPS] = (struct gap){run->next, run->queue->sequence, at_ns};

@@ -36,10 +36,13 @@ void worker_run__free(struct worker_run *run);
  */
 int worker_run__put(struct worker_run *run, const struct block_head *head, void *bytes, size_t size);
 
-/* Reads the first few blocks, to learn who takes part. Returns 0 or -ENOMEM. */
+/* Reads the first few blocks, and an introduction, to learn who takes part. Returns 0 or -ENOMEM. */
 int worker_run__look(struct worker_run *run);
 
-/* Whether blocks wait behind a gap; skips that gap, and notes at_ns with it. */
+/* Whether blocks wait behind a gap. */
+bool worker_run__has_gap(const struct worker_run *run);
+
+/* Skips the gap, where there is one, and notes at_ns with it. Returns whether there was. */
 bool worker_run__skip(struct worker_run *run, uint64_t at_ns);
 
 /* Whether the block belongs to a gap that was skipped; gets what was noted. */

@@ -1,0 +1,136 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""
+Faults on the way from nodes to a worker: brokers that are absent or full, nodes that are silent, of other versions, or
+hostile, streams that are too short, clocks that are off. The final records are those of `vapro analyze` of what was not
+lost, and what was lost is counted. Argument: the build directory.
+"""
+import json
+import os
+import signal
+import sys
+import time
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "tools"))
+import nodes_common  # noqa: E402
+from nodes_common import Nodes, final, valid, wait_for  # noqa: E402
+
+BUILD = "build"
+
+
+@unittest.skipIf(nodes_common.NO_SERVER, nodes_common.NO_SERVER)
+class Faults(unittest.TestCase):
+    brokers = 1
+
+    def setUp(self):
+        self.nodes = Nodes(BUILD, self.brokers)
+        self.addCleanup(self.nodes.__exit__)
+        self.captures = self.nodes.captures(3, 4)
+
+    def check(self, expected, without=(), seconds=40):
+        """Waits until the valid records are the expected ones."""
+        expected = sorted(expected)
+        try:
+            wait_for(lambda: sorted(final(self.nodes.records(), without)) == expected, seconds, "the records of vapro analyze")
+        except AssertionError:
+            found = final(self.nodes.records(), without)
+            differ = [text[:600] for text in expected if text not in found], [text[:600] for text in found if text not in expected]
+            self.fail(f"missing: {differ[0]}\nunexpected: {differ[1]}\nlog: {self.nodes.log()}")
+
+    def lost(self):
+        """Fragments that the final windows name as not published."""
+        return sum(record["lost"]["published"] for record in valid(self.nodes.records()) if record["type"] == "window")
+
+    def texts(self, code):
+        return [record["text"] for record in valid(self.nodes.records()) if record.get("code") == code]
+
+    def check_drops(self, player, least=1):
+        """What nodes discarded is in the windows, and the rest is as if it had never been."""
+        hosts = self.nodes.played(player)[1]
+        dropped = {host: node["dropped"] for host, node in hosts.items() if node["dropped"]}
+        self.assertGreaterEqual(len(dropped), least, hosts)
+        self.assertFalse(any(node["waiting"] for node in hosts.values()), hosts)
+        self.check(self.nodes.expected(self.nodes.unpacked()), ("blocks_missing",))
+        self.assertEqual(self.lost(), sum(node["fragments"] for node in hosts.values()))
+        for host, number in dropped.items():
+            self.assertTrue(any(f"of which the node discarded {number})" in text and host in text
+                                for text in self.texts("blocks_missing")), self.texts("blocks_missing"))
+
+    def wait_for_drops(self, player):
+        """Until the player waits for the broker; the rings are full then."""
+        wait_for(lambda: any("settling" in line for line in self.nodes.said(player)), 30, "the time to settle")
+
+    def test_broker_absent_at_start(self):
+        self.nodes.stop_broker()
+        player = self.nodes.start_playing(self.captures, "--speed", "20", "--memory", "30000", "--settle-at", "46")
+        self.wait_for_drops(player)
+        self.nodes.start_broker()
+        self.nodes.start_worker()
+        self.check_drops(player, 3)
+
+    def test_broker_absent_in_the_middle(self):
+        self.nodes.start_worker("--lease", "10s")
+        player = self.nodes.start_playing(self.captures, "--speed", "10", "--memory", "20000", "--settle-at", "55")
+        wait_for(lambda: any(record["type"] == "window" for record in self.nodes.records()), 30, "a window")
+        self.nodes.stop_broker(how=signal.SIGKILL)
+        self.wait_for_drops(player)
+        self.nodes.start_broker()
+        self.check_drops(player, 3)
+
+    def windows(self, number):
+        """The windows of a pass, and its heat maps of computations by their begin."""
+        records = [record for record in self.nodes.records() if record.get("pass") == number]
+        return ([record for record in records if record["type"] == "window"],
+                {record["begin"]: record["rows"] for record in records if record["type"] == "heatmap" and record["class"] == "computation"})
+
+    def test_silent_node(self):
+        """Windows of the silence have no cells of the node; they are judged again when its blocks come."""
+        self.nodes.start_worker("--late-after", "500ms")
+        self.nodes.send(self.captures, "--silent-host", "sim1", "--silent-at", "16", "--silent", "30", "--speed", "15")
+        self.check(self.nodes.expected(self.captures))
+        cells = {begin: {row["rank"]: row["values"] for row in rows} for begin, rows in self.windows(0)[1].items()}
+        silent = [rows for rows in cells.values() if all(value is None for rank in range(4, 8) for value in rows.get(rank, [None]))]
+        self.assertTrue(silent, "a window without cells of sim1")
+        self.assertTrue(all(any(value is not None for value in rows[0]) for rows in silent), "the others have cells")
+        self.assertTrue(any(record["reason"] == "late_blocks" for record in self.nodes.records() if record["type"] == "judging"))
+
+    def test_retention_shorter_than_the_job(self):
+        """What the stream has dropped is counted, and what it holds is judged."""
+        client = self.nodes.client()
+        client.make_stream("vapro_in", "in", max_bytes=150000, discard="old")
+        self.nodes.send(self.captures)
+        kept = client.request("$JS.API.STREAM.INFO.vapro_in")["state"]
+        client.close()
+        self.assertGreater(kept["first_seq"], 20)
+        self.nodes.start_worker()
+        self.check(self.nodes.expected(self.nodes.unpacked()), ("blocks_missing",))
+        missing = self.texts("blocks_missing")
+        self.assertEqual(len(missing), 3)
+        self.assertEqual(sum(int(text.split()[0]) for text in missing), kept["first_seq"] - 1, missing)
+
+    def test_other_versions(self):
+        """Nodes with a column less and a column more are read like the others."""
+        self.nodes.start_worker()
+        self.nodes.send(self.captures, "--older-host", "sim0", "--newer-host", "sim2")
+        self.check(self.nodes.expected(self.captures))
+
+    def test_hostile_heads(self):
+        """Heads with random bytes and a right checksum: refused by the name of their host, and other jobs are unharmed."""
+        worker = self.nodes.start_worker("--late-after", "500ms", "--idle", "5s")
+        other = self.nodes.captures(2, 2, job="sim:2", seed=5)
+        self.nodes.send([*self.captures, *other], "--hostile-host", "sim2")
+        expected = sorted(self.nodes.expected(other))
+        wait_for(lambda: sorted(final(self.nodes.records("sim:2"))) == expected, 40, "the records of the other job")
+        wait_for(lambda: sum(record["type"] == "window" for record in valid(self.nodes.records("sim:1"))) >= 6, 40, "all windows")
+        refused = [record for record in self.nodes.records("sim:1") if record.get("code") == "block_refused"]
+        self.assertTrue(refused)
+        self.assertEqual({record["host"] for record in refused}, {"sim2"}, refused)
+        self.assertEqual(self.nodes.end(worker), 0)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]):
+        BUILD = sys.argv.pop(1)
+    unittest.main(verbosity=2)
