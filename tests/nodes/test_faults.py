@@ -116,6 +116,21 @@ class Faults(unittest.TestCase):
         self.nodes.send(self.captures, "--older-host", "sim0", "--newer-host", "sim2")
         self.check(self.nodes.expected(self.captures))
 
+    def test_unknown_version(self):
+        """Blocks of an unknown wire format are refused with host and version, and the other nodes are judged."""
+        for version in "0", "2":
+            with self.subTest(version=version):
+                job = f"sim:{version}7"
+                captures = self.nodes.captures(3, 4, job=job)
+                if not self.nodes.workers:
+                    self.nodes.start_worker("--late-after", "500ms")
+                self.nodes.send(captures, "--version-host", "sim1", "--version", version)
+                expected = sorted(self.nodes.expected([captures[0], captures[2]]))
+                wait_for(lambda: sorted(final(self.nodes.records(job), ("block_refused",))) == expected, 30, "the other nodes' records")
+                refused = [record for record in self.nodes.records(job) if record.get("code") == "block_refused"]
+                self.assertTrue(refused)
+                self.assertTrue(all(record["host"] == "sim1" and f"version {version}" in record["text"] for record in refused), refused)
+
     def test_hostile_heads(self):
         """Heads with random bytes and a right checksum: refused by the name of their host, and other jobs are unharmed."""
         worker = self.nodes.start_worker("--late-after", "500ms", "--idle", "5s")
