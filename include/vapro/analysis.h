@@ -393,6 +393,12 @@ void analysis__remember(struct analysis *analysis, double seconds, uint64_t byte
 int analysis__query(struct analysis *analysis, const struct vapro_selection *selection, const char *job,
 		    uint64_t now_ns, const struct job_result **results, uint32_t *count);
 
+/*
+ * Gets the heat maps of all jobs as they were last emitted, as far back as they are retained: of each job its name,
+ * user, time and a map of ranks per class. They live until the next call. Returns 0 or -ENOMEM.
+ */
+int analysis__emitted(struct analysis *analysis, const struct job_result **results, uint32_t *count);
+
 /* A thread has ended (its rows stop there) or appeared; UTC ns. */
 int analysis__thread_seen(struct analysis *analysis, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 

@@ -90,7 +90,7 @@ class Examples(unittest.TestCase):
         elif words[1] == "run":
             self.assertIn("--", words, line)
             words.insert(2, "--print-config")
-        elif words[1] in ("diagnose", "top", "check"):
+        elif words[1] in ("diagnose", "top", "check") or words[1:] == ["report"]:  # of whatever vaprod there is
             words.append("--help")
             shown = "Usage: vapro " + words[1]
         elif words[1] == "publish":

@@ -63,9 +63,52 @@ class Command(unittest.TestCase):
     def test_same_from_records_and_capture(self):
         """The page of a capture is that of the records of its replay."""
         pages = [self.data(self.report("--html", "-", name).stdout) for name in ("one.ndjson", "one.capture")]
-        for key in ("verdict", "jobs", "regions", "maps", "states", "causes", "hosts"):
+        for key in ("verdict", "jobs", "regions", "maps", "causes", "hosts"):
             self.assertEqual(pages[0][key], pages[1][key])
+        for state in pages[1]["states"]:  # only the capture has these
+            for key in ("fragments", "seconds", "least", "most"):
+                state.pop(key, None)
+        for state in pages[0]["states"]:
+            self.assertIn(state, pages[1]["states"])
         self.assertEqual([page["source"]["kind"] for page in pages], ["records", "captures"])
+
+    def test_states(self):
+        """A page of a capture has all states, as `vapro stg` counts them; one of records has those that they name."""
+        self.assertEqual(self.report("--html", "states.html", "one.capture").returncode, 0)
+        page = self.data(self.read("states.html"))
+        counted = [json.loads(line) for line in run(VAPRO, "stg", "--json", "one.capture", cwd=self.folder).stdout.splitlines()]
+        self.assertTrue(page["states_all"])
+        self.assertEqual(sum(state.get("fragments", 0) for state in page["states"]), sum(state["n"] for state in counted))
+        self.assertAlmostEqual(sum(state.get("seconds", 0) for state in page["states"]), sum(state["seconds"] for state in counted), 3)
+        for state in page["states"]:
+            if "fragments" in state:
+                self.assertLessEqual(state["least"], state["seconds"] / state["fragments"] + 1e-6)
+                self.assertLessEqual(state["seconds"] / state["fragments"], state["most"] + 1e-6)
+        losses = [state["lost"] for state in page["states"]]
+        self.assertEqual(losses, sorted(losses, reverse=True))
+        self.assertEqual(self.report("--html", "states.html", "one.ndjson").returncode, 0)
+        page = self.data(self.read("states.html"))
+        self.assertFalse(page["states_all"] or any("fragments" in state for state in page["states"]))
+
+    def test_many_states(self):
+        """What is beyond the limit is counted, and is what lost least."""
+        variance = {"schema": "vapro/1", "type": "variance", "time": "2026-01-01T00:00:15.0Z", "host": "n1", "job": "j", "revision": 1, "state": "closed",
+                    "class": "computation", "begin": "2026-01-01T00:00:01.0Z", "end": "2026-01-01T00:00:02.0Z", "ranks": "1", "lost_seconds": 1}
+        with open(os.path.join(self.folder, "many.ndjson"), "w", encoding="utf-8") as file:
+            for number in range(2100):
+                site = {"class": "computation", "labels": "", "to": f"a+{number}", "source": f"f{number} (a.c:{number})", "lost_seconds": number + 1}
+                file.write(json.dumps(dict(variance, id=number + 1, call_sites=[site])) + "\n")
+        self.assertEqual(self.report("--html", "many.html", "many.ndjson").returncode, 0)
+        page = self.data(self.read("many.html"))
+        self.assertEqual((len(page["states"]), page["states_more"]), (2000, 100))
+        self.assertEqual([page["states"][0]["lost"], page["states"][-1]["lost"]], [2100, 101])
+
+    def test_running_daemon(self):
+        """Without a file the socket is used; files and a socket exclude each other."""
+        self.refused(2, "exclude each other", "--socket", self.folder + "/", "one.ndjson")
+        self.refused(1, "no running vaprod found", "--socket", self.folder + "/")
+        self.refused(1, "no process listens", "--socket", os.path.join(self.folder, "nothing"))
+        self.refused(2, "at most", "--socket", os.path.join(self.folder, "x" * 200))
 
     def test_standard_input(self):
         with open(os.path.join(self.folder, "one.ndjson"), encoding="utf-8") as file:
@@ -85,13 +128,12 @@ class Command(unittest.TestCase):
         self.assertEqual(self.read("one.ndjson"), before)
 
     def test_wrong_input(self):
-        self.refused(2, "a file is needed")
         self.refused(1, "missing.ndjson: No such file or directory", "missing.ndjson")
         self.refused(1, "are of one kind", "one.ndjson", "one.capture")
         self.refused(1, "is a directory", ".")
         with socket.socket(socket.AF_UNIX) as one:
             one.bind(os.path.join(self.folder, "socket"))
-            self.refused(1, "vapro top", "socket")
+            self.refused(1, "name it by --socket", "socket")
         with open(os.path.join(self.folder, "empty.ndjson"), "w", encoding="utf-8"):
             pass
         self.refused(1, "is empty", "empty.ndjson")

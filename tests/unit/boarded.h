@@ -77,8 +77,8 @@ static inline const struct board_process *boarded__processes(void)
 	return processes;
 }
 
-/* Writes the board for a user. malloc'ed. */
-static inline char *boarded__write(const struct board *board, uint32_t user, bool all, size_t *size)
+/* Writes the board for a reader. malloc'ed. */
+static inline char *boarded__read(const struct board *board, const struct board_reader *reader, size_t *size)
 {
 	const struct board_facts facts = {.host = "n1",
 					  .version = "0.1.0",
@@ -90,10 +90,18 @@ static inline char *boarded__write(const struct board *board, uint32_t user, boo
 	char *text = NULL;
 	FILE *out = open_memstream(&text, size);
 
-	if (!out || board__write(board, &facts, boarded__processes(), BOARDED_PROCESSES, user, all, out))
+	if (!out || board__write(board, &facts, boarded__processes(), BOARDED_PROCESSES, reader, out))
 		abort();
 	fclose(out);
 	return text;
+}
+
+/* Writes the present for a user. malloc'ed. */
+static inline char *boarded__write(const struct board *board, uint32_t user, bool all, size_t *size)
+{
+	const struct board_reader reader = {.user = user, .all = all};
+
+	return boarded__read(board, &reader, size);
 }
 
 #endif

@@ -252,11 +252,54 @@ static void test_bounds(void **state)
 	free(variances);
 }
 
+/* A report has the windows of the time that is retained and what ended in it; the present has the latest alone. */
+static void test_report(void **state)
+{
+	const struct board_reader root = {.user = 1, .all = true, .report = true},
+				  user = {.user = BOARDED_USER, .report = true};
+	struct board *board = board__new(NULL, NULL);
+	struct result_variance variance;
+	struct job_result result;
+	size_t size;
+	char *text;
+
+	(void)state;
+	board__line(board, "{\"schema\":\"vapro/1\",\"type\":\"hello\",\"version\":\"0.1.0\"}");
+	sample__fill(&result);
+	result.user = BOARDED_USER;
+	variance = result.variances[2];
+	variance.state = VAPRO_REGION_CLOSED;
+	result.variances = &variance;
+	for (int i = 0; i < 20; i++) {
+		result.variance_count = i == 15;
+		boarded__window(board, &result);
+		board__end(board, result.end_ns);
+		result.begin_ns = result.end_ns;
+		result.end_ns += 15000000000ULL;
+	}
+	/* the region ended 60 s ago: 512 bins of 0.2 s are retained, with 7 windows of 15 s */
+	text = boarded__read(board, &root, &size);
+	assert_int_equal(count(text, "window", ""), 7);
+	assert_int_equal(count(text, "variance", ""), 1);
+	assert_ptr_equal(strstr(text, "\"type\":\"hello\""), strstr(text, "\"type\":"));
+	free(text);
+	text = boarded__read(board, &user, &size);
+	assert_int_equal(count(text, "window", ""), 7);
+	assert_int_equal(count(text, "hello", ""), 0);
+	free(text);
+	text = boarded__write(board, BOARDED_USER, false, &size);
+	assert_int_equal(count(text, "window", ""), 1);
+	assert_int_equal(count(text, "variance", ""), 0);
+	free(text);
+	board__free(board);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_root_sees_all), cmocka_unit_test(test_users_see_their_own),
-	    cmocka_unit_test(test_tasks_of_others), cmocka_unit_test(test_stage), cmocka_unit_test(test_bounds)};
+	    cmocka_unit_test(test_root_sees_all),   cmocka_unit_test(test_users_see_their_own),
+	    cmocka_unit_test(test_tasks_of_others), cmocka_unit_test(test_stage),
+	    cmocka_unit_test(test_bounds),	    cmocka_unit_test(test_report)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,11 +23,15 @@
 #define NOBODY 65534
 
 static const char once[] = "vapro/1 status\ninterval_ms 0\n\n", each[] = "vapro/1 status\ninterval_ms 1000\n\n";
+static const char whole[] = "vapro/1 report\n\n";
 
 static void test_request(void **state)
 {
 	static const char *const wrong[] = {"hello\n",
 					    "vapro/1 diagnose\n",
+					    "vapro/1 report\n\nmore",
+					    "vapro/1 report\nmore\n\n",
+					    "vapro/1 reports\n\n",
 					    "vapro/1 status\ninterval_ms 1\n\n",
 					    "vapro/1 status\ninterval_ms -1\n\n",
 					    "vapro/1 status\ninterval_ms 99999999999999999999\n\n",
@@ -38,27 +42,33 @@ static void test_request(void **state)
 					    "vapro/1 status\ninterval_ms 1000\nmore\n\n",
 					    "vapro/1 status\ninterval_ms 1000\n\nmore"};
 	char text[STATUS_REQUEST_MAX + 1], err[256];
-	unsigned interval = 7;
+	struct status_request request = {.interval_ms = 7};
 	int length;
 
 	(void)state;
-	length = status_request__format(1000, text, sizeof(text));
+	length = status_request__format(&(struct status_request){.interval_ms = 1000}, text, sizeof(text));
 	assert_string_equal(text, each);
 	for (int size = 0; size < length; size++)
-		assert_int_equal(status_request__parse(text, (size_t)size, &interval, err, sizeof(err)), -EAGAIN);
-	assert_int_equal(status_request__parse(text, (size_t)length, &interval, err, sizeof(err)), 0);
-	assert_int_equal(interval, 1000);
-	assert_int_equal(status_request__format(1000, text, 10), -EINVAL);
+		assert_int_equal(status_request__parse(text, (size_t)size, &request, err, sizeof(err)), -EAGAIN);
+	assert_int_equal(status_request__parse(text, (size_t)length, &request, err, sizeof(err)), 0);
+	assert_int_equal(request.interval_ms, 1000);
+	assert_int_equal(status_request__format(&(struct status_request){.interval_ms = 1000}, text, 10), -EINVAL);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		*err = 0;
-		if (status_request__parse(wrong[i], strlen(wrong[i]), &interval, err, sizeof(err)) != -EINVAL)
+		if (status_request__parse(wrong[i], strlen(wrong[i]), &request, err, sizeof(err)) != -EINVAL)
 			fail_msg("'%s' is taken", wrong[i]);
 		assert_true(*err);
 	}
+	length = status_request__format(&(struct status_request){.report = true}, text, sizeof(text));
+	assert_string_equal(text, whole);
+	for (int size = 0; size < length; size++)
+		assert_int_equal(status_request__parse(text, (size_t)size, &request, err, sizeof(err)), -EAGAIN);
+	assert_int_equal(status_request__parse(text, (size_t)length, &request, err, sizeof(err)), 0);
+	assert_true(request.report);
 	/* a line without an end */
 	memset(text, '1', sizeof(text));
 	memcpy(text, each, strlen(each) - 6);
-	assert_int_equal(status_request__parse(text, STATUS_REQUEST_MAX, &interval, err, sizeof(err)), -EINVAL);
+	assert_int_equal(status_request__parse(text, STATUS_REQUEST_MAX, &request, err, sizeof(err)), -EINVAL);
 }
 
 /* ---- the server: as root only */
@@ -99,6 +109,13 @@ static int answer(void *ctx, uid_t uid, FILE *out)
 	return broken ? *broken : 0;
 }
 
+/* Runs in a copy: what it does to the process does not reach the server. */
+static int report(void *ctx, uid_t uid, FILE *out)
+{
+	answers += 100;
+	return answer(ctx, uid, out);
+}
+
 static struct status_server *start(int *broken)
 {
 	struct status_server *server;
@@ -106,7 +123,7 @@ static struct status_server *start(int *broken)
 
 	if (geteuid())
 		skip();
-	server = status_server__open(path, answer, broken, err, sizeof(err));
+	server = status_server__open(path, &(struct status_answers){answer, report, broken}, err, sizeof(err));
 	if (!server)
 		fail_msg("%s", err);
 	return server;
@@ -367,6 +384,68 @@ static void test_flood(void **state)
 	status_server__close(server);
 }
 
+static int as_reporter(void)
+{
+	return says(client(whole), "ok 11\nuser 65534\n") ? 0 : 1;
+}
+
+/* Reports that a user does not read: one is made, the others wait for it and are refused in the end. */
+static int as_deaf_reporter(void)
+{
+	int fds[STATUS_PER_USER];
+
+	for (int i = 0; i < STATUS_PER_USER; i++)
+		fds[i] = client(whole);
+	for (int i = 1; i < STATUS_PER_USER; i++) {
+		if (!says(fds[i], "error failed other requests are at work; try again"))
+			return 1;
+	}
+	for (int i = 0; i < STATUS_PER_USER; i++)
+		close(fds[i]);
+	return 0;
+}
+
+/* A copy makes a report, for the user who connected; a user who does not read it has no second copy. */
+static void test_reports(void **state)
+{
+	int broken = -1;
+	struct status_server *server = start(NULL);
+	uint64_t now = SECOND;
+	char text[4096];
+	size_t used = 0;
+	int fd = client(whole);
+	bool ended = false;
+
+	(void)state;
+	while (!ended) {
+		status_server__step(server, now += 10000000);
+		used += take(fd, text + used, sizeof(text) - used, &ended);
+	}
+	assert_string_equal(text, "ok 7\nuser 0\n");
+	assert_int_equal(answers, 0); /* in the server */
+	close(fd);
+	assert_int_equal(as_nobody(server, 100 * SECOND, as_reporter), 0);
+	body_size = 8 << 20;
+	assert_int_equal(as_nobody(server, 200 * SECOND, as_deaf_reporter), 0);
+	/* what does not fit into the socket is the copy's to send; snapshots go on, and the end ends the copy */
+	body_size = 0;
+	fd = client(once);
+	for (int i = 0; i < 20; i++)
+		status_server__step(server, (2000 + (uint64_t)i) * SECOND);
+	assert_int_equal(take(fd, text, sizeof(text), &ended), 12);
+	close(fd);
+	status_server__close(server);
+	server = start(&broken);
+	fd = client(whole);
+	for (ended = false, used = 0; !ended;) {
+		status_server__step(server, now += 10000000);
+		used += take(fd, text + used, sizeof(text) - used, &ended);
+	}
+	assert_string_equal(text, "error failed memory is short\n");
+	close(fd);
+	status_server__close(server);
+}
+
 /* ---- the other side: finds, reads, and finds again */
 
 static void test_feed(void **state)
@@ -430,7 +509,8 @@ static void test_feed_directory(void **state)
 	assert_int_equal(feed__step(feed, SECOND), FEED_WAITING);
 	for (int i = 0; i < 2; i++) {
 		snprintf(names[i], sizeof(names[i]), "%svaprod.%d", where, i + 1);
-		servers[i] = status_server__open(names[i], answer, NULL, err, sizeof(err));
+		servers[i] =
+		    status_server__open(names[i], &(struct status_answers){answer, report, NULL}, err, sizeof(err));
 		assert_non_null(servers[i]);
 	}
 	assert_int_equal(feed__step(feed, 3 * SECOND), FEED_SEVERAL);
@@ -457,6 +537,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_deaf, set_up, remove_directory),
 	    cmocka_unit_test_setup_teardown(test_nonsense, set_up, remove_directory),
 	    cmocka_unit_test_setup_teardown(test_users, set_up, remove_directory),
+	    cmocka_unit_test_setup_teardown(test_reports, set_up, remove_directory),
 	    cmocka_unit_test_setup_teardown(test_flood, set_up, remove_directory),
 	    cmocka_unit_test_setup_teardown(test_feed, set_up, remove_directory),
 	    cmocka_unit_test_setup_teardown(test_feed_directory, set_up, remove_directory),

@@ -344,7 +344,8 @@ static void test_many_rows(void **state)
 		processes[i].pid = 10000 + i;
 		processes[i].rank = (int32_t)i;
 	}
-	assert_int_equal(board__write(board, &facts, processes, 300, BOARDED_USER, false, out), 0);
+	assert_int_equal(board__write(board, &facts, processes, 300, &(struct board_reader){.user = BOARDED_USER}, out),
+			 0);
 	fclose(out);
 	top_model__update(&model, top_snapshot__read(text, size, NULL));
 	top_model__key(&model, TOP_KEY_ENTER);

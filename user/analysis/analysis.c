@@ -254,6 +254,27 @@ int analysis__query(struct analysis *analysis, const struct vapro_selection *sel
 	return 0;
 }
 
+int analysis__emitted(struct analysis *analysis, const struct job_result **results, uint32_t *count)
+{
+	struct analysis_context *context = &analysis->context;
+
+	*results = NULL;
+	*count = 0;
+	arena__clear(&context->arena);
+	if (grow(&analysis->results, &analysis->result_capacity, analysis->job_count, sizeof(*analysis->results)))
+		return -ENOMEM;
+	for (size_t i = 0; i < analysis->job_count; i++) {
+		struct analysis_job *job = &analysis->jobs[i];
+		struct builder builder = {.context = context, .job = job, .about = stg__job(context->stg, job->id)};
+
+		if (builder__emitted(&builder, &analysis->results[i]))
+			return -ENOMEM;
+		(*count)++;
+	}
+	*results = analysis->results;
+	return 0;
+}
+
 void analysis__stage_request(const struct analysis *analysis, struct vapro_stage_request *request)
 {
 	const struct driver_wish *wish = driver__current(&analysis->context.driver);

@@ -223,3 +223,56 @@ int builder__heatmaps(const struct builder *builder, struct job_result *result)
 	result->heatmaps = maps;
 	return 0;
 }
+
+/* Adds the line of what was emitted of a rank in the bins of a map, where there is anything. */
+static int add_emitted(const struct builder *builder, size_t place, struct result_heatmap *out,
+		       struct result_row *lines)
+{
+	const struct stg_row *row = &builder->about->rows[builder->about->order[place]];
+	uint64_t first = out->begin_ns / VAPRO_BIN_NS;
+	double *values = builder__take(builder, out->bins, sizeof(*values));
+	bool any = false;
+
+	if (!values)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < out->bins; i++) {
+		unsigned char emitted = emitted_at(builder, place, out->class, first + i);
+
+		values[i] = emitted ? (emitted - 1) / 100.0 : NAN;
+		any |= emitted > 0;
+	}
+	if (any)
+		lines[out->row_count++] = (struct result_row){
+		    .rank = row->rank, .thread = -1, .pid = row->pid, .host = row->host, .values = values};
+	return 0;
+}
+
+int builder__emitted(const struct builder *builder, struct job_result *result)
+{
+	const struct heatmap *map = &builder->job->map;
+	const struct stg_job *about = builder->about;
+	struct result_heatmap *maps = builder__take(builder, VAPRO_CLASSES, sizeof(*maps));
+
+	*result = (struct job_result){.job = about->name,
+				      .user = about->user,
+				      .begin_ns = map->begin * VAPRO_BIN_NS,
+				      .end_ns = map->end * VAPRO_BIN_NS,
+				      .heatmaps = maps};
+	for (int class = 0; maps && class < VAPRO_CLASSES; class ++) {
+		struct result_row *lines = builder__take(builder, about->row_count, sizeof(*lines));
+		struct result_heatmap *out = &maps[result->heatmap_count];
+
+		*out = (struct result_heatmap){.class = (enum vapro_class) class,
+					       .begin_ns = result->begin_ns,
+					       .bins = (uint32_t)(map->end - map->begin),
+					       .rows = lines};
+		for (size_t place = 0; lines && place < about->row_count; place = builder__end_of_rank(about, place)) {
+			if (add_emitted(builder, place, out, lines))
+				return -ENOMEM;
+		}
+		if (!lines)
+			return -ENOMEM;
+		result->heatmap_count += out->row_count > 0;
+	}
+	return maps ? 0 : -ENOMEM;
+}

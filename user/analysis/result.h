@@ -35,6 +35,9 @@ bool builder__several_rows(const struct stg_job *about, const struct stg_row *ro
 /* Builds heat maps of all classes, those emitted again first. Returns 0 or -ENOMEM. */
 int builder__heatmaps(const struct builder *builder, struct job_result *result);
 
+/* Builds heat maps of all bins that are retained, of what was emitted last. Returns 0 or -ENOMEM. */
+int builder__emitted(const struct builder *builder, struct job_result *result);
+
 /*
  * Builds the diagnosis of a variance that is complete otherwise; rows: the variance's own, compared with those
  * that builder->where counts. variance NULL: a region chosen by hand. Returns 0 or -ENOMEM.

@@ -6,6 +6,7 @@
 
 #include "base/exit_codes.h"
 #include "cli/commands.h"
+#include "cli/live_records.h"
 #include "cli/report_exports.h"
 #include "cli/report_output.h"
 #include "daemon/daemon.h"
@@ -13,7 +14,9 @@
 #include "page/report_input.h"
 #include "report/run_option.h"
 
-enum { ROW_HTML = 1, ROW_SVG, ROW_CSV, ROW_TRACE, ROW_CLASS, ROW_JOB, ROW_RUN };
+#define LIVE_NAME "vapro" /* of the page of a running vaprod, without its ending */
+
+enum { ROW_HTML = 1, ROW_SVG, ROW_CSV, ROW_TRACE, ROW_CLASS, ROW_JOB, ROW_RUN, ROW_SOCKET };
 
 static const struct option_row rows[] = {
     {"html", "OUT|-", "the page's file; - is standard output (that of FILE with .html in place of its ending)",
@@ -23,6 +26,9 @@ static const struct option_row rows[] = {
     {"trace", "OUT|-", "write a trace in JSON, for Perfetto or chrome://tracing", ROW_TRACE, 0},
     {"class", "computation|communication|io", "class of the picture (computation)", ROW_CLASS, 0},
     {"job", "NAME", "only this job, as records name it (all jobs)", ROW_JOB, 0},
+    {"socket", "PATH",
+     "without FILE: where vaprod is reached, as its --socket; needed where several run (" VAPRO_SOCKET ")", ROW_SOCKET,
+     0},
     {"run", "N", "of a file that holds several runs: 1 = the first, -1 = the last (-1)", ROW_RUN, 0},
     OPTIONS_HELP_ROW,
 };
@@ -33,14 +39,18 @@ const struct command report_command = {
     .name = "report",
     .program = "vapro report",
     .summary = "write a run as one HTML page, a picture, tables or a trace",
-    .synopsis = "[option]... FILE...",
-    .about = "Writes a page that a browser opens without a network: the verdict, the causes of lost time, heat maps of "
-	     "all ranks over time, the slow regions with when, where and why, and what could not be evaluated. FILE is "
-	     "NDJSON output of vaprod, vapro run or vapro analyze (- is standard input), a capture, or fragments as "
-	     "NDJSON; several files are the hosts of one run. With --svg, --csv or --trace the page is written only if "
-	     "--html "
-	     "is given too. A file that is no report is not overwritten.",
+    .synopsis = "[option]... FILE...\n[option]... [--socket PATH]",
+    .about =
+	"Writes a page that a browser opens without a network: the verdict, the causes of lost time, heat maps of "
+	"all ranks over time, the slow regions with when, where and why, and what could not be evaluated. FILE is "
+	"NDJSON output of vaprod, vapro run or vapro analyze (- is standard input), a capture, or fragments as "
+	"NDJSON; several files are the hosts of one run. Without FILE a running vaprod (or vapro run) is "
+	"read: what it retains, which is less than two minutes and slow regions that are open; users see their own "
+	"jobs, root sees all. With --svg, --csv or --trace the page is written only if "
+	"--html "
+	"is given too. A file that is no report is not overwritten.",
     .examples = "vapro report run.ndjson\twrites run.html\n"
+		"vapro report\tyour jobs on this node at present, into vapro.html\n"
 		"vapro report --html job.html node1.capture node2.capture\tone job on two hosts\n"
 		"vapro report --svg map.svg --csv tables --trace run.json run.ndjson\ta picture, tables and a trace",
     .rows = rows,
@@ -52,6 +62,7 @@ struct choice {
 	const char *html; /* NULL: none */
 	struct report_exports exports;
 	const char *job;
+	const char *socket; /* NULL: not given */
 	int run;
 	const char **files;
 	size_t file_count;
@@ -90,15 +101,36 @@ static int write_all(const struct choice *choice, const struct run_report *repor
 	return report_exports__write(&choice->exports, report) || code ? EXIT_FAILED : EXIT_OK;
 }
 
+/* Chooses what is read: the files, or without any a running vaprod. Returns 0 or an exit code. */
+static int choose_input(const struct choice *choice, struct live_records *live, struct report_input *input)
+{
+	int code = 0;
+
+	*input = (struct report_input){
+	    .files = choice->files, .count = choice->file_count, .run = choice->run, .job = choice->job};
+	if (!choice->file_count) {
+		code = live_records__read(live, "report", choice->socket ? choice->socket : VAPRO_SOCKET);
+		input->files = &live->name;
+		input->count = 1;
+		input->live = live->file;
+	}
+	return code;
+}
+
 static int report(struct choice *choice)
 {
-	struct report_input input = {
-	    .files = choice->files, .count = choice->file_count, .run = choice->run, .job = choice->job};
 	bool plain = !choice->html && !report_exports__any(&choice->exports);
+	char err[512], *name = plain ? default_name(choice->file_count ? choice->files[0] : LIVE_NAME) : NULL;
+	struct live_records live = {.file = NULL};
+	struct report_input input;
 	struct run_report report;
-	char err[512], *name = plain ? default_name(choice->files[0]) : NULL;
-	int code = EXIT_FAILED;
+	int code = choose_input(choice, &live, &input);
 
+	if (code) {
+		free(name);
+		return code;
+	}
+	code = EXIT_FAILED;
 	if (plain)
 		choice->html = name;
 	if (report_input__read(&input, &report, err, sizeof(err)))
@@ -113,6 +145,7 @@ static int report(struct choice *choice)
 		code = EXIT_FAILED;
 	}
 	run_report__free(&report);
+	live_records__free(&live);
 	free(name);
 	return code || input.cut ? EXIT_FAILED : EXIT_OK;
 }
@@ -167,6 +200,9 @@ static int parse(struct choice *choice, int argc, char **argv)
 		case ROW_JOB:
 			choice->job = options.value;
 			break;
+		case ROW_SOCKET:
+			choice->socket = options.value;
+			break;
 		case ROW_RUN:
 			if (run_option__parse(options.value, &choice->run))
 				break;
@@ -175,12 +211,12 @@ static int parse(struct choice *choice, int argc, char **argv)
 			return EXIT_USAGE;
 		}
 	}
-	if (!choice->file_count) {
-		fprintf(stderr,
-			"vapro report: a file is needed: NDJSON output of vaprod (or -), or a capture; see --help\n");
+	if (choice->file_count && choice->socket) {
+		fprintf(stderr, "vapro report: files and --socket exclude each other: a report is of one of them\n");
 		return EXIT_USAGE;
 	}
-	if (!choice->html && !report_exports__any(&choice->exports) && !strcmp(choice->files[0], "-")) {
+	if (!choice->html && !report_exports__any(&choice->exports) && choice->file_count &&
+	    !strcmp(choice->files[0], "-")) {
 		fprintf(stderr, "vapro report: --html is needed where standard input is read: it says what to write\n");
 		return EXIT_USAGE;
 	}

@@ -134,7 +134,7 @@ static int report(const struct feed *feed, enum feed_state state)
 		return state == FEED_REFUSED ? EXIT_REFUSED : EXIT_FAILED;
 	}
 	fail(0, "%d vaprods are running; choose one:", count);
-	for (int i = 0; i < count && i < FEED_NAMED; i++)
+	for (int i = 0; i < count && i < QUERY_NAMED; i++)
 		fprintf(stderr, "  --socket %.*s\n", (int)(strlen(paths[i]) - strlen(QUERY_STATUS)), paths[i]);
 	return EXIT_USAGE;
 }

@@ -451,6 +451,7 @@ int daemon__run(const struct daemon_options *options)
 	}
 	if (!status) {
 		collector__set_clock(daemon.collector, &daemon.clock);
+		daemon__make_board(&daemon);
 		daemon__emit_hello(&daemon);
 		begin(&daemon);
 		daemon__serve(&daemon);

@@ -112,7 +112,10 @@ void daemon__emit_hello(struct daemon *daemon);
 /* Starts the query server (vapro diagnose); warns where that fails. */
 void daemon__serve(struct daemon *daemon);
 
-/* Starts the status server (vapro top) beside the query server; warns where that fails. */
+/* Makes the board of the live state, before the first record; without one there is no status server. */
+void daemon__make_board(struct daemon *daemon);
+
+/* Starts the status server (vapro top, vapro report) beside the query server; warns where that fails. */
 void daemon__show(struct daemon *daemon);
 
 /* Frees what was set up, also after a set-up that failed half way. */

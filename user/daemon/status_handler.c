@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Shows the live state of the run to `vapro top`. */
+/* Shows the live state of the run to `vapro top` and `vapro report`. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,11 +42,15 @@ static bool shows(void *ctx, uint32_t user, const struct result_interferer *task
 	return !tracker__tracks(daemon->tracker, (pid_t)number_of(text, "\nTgid:\t"));
 }
 
-/* Writes the state for a user; a user sees the jobs of that user, root sees all. */
-static int answer(void *ctx, uid_t uid, FILE *out)
+static int put_line(void *arg, const char *line)
+{
+	return fprintf(arg, "%s\n", line) < 0 ? -1 : 0;
+}
+
+/* Writes the state for a reader; a user sees the jobs of that user, root sees all. */
+static int write_board(struct daemon *daemon, const struct board_reader *reader, FILE *out)
 {
 	static struct board_process processes[KERNEL_SLOTS];
-	const struct daemon *daemon = ctx;
 	struct line_totals totals;
 	struct board_facts facts = {
 	    .host = daemon->host,
@@ -61,24 +65,44 @@ static int answer(void *ctx, uid_t uid, FILE *out)
 	pipeline__totals(daemon->tee.pipeline, &totals);
 	facts.lost_lines = totals.lost_lines;
 	return board__write(daemon->board, &facts, processes, tracker__status(daemon->tracker, processes, KERNEL_SLOTS),
-			    (uint32_t)uid + 1, !uid, out);
+			    reader, out);
+}
+
+static int write_snapshot(void *ctx, uid_t uid, FILE *out)
+{
+	const struct board_reader reader = {.user = (uint32_t)uid + 1, .all = !uid};
+
+	return write_board(ctx, &reader, out);
+}
+
+/* Runs in a forked copy of the daemon, which exits after the response. */
+static int write_report(void *ctx, uid_t uid, FILE *out)
+{
+	const struct board_reader reader = {.user = (uint32_t)uid + 1, .all = !uid, .report = true};
+	struct daemon *daemon = ctx;
+	int ret = write_board(daemon, &reader, out);
+
+	return ret ? ret : pipeline__put_maps(daemon->tee.pipeline, &reader, put_line, out);
+}
+
+void daemon__make_board(struct daemon *daemon)
+{
+	if (*daemon->options->config.socket)
+		daemon->board = board__new(shows, daemon);
+	if (daemon->board)
+		pipeline__show(daemon->tee.pipeline, daemon->board);
 }
 
 void daemon__show(struct daemon *daemon)
 {
-	char err[512];
+	const struct status_answers answers = {.snapshot = write_snapshot, .report = write_report, .ctx = daemon};
+	char err[512] = "out of memory";
 
 	daemon->window_cpu_pct = NAN;
 	if (!daemon->queries)
 		return;
-	daemon->board = board__new(shows, daemon);
-	if (!daemon->board) {
-		tracker__warn(daemon->tracker, "no_socket", 0, "`vapro top` cannot reach this vaprod: out of memory");
-		return;
-	}
-	daemon->status = status_server__open(query_server__path(daemon->queries), answer, daemon, err, sizeof(err));
-	if (daemon->status)
-		pipeline__show(daemon->tee.pipeline, daemon->board);
-	else
+	if (daemon->board)
+		daemon->status = status_server__open(query_server__path(daemon->queries), &answers, err, sizeof(err));
+	if (!daemon->status)
 		tracker__warn(daemon->tracker, "no_socket", 0, "`vapro top` cannot reach this vaprod: %s", err);
 }

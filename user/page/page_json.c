@@ -47,7 +47,8 @@ static bool add_source(cJSON *page, const struct report_input *input)
 {
 	cJSON *source = cJSON_AddObjectToObject(page, "source"), *files;
 	bool ok = source && json__add_text(source, "kind",
-					   input->kind == FILE_KIND_CAPTURE	? "captures"
+					   input->live				? "a running vaprod"
+					   : input->kind == FILE_KIND_CAPTURE	? "captures"
 					   : input->kind == FILE_KIND_FRAGMENTS ? "fragments"
 										: "records");
 
@@ -190,13 +191,9 @@ static bool add_cause_regions(cJSON *object, const struct run_report *report, co
 	bool ok = list;
 
 	for (uint32_t i = 0; ok && i < cause->variance_count; i++) {
-		for (size_t k = 0; ok && k < report->region_count; k++) {
-			const struct run_region *region = &report->regions[k];
+		const struct run_region *region = run_report__find(report, cause->job, cause->variances[i]);
 
-			if (region->region->id == cause->variances[i] &&
-			    !strcmp(region->region->job, cause->job ? cause->job : ""))
-				ok = append_text(list, region->number);
-		}
+		ok = !region || append_text(list, region->number);
 	}
 	return ok;
 }
@@ -291,10 +288,13 @@ static bool add_observer(cJSON *page, const struct run_report *report)
 {
 	const struct summary *summary = run_report__summary(report);
 	const cJSON *hello = report->hellos.count ? report->hellos.items[0] : NULL, *pmu = record__item(hello, "pmu");
+	const cJSON *status = report->statuses.count ? report->statuses.items[0] : NULL;
 	const cJSON *bye = report->byes.count ? report->byes.items[report->byes.count - 1] : NULL;
 	cJSON *object = cJSON_AddObjectToObject(page, "observer");
 
-	return object && json__add_text(object, "version", record__text(hello, "version")) &&
+	return object && json__add_text(object, "version", record__text(hello ? hello : status, "version")) &&
+	       json__add_text(object, "shows", record__text(status, "shows")) &&
+	       json__add_uint(object, "left_out", report->left_out) &&
 	       json__add_text(object, "kernel", record__text(hello, "kernel")) &&
 	       json__add_text(object, "rung", record__text(hello, "rung")) &&
 	       json__add_text(object, "workload_source", record__text(hello, "workload_source")) &&
@@ -372,9 +372,8 @@ cJSON *page_json__report(const struct run_report *report, const struct report_in
 	     json__add_number(page, "regions_more",
 			      report->region_count > PAGE_REGIONS ? (double)(report->region_count - PAGE_REGIONS) : 0,
 			      0) &&
-	     json__add(page, "states", page_json__states(report)) && add_findings(page, report) &&
-	     add_warnings(page, report) && add_scales(page) && cJSON_AddArrayToObject(page, "hosts") &&
-	     cJSON_AddArrayToObject(page, "maps");
+	     page_json__add_states(page, report) && add_findings(page, report) && add_warnings(page, report) &&
+	     add_scales(page) && cJSON_AddArrayToObject(page, "hosts") && cJSON_AddArrayToObject(page, "maps");
 	if (ok)
 		return page;
 	cJSON_Delete(page);

@@ -22,7 +22,7 @@ bool page_json__add_map(cJSON *page, const struct run_report *report, const stru
 /* page_regions.c: the slow regions. Returns the list, or NULL when out of memory. */
 cJSON *page_json__regions(const struct run_report *report);
 
-/* page_states.c: what is known of states. Returns the list, or NULL when out of memory. */
-cJSON *page_json__states(const struct run_report *report);
+/* page_states.c: adds what is known of states. Returns whether there was memory for it. */
+bool page_json__add_states(cJSON *page, const struct run_report *report);
 
 #endif

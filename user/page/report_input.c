@@ -58,9 +58,8 @@ static int find_kind(struct report_input *input, char *err, size_t err_size)
 
 		if (!stat(path, &status) && S_ISSOCK(status.st_mode)) {
 			snprintf(err, err_size,
-				 "%s is a socket: a report is made of what vaprod writes (--output or --capture), also "
-				 "while it "
-				 "runs; `vapro top` shows a running vaprod",
+				 "%s is a socket: name it by --socket, and no file, for a report of what that vaprod "
+				 "retains",
 				 path);
 			return -EINVAL;
 		}
@@ -84,6 +83,17 @@ static int find_kind(struct report_input *input, char *err, size_t err_size)
 		return -EINVAL;
 	}
 	return 0;
+}
+
+static int read_live(struct report_input *input, struct run_report *report, char *err, size_t err_size)
+{
+	int ret = run_report__add_file(report, input->live, RUN_OPTION_LAST, input->files[0]);
+
+	input->kind = FILE_KIND_RECORDS;
+	input->run_read = input->runs = 1;
+	if (ret)
+		snprintf(err, err_size, "%s: %s", input->files[0], strerror(-ret));
+	return ret;
 }
 
 static int read_records(struct report_input *input, struct run_report *report, char *err, size_t err_size)
@@ -126,7 +136,8 @@ static void say_bye(const struct stream_sink *pipeline, struct line_sink *lines,
 }
 
 /* Replays the input into lines. Returns 0, 1 where it was cut short, or a negative errno with a sentence in err. */
-static int replay(struct report_input *input, struct line_sink *lines, char *err, size_t err_size)
+static int replay(struct report_input *input, struct line_sink *lines, struct state_totals *states, char *err,
+		  size_t err_size)
 {
 	struct capture_info info = {.by_instructions = false};
 	struct ndjson *ndjson = NULL;
@@ -156,6 +167,8 @@ static int replay(struct report_input *input, struct line_sink *lines, char *err
 		named[i] = ndjson ? ndjson__named(ndjson, i) : info.named[i][0] ? info.named[i] : NULL;
 	pipeline = pipeline__new(&info.config, info.by_instructions ? VAPRO_BY_INSTRUCTIONS : VAPRO_BY_ARGUMENTS,
 				 info.host[0] ? info.host : NULL, lines, NULL);
+	if (pipeline)
+		pipeline__count_states(pipeline, states);
 	progress.to = pipeline;
 	sink = isatty(STDERR_FILENO) ? &progress.sink : pipeline;
 	if (!pipeline || pipeline__name_events(pipeline, named)) {
@@ -168,7 +181,10 @@ static int replay(struct report_input *input, struct line_sink *lines, char *err
 	}
 	if (pipeline && (ndjson || ret))
 		say_bye(pipeline, lines, ret ? "error" : "end_of_input");
-	stream__close(pipeline);
+	if (stream__close(pipeline)) {
+		snprintf(err, err_size, "out of memory");
+		ret = -ENOMEM;
+	}
 	ndjson__free(ndjson);
 	return ret;
 }
@@ -192,7 +208,13 @@ static int read_replayed(struct report_input *input, struct run_report *report, 
 			fclose(file);
 		return ret;
 	}
-	ret = replay(input, lines, err, err_size);
+	report->states = state_totals__new();
+	if (report->states) {
+		ret = replay(input, lines, report->states, err, err_size);
+	} else {
+		snprintf(err, err_size, "out of memory");
+		ret = -ENOMEM;
+	}
 	if (ret > 0) {
 		fprintf(stderr, "vapro report: %s\n", err);
 		input->cut = true;
@@ -217,14 +239,15 @@ int report_input__read(struct report_input *input, struct run_report *report, ch
 
 	if (ret)
 		snprintf(err, err_size, "out of memory");
-	else
+	else if (!input->live)
 		ret = find_kind(input, err, err_size);
 	report->view.job = input->job;
 	if (isatty(STDERR_FILENO))
 		report->progress = show_progress;
 	if (!ret)
-		ret = input->kind == FILE_KIND_RECORDS ? read_records(input, report, err, err_size)
-						       : read_replayed(input, report, err, err_size);
+		ret = input->live			 ? read_live(input, report, err, err_size)
+		      : input->kind == FILE_KIND_RECORDS ? read_records(input, report, err, err_size)
+							 : read_replayed(input, report, err, err_size);
 	if (report->progress)
 		fputs("\r\033[K", stderr);
 	if (!ret && input->job && !report->view.job_records) {

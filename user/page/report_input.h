@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Reads what a report is made of: NDJSON output of vaprod; or captures, or fragments as NDJSON, which are replayed in
- * this process into the records that a live run writes, with the tunables of the capture.
+ * this process into the records that a live run writes, with the tunables of the capture; or what a running vaprod has
+ * responded.
  */
 #ifndef VAPRO_PAGE_REPORT_INPUT_H
 #define VAPRO_PAGE_REPORT_INPUT_H
@@ -15,6 +16,7 @@
 struct report_input {
 	const char *const *files; /* "-": standard input */
 	size_t count;
+	FILE *live;	 /* records of a running vaprod, whose socket is the only one of files; or NULL */
 	int run;	 /* as --run */
 	const char *job; /* only this one; NULL: all */
 	/* filled: */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/printable.h"
 #include "base/table.h"
 #include "report/cause_text.h"
 #include "report/json.h"
@@ -37,24 +36,12 @@ static bool keep(struct run_report *report, struct record_list *list, cJSON **li
 	return true;
 }
 
-/* Returns a number of a job's name, the same for that with harmless characters only. */
-static uint64_t number_of(const char *job)
-{
-	char *harmless = printable(strdup(job ? job : ""));
-	uint64_t number = 0;
-
-	for (const char *at = harmless; at && *at; at++)
-		number = table__hash(number, (unsigned char)*at);
-	free(harmless);
-	return number;
-}
-
 /* Keeps the latest record of each region; key: its member that has the region's number. */
 static void keep_latest(struct run_report *report, struct record_list *list, cJSON **line, const char *key)
 {
 	const char *host = record__text(*line, "host");
 	uint64_t id = summary__region_id(report->view.summary, host ? host : "", record__uint(*line, key));
-	uint64_t job = number_of(record__text(*line, "job"));
+	uint64_t job = regions__job_number(record__text(*line, "job"));
 	uint32_t at;
 
 	if (!list->places)
@@ -90,6 +77,10 @@ static void see(void *arg, cJSON **line)
 		keep(report, &report->warnings, line);
 	else if (!strcmp(type, "stage"))
 		keep(report, &report->stages, line);
+	else if (!strcmp(type, "status"))
+		keep(report, &report->statuses, line);
+	else if (!strcmp(type, "job_status"))
+		report->left_out += record__uint(*line, "regions_left_out");
 }
 
 int run_report__init(struct run_report *report)
@@ -108,12 +99,15 @@ void run_report__free(struct run_report *report)
 	causes__free(report->causes);
 	view_model__free(&report->view);
 	free(report->regions);
+	table__free(report->places);
+	state_totals__free(report->states);
 	free_list(&report->variances);
 	free_list(&report->diagnoses);
 	free_list(&report->hellos);
 	free_list(&report->byes);
 	free_list(&report->warnings);
 	free_list(&report->stages);
+	free_list(&report->statuses);
 	*report = (struct run_report){.start_ns = 0};
 }
 
@@ -153,8 +147,9 @@ static const cJSON *record_of(const struct record_list *list, const struct regio
 {
 	uint32_t at;
 
-	return list->places && table__get(list->places, region->id, number_of(region->job), &at) ? list->items[at]
-												 : NULL;
+	return list->places && table__get(list->places, region->id, regions__job_number(region->job), &at)
+		   ? list->items[at]
+		   : NULL;
 }
 
 static struct run_region *add_region(struct run_report *report, const struct region *region)
@@ -184,7 +179,8 @@ static uint32_t cause_of(const struct regions *regions, const struct table *plac
 	for (int steps = 0; steps < STEPS_MOST; steps++) {
 		const struct region *region = &regions->items[cause];
 
-		if (!region->effect_of || !table__get(places, region->effect_of, number_of(region->job), &cause))
+		if (!region->effect_of ||
+		    !table__get(places, region->effect_of, regions__job_number(region->job), &cause))
 			return cause;
 	}
 	return at;
@@ -202,7 +198,7 @@ static int find_effects(const struct regions *regions, struct effects *effects)
 		const struct region *region = &regions->items[i];
 
 		effects->first[i] = NONE;
-		if (region->class && table__put(effects->places, region->id, number_of(region->job), i))
+		if (region->class && table__put(effects->places, region->id, regions__job_number(region->job), i))
 			return -ENOMEM;
 	}
 	/* from the last to the first, so that each list begins with the worst */
@@ -240,6 +236,14 @@ static int number_regions(struct run_report *report)
 			snprintf(add_region(report, &regions->items[k])->number, sizeof(report->regions->number),
 				 "%u.%u", number, ++nth);
 	}
+	report->places = table__new();
+	if (!report->places)
+		ret = -ENOMEM;
+	for (uint32_t i = 0; !ret && i < report->region_count; i++) {
+		const struct region *region = report->regions[i].region;
+
+		ret = table__put(report->places, region->id, regions__job_number(region->job), i);
+	}
 	table__free(effects.places);
 	free(effects.first);
 	free(effects.next);
@@ -254,6 +258,13 @@ int run_report__finish(struct run_report *report)
 	if (summary__causes(report->view.summary, &report->causes, &report->cause_list))
 		return -ENOMEM;
 	return number_regions(report);
+}
+
+const struct run_region *run_report__find(const struct run_report *report, const char *job, uint64_t id)
+{
+	uint32_t at;
+
+	return table__get(report->places, id, regions__job_number(job), &at) ? &report->regions[at] : NULL;
 }
 
 const char *run_report__verdict(const struct run_report *report, char *text)

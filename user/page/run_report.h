@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "analysis/causes.h"
+#include "report/state_totals.h"
 #include "report/summary_parts.h"
 #include "report/view_model.h"
 
@@ -33,10 +34,14 @@ struct run_report {
 	struct cause_list cause_list; /* worst first */
 	struct run_region *regions;   /* worst first, each followed by those that waited for it */
 	size_t region_count;
+	struct table *places;			 /* of the regions, by id and job */
 	struct record_list variances, diagnoses; /* the latest of each region */
 	struct record_list hellos, byes, warnings, stages;
-	uint64_t start_ns, end_ns; /* UTC: first and last time of all windows and maps; both 0 where there is none */
-	uint64_t dropped;	   /* records beyond RUN_REPORT_RECORDS of a type */
+	struct record_list statuses; /* of a running vaprod that was read */
+	struct state_totals *states; /* of all states, where the input has them; or NULL */
+	uint64_t left_out;	     /* regions that it does not retain */
+	uint64_t start_ns, end_ns;   /* UTC: first and last time of all windows and maps; both 0 where there is none */
+	uint64_t dropped;	     /* records beyond RUN_REPORT_RECORDS of a type */
 	bool out_of_memory;
 	uint64_t lines;					    /* seen so far */
 	void (*progress)(uint64_t lines, const char *what); /* called for each line; or NULL */
@@ -56,6 +61,9 @@ int run_report__add_file(struct run_report *report, FILE *file, int run, const c
 
 /* Puts maps, regions and causes in order, after the last file. Returns 0 or -ENOMEM. */
 int run_report__finish(struct run_report *report);
+
+/* Returns the region of a job (NULL: of no name) with a number, or NULL. */
+const struct run_region *run_report__find(const struct run_report *report, const char *job, uint64_t id);
 
 /* Returns the summary of the run. */
 static inline const struct summary *run_report__summary(const struct run_report *report)

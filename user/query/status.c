@@ -8,6 +8,7 @@
 
 #define GREETING "vapro/1 status\n"
 #define INTERVAL "interval_ms "
+#define REPORT "vapro/1 report\n\n"
 
 /* Parses the interval's digits, without a newline. Returns 0 or -EINVAL. */
 static int parse_interval(const char *text, size_t size, unsigned *interval_ms)
@@ -27,18 +28,34 @@ static int parse_interval(const char *text, size_t size, unsigned *interval_ms)
 	return 0;
 }
 
-int status_request__parse(const char *text, size_t size, unsigned *interval_ms, char *err, size_t err_size)
+/* Parses a request for a report, which has no parameters. */
+static int parse_report(const char *text, size_t size, char *err, size_t err_size)
+{
+	size_t length = sizeof(REPORT) - 1;
+
+	if (size <= length && !memcmp(text, REPORT, size))
+		return size < length ? -EAGAIN : 0;
+	snprintf(err, err_size, "an empty line is expected after the request for a report, and nothing else");
+	return -EINVAL;
+}
+
+int status_request__parse(const char *text, size_t size, struct status_request *request, char *err, size_t err_size)
 {
 	static const char head[] = GREETING INTERVAL;
-	size_t length = sizeof(head) - 1;
+	size_t length = sizeof(head) - 1, report = sizeof(REPORT) - 2;
 	const char *line = text + length, *stop;
 
+	*request = (struct status_request){.report = false};
+	if (!memcmp(text, REPORT, size < report ? size : report) && memcmp(text, head, size < length ? size : length)) {
+		request->report = true;
+		return parse_report(text, size, err, err_size);
+	}
 	if (memcmp(text, head, size < length ? size : length)) {
 		snprintf(err, err_size, "this is not a request that this vaprod understands");
 		return -EINVAL;
 	}
 	stop = size > length ? memchr(line, '\n', size - length) : NULL;
-	if (stop && parse_interval(line, (size_t)(stop - line), interval_ms)) {
+	if (stop && parse_interval(line, (size_t)(stop - line), &request->interval_ms)) {
 		snprintf(err, err_size, "the interval is not 0 or %d to %d ms", STATUS_LEAST_MS, STATUS_MOST_MS);
 		return -EINVAL;
 	}
@@ -54,9 +71,10 @@ int status_request__parse(const char *text, size_t size, unsigned *interval_ms, 
 	return -EINVAL;
 }
 
-int status_request__format(unsigned interval_ms, char *buf, size_t size)
+int status_request__format(const struct status_request *request, char *buf, size_t size)
 {
-	int length = snprintf(buf, size, GREETING INTERVAL "%u\n\n", interval_ms);
+	int length = request->report ? snprintf(buf, size, REPORT)
+				     : snprintf(buf, size, GREETING INTERVAL "%u\n\n", request->interval_ms);
 
 	return length < 0 || (size_t)length >= size ? -EINVAL : length;
 }

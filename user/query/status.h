@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The protocol of `vapro top` and vaprod over the status socket, to which every user may connect: one request, and then
- * a snapshot of vaprod's state at once and after each interval, until one side closes.
+ * The protocol over the status socket, to which every user may connect. `vapro top` sends one request and gets a
+ * snapshot of vaprod's state at once and after each interval, until one side closes. `vapro report` gets one response,
+ * the records of what vaprod retains, and the end.
  *
  *   vapro/1 status            ok BYTES           and so many bytes of records (NDJSON); again and again, or
  *   interval_ms 1000          error KIND SENTENCE    and the end
  *   (an empty line)
+ *
+ *   vapro/1 report            ok BYTES           and so many bytes of records (NDJSON); or
+ *   (an empty line)           error KIND SENTENCE
  *
  * The interval is 0 for one snapshot, or STATUS_LEAST_MS to STATUS_MOST_MS. A snapshot is late where vaprod has more to
  * do, or where the earlier one is not read yet. Neither side trusts the other.
@@ -13,6 +17,7 @@
 #ifndef VAPRO_QUERY_STATUS_H
 #define VAPRO_QUERY_STATUS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define STATUS_REQUEST_MAX 256
@@ -20,13 +25,18 @@
 #define STATUS_MOST_MS 3600000
 #define STATUS_RESPONSE_MAX (32U << 20)
 
+struct status_request {
+	bool report;	      /* a report; else snapshots */
+	unsigned interval_ms; /* between snapshots; 0: one */
+};
+
 /*
  * Parses the bytes received so far. Returns 0; -EAGAIN where the request is not complete yet; or -EINVAL
  * with a sentence in err, also where there are bytes after the request.
  */
-int status_request__parse(const char *text, size_t size, unsigned *interval_ms, char *err, size_t err_size);
+int status_request__parse(const char *text, size_t size, struct status_request *request, char *err, size_t err_size);
 
 /* Formats a request. Returns its length, or -EINVAL where it does not fit. */
-int status_request__format(unsigned interval_ms, char *buf, size_t size);
+int status_request__format(const struct status_request *request, char *buf, size_t size);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vaprod's side of `vapro top` (status.h). The daemon's loop itself serves it, in small steps that never wait: what a
- * client does not accept stays in one buffer, and a client that stops to read is dropped. Clients, those of one user,
- * new connections in a second and the share of CPU time that snapshots take are bounded; some places are root's.
+ * vaprod's side of `vapro top` and of `vapro report` without a file (status.h). The daemon's loop itself serves
+ * snapshots, in small steps that never wait: what a client does not accept stays in one buffer, and a client that stops
+ * to read is dropped. A report is made by a copy of the daemon (copies.h). Clients, those of one user, new connections
+ * in a second and the share of CPU time that all this takes are bounded; some places are root's.
  */
 #ifndef VAPRO_QUERY_STATUS_SERVER_H
 #define VAPRO_QUERY_STATUS_SERVER_H
@@ -17,13 +18,19 @@
 
 struct status_server;
 
-/* Writes a snapshot for a user into out. Returns 0, or -1 where there is none. */
+/* Writes a snapshot or, in a copy of the daemon, a report for a user into out. Returns 0, or -1 where there is none. */
 typedef int (*status_answerer)(void *ctx, uid_t uid, FILE *out);
 
+struct status_answers {
+	status_answerer snapshot, report;
+	void *ctx;
+};
+
 /*
- * Opens the server beside the socket at path, on which this process listens. Returns NULL with a sentence in err.
+ * Opens the server beside the socket at path, on which this process listens; answers are copied. Returns NULL with a
+ * sentence in err.
  */
-struct status_server *status_server__open(const char *path, status_answerer answer, void *ctx, char *err,
+struct status_server *status_server__open(const char *path, const struct status_answers *answers, char *err,
 					  size_t err_size);
 
 /* Serves all clients once, without blocking; now_ns: CLOCK_MONOTONIC. */

@@ -13,7 +13,7 @@
 #define REGIONS_MOST 64		      /* of a job */
 #define LINE_MOST 32768		      /* bytes of a line that is retained */
 #define BYTES_MOST (8U << 20)	      /* bytes of all records of regions */
-#define OVER_NS 60000000000ULL	      /* time for which what has ended is shown */
+#define WINDOW_BYTES_MOST (4U << 20)  /* bytes of all records of windows, beyond the latest of each job */
 #define RECENT_BINS 10		      /* bins at a window's end whose mean is the present speed */
 #define ANOTHER_USER "(another user)" /* in place of a task's name */
 
@@ -52,13 +52,26 @@ static void free_region(struct board *board, struct board_region *region)
 	set_text(board, &region->diagnosis, (struct board_text){0});
 }
 
+/* Drops the oldest windows of a job. */
+static void drop_windows(struct board *board, struct board_job *job, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		board->window_bytes -= strlen(job->windows[i].line) + 1;
+		free(job->windows[i].line);
+	}
+	job->window_count -= count;
+	if (job->window_count)
+		memmove(job->windows, job->windows + count, job->window_count * sizeof(*job->windows));
+}
+
 static void free_job(struct board *board, struct board_job *job)
 {
+	drop_windows(board, job, job->window_count);
+	free(job->windows);
 	for (size_t i = 0; i < job->region_count; i++)
 		free_region(board, &job->regions[i]);
 	free(job->regions);
 	free(job->rows);
-	free(job->window);
 	free(job->name);
 }
 
@@ -69,6 +82,7 @@ void board__free(struct board *board)
 	for (size_t i = 0; i < board->job_count; i++)
 		free_job(board, &board->jobs[i]);
 	free(board->jobs);
+	free(board->hello);
 	free(board->stage);
 	free(board);
 }
@@ -144,7 +158,7 @@ static void forget_regions(struct board *board, struct board_job *job, uint64_t 
 	for (size_t i = job->region_count; i-- > 0;) {
 		struct board_region *region = &job->regions[i];
 
-		if (!region->ended_ns || region->ended_ns + OVER_NS > now_ns)
+		if (!region->ended_ns || region->ended_ns + BOARD_RETAINED_NS > now_ns)
 			continue;
 		free_region(board, region);
 		*region = job->regions[--job->region_count];
@@ -289,6 +303,26 @@ static void add_diagnosis(struct board *board, const char *line, cJSON *record)
 		retain(board, &region->diagnosis, line, record, &variance->diagnosis);
 }
 
+/* Retains a window's record. Without memory, or where it is too long, the earlier ones remain. */
+static void add_window(struct board *board, const char *line)
+{
+	struct board_job *job = &board->jobs[board->current];
+	uint64_t end_ns = board->result->end_ns;
+	size_t size = strlen(line) + 1;
+	char *copy = NULL;
+
+	if (size <= LINE_MOST &&
+	    !grow(&job->windows, &job->window_capacity, job->window_count + 1, sizeof(*job->windows)))
+		copy = strdup(line);
+	if (!copy)
+		return;
+	while (job->window_count &&
+	       (job->windows[0].end_ns + BOARD_RETAINED_NS <= end_ns || board->window_bytes + size > WINDOW_BYTES_MOST))
+		drop_windows(board, job, 1);
+	job->windows[job->window_count++] = (struct board_window){.line = copy, .end_ns = end_ns};
+	board->window_bytes += size;
+}
+
 static void replace(char **text, const char *line)
 {
 	char *copy = strlen(line) <= LINE_MOST ? strdup(line) : NULL;
@@ -311,6 +345,8 @@ void board__line(struct board *board, const char *line)
 	type = line + sizeof(begin) - 1;
 	variance = !strncmp(type, "variance\"", 9);
 	diagnosis = !strncmp(type, "diagnosis\"", 10);
+	if (!strncmp(type, "hello\"", 6))
+		replace(&board->hello, line);
 	if (!strncmp(type, "stage\"", 6)) {
 		replace(&board->stage, line);
 		return;
@@ -318,7 +354,7 @@ void board__line(struct board *board, const char *line)
 	if (!board->result)
 		return;
 	if (!strncmp(type, "window\"", 7))
-		replace(&board->jobs[board->current].window, line);
+		add_window(board, line);
 	if (!variance && !diagnosis)
 		return;
 	record = cJSON_Parse(line);
@@ -334,7 +370,7 @@ void board__end(struct board *board, uint64_t end_ns)
 	board->result = NULL;
 	board->end_ns = end_ns;
 	for (size_t i = board->job_count; i-- > 0;) {
-		if (board->jobs[i].end_ns + OVER_NS > end_ns)
+		if (board->jobs[i].end_ns + BOARD_RETAINED_NS > end_ns)
 			continue;
 		free_job(board, &board->jobs[i]);
 		board->jobs[i] = board->jobs[--board->job_count];

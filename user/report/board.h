@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The live state of a run, for those who look at it while it goes on (`vapro top`): of each job its latest window, the
- * speed of its ranks at the window's end, and its slow regions. It is filled from the results and records of windows,
- * and written as records (ARCHITECTURE section 9) for one reader: a user sees the jobs of that user only, and of tasks
- * that took CPU time only those that the user may see. What it holds is bounded; what it leaves out is counted.
+ * The live state of a run, for those who look at it while it goes on (`vapro top`, and `vapro report` without a file):
+ * of each job its latest windows, the speed of its ranks at the last one's end, and its slow regions. It is filled from
+ * the results and records of windows, and written as records (ARCHITECTURE section 9) for one reader: a user sees the
+ * jobs of that user only, and of tasks that took CPU time only those that the user may see. What it holds is bounded;
+ * what it leaves out is counted.
  */
 #ifndef VAPRO_REPORT_BOARD_H
 #define VAPRO_REPORT_BOARD_H
@@ -64,11 +65,21 @@ void board__line(struct board *board, const char *line);
 /* Ends the windows of all jobs; end_ns: UTC. Jobs that ended a minute ago are forgotten. */
 void board__end(struct board *board, uint64_t end_ns);
 
+/* Who reads, and what. */
+struct board_reader {
+	uint32_t user; /* as in struct vapro_thread */
+	bool all;      /* the reader may see all jobs */
+	bool report;   /* what is retained, for a report; else the present */
+};
+
+/* Returns whether a reader may see the jobs of a user. */
+bool board_reader__sees(const struct board_reader *reader, uint32_t user);
+
 /*
- * Writes the state as records, one a line, `status` first. user: that of the reader, as in struct vapro_thread; all:
- * the reader may see all jobs. processes: those of all users. Returns 0, or -ENOMEM; an error of out is its own.
+ * Writes the state as records, one a line, `status` first (in a report for root after `hello`). processes: those of all
+ * users. Returns 0, or -ENOMEM; an error of out is its own.
  */
 int board__write(const struct board *board, const struct board_facts *facts, const struct board_process *processes,
-		 size_t process_count, uint32_t user, bool all, FILE *out);
+		 size_t process_count, const struct board_reader *reader, FILE *out);
 
 #endif

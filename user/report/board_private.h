@@ -3,7 +3,11 @@
 #ifndef VAPRO_REPORT_BOARD_PRIVATE_H
 #define VAPRO_REPORT_BOARD_PRIVATE_H
 
+#include "detect/heatmap.h"
 #include "report/board.h"
+
+#define BOARD_RETAINED_NS (HEATMAP_SPAN * VAPRO_BIN_NS) /* time for which windows and what has ended is retained */
+#define BOARD_OVER_NS 60000000000ULL			/* and shown by `vapro top` */
 
 /* A record as it was emitted, and as the job's user may see it. */
 struct board_text {
@@ -17,6 +21,11 @@ struct board_region {
 	struct board_text variance, diagnosis;
 };
 
+struct board_window {
+	char *line;
+	uint64_t end_ns;
+};
+
 struct board_row {
 	uint32_t pid;
 	int32_t rank;
@@ -27,8 +36,9 @@ struct board_row {
 struct board_job {
 	char *name;
 	uint32_t user;
-	uint64_t end_ns; /* of its latest window */
-	char *window;	 /* that window's record, or NULL */
+	uint64_t end_ns;	      /* of its latest window */
+	struct board_window *windows; /* their records, the latest last */
+	size_t window_count, window_capacity;
 	struct board_row *rows;
 	size_t row_count, row_capacity;
 	struct board_region *regions;
@@ -44,8 +54,10 @@ struct board {
 	uint64_t jobs_left_out;
 	const struct job_result *result; /* of the job whose lines come; NULL: of none */
 	size_t current;			 /* this job's place among jobs */
+	char *hello;			 /* the hello record, or NULL */
 	char *stage;			 /* the latest stage record, or NULL */
 	size_t bytes;			 /* of the records of regions */
+	size_t window_bytes;		 /* of the records of windows */
 	uint64_t end_ns;		 /* of the latest window; 0: none */
 };
 

@@ -98,14 +98,27 @@ static int put_text(const struct board_text *text, bool all, FILE *out)
 	return line ? put(out, line) : 0;
 }
 
-static int put_regions(const struct board_job *job, bool all, FILE *out)
+/* Returns whether a reader is shown what ended then, at the end of the latest window; 0: it has not ended. */
+static bool is_recent(const struct board_reader *reader, uint64_t ended_ns, uint64_t end_ns)
 {
-	int ret = job->window ? put(out, job->window) : 0;
+	return reader->report || !ended_ns || ended_ns + BOARD_OVER_NS > end_ns;
+}
 
+static int put_regions(const struct board_job *job, const struct board_reader *reader, FILE *out)
+{
+	size_t first = reader->report || !job->window_count ? 0 : job->window_count - 1;
+	int ret = 0;
+
+	for (size_t i = first; !ret && i < job->window_count; i++)
+		ret = put(out, job->windows[i].line);
 	for (size_t i = 0; !ret && i < job->region_count; i++) {
-		ret = put_text(&job->regions[i].variance, all, out);
-		if (!ret && job->regions[i].variance.whole)
-			ret = put_text(&job->regions[i].diagnosis, all, out);
+		const struct board_region *region = &job->regions[i];
+
+		if (!is_recent(reader, region->ended_ns, job->end_ns))
+			continue;
+		ret = put_text(&region->variance, reader->all, out);
+		if (!ret && region->variance.whole)
+			ret = put_text(&region->diagnosis, reader->all, out);
 	}
 	return ret;
 }
@@ -149,27 +162,35 @@ static bool is_named(const struct board *board, const struct board_process *proc
 	return find(board, processes[at].job, processes[at].user);
 }
 
-int board__write(const struct board *board, const struct board_facts *facts, const struct board_process *processes,
-		 size_t process_count, uint32_t user, bool all, FILE *out)
+bool board_reader__sees(const struct board_reader *reader, uint32_t user)
 {
-	int ret = put_status(board, facts, all, out);
+	return reader->all || (user && user == reader->user);
+}
+
+int board__write(const struct board *board, const struct board_facts *facts, const struct board_process *processes,
+		 size_t process_count, const struct board_reader *reader, FILE *out)
+{
+	/* what the daemon as a whole is like, and how it was started, is root's matter; a run begins with it */
+	int ret = board->hello && reader->report && reader->all ? put(out, board->hello) : 0;
 
 	if (!ret)
-		ret = put_stage(board, user, all, out);
+		ret = put_status(board, facts, reader->all, out);
+	if (!ret)
+		ret = put_stage(board, reader->user, reader->all, out);
 	for (size_t i = 0; !ret && i < board->job_count; i++) {
 		const struct board_job *job = &board->jobs[i];
 
-		if (!all && (!user || job->user != user))
+		if (!board_reader__sees(reader, job->user) || !is_recent(reader, job->end_ns, board->end_ns))
 			continue;
 		ret = put_job(facts, &(struct named_job){job->name, job->user, job}, processes, process_count, out);
 		if (!ret)
-			ret = put_regions(job, all, out);
+			ret = put_regions(job, reader, out);
 	}
 	for (size_t i = 0; !ret && i < process_count; i++) {
 		const struct board_process *process = &processes[i];
 
 		/* such a process has had no window yet */
-		if ((!all && (!user || process->user != user)) || is_named(board, processes, i))
+		if (!board_reader__sees(reader, process->user) || is_named(board, processes, i))
 			continue;
 		ret = put_job(facts, &(struct named_job){process->job, process->user, NULL}, processes, process_count,
 			      out);

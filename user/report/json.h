@@ -35,6 +35,9 @@ typedef int (*json_put)(void *arg, const char *line);
 /* Puts the lines of a window. Returns 0, -ENOMEM or the value of put. */
 int json__window(const struct job_result *result, const struct json_context *context, json_put put, void *arg);
 
+/* Puts the lines of the heat maps of a result. Returns as json__window() does. */
+int json__heatmaps(const struct job_result *result, const struct json_context *context, json_put put, void *arg);
+
 /* Writes RFC 3339, UTC, nanoseconds: "2026-01-31T12:00:00.000000000Z". Returns buf, of JSON_TIME_SIZE bytes. */
 char *json__time(uint64_t utc_ns, char *buf);
 

@@ -66,6 +66,8 @@ static int add_thread(struct pipeline *pipeline, const struct vapro_thread *thre
 		return -ENOMEM;
 	}
 	pipeline->thread_count++;
+	if (pipeline->states && state_totals__add_thread(pipeline->states, thread))
+		return -ENOMEM;
 	return analysis__add_thread(pipeline->analysis, thread);
 }
 
@@ -78,29 +80,43 @@ static int counted(struct pipeline *pipeline, int ret)
 	return 0;
 }
 
+/* Adds a state as it is judged. */
+static int add_placed_state(struct pipeline *pipeline, const struct vapro_state *state)
+{
+	if (pipeline->states && state_totals__add_state(pipeline->states, state))
+		return -ENOMEM;
+	return analysis__add_state(pipeline->analysis, state);
+}
+
 static int add_state(struct pipeline *pipeline, const struct vapro_state *state)
 {
-	return pipeline->bands ? bands__add_state(pipeline->bands, state)
-			       : analysis__add_state(pipeline->analysis, state);
+	return pipeline->bands ? bands__add_state(pipeline->bands, state) : add_placed_state(pipeline, state);
+}
+
+/* Adds a bundle to the state in which it is judged. */
+static int add_placed_bundle(struct pipeline *pipeline, const struct vapro_bundle *bundle)
+{
+	if (pipeline->states && state_totals__add_bundle(pipeline->states, bundle))
+		return -ENOMEM;
+	return counted(pipeline, analysis__add_bundle_at(pipeline->analysis, bundle, clock_offset(pipeline)));
 }
 
 static int add_bundle(struct pipeline *pipeline, const struct vapro_bundle *bundle)
 {
-	uint64_t offset_ns = clock_offset(pipeline);
 	struct vapro_bundle placed;
 	struct vapro_state fresh;
 	int ret;
 
 	if (!pipeline->bands && !pipeline->rules.event_count)
-		return counted(pipeline, analysis__add_bundle_at(pipeline->analysis, bundle, offset_ns));
+		return add_placed_bundle(pipeline, bundle);
 	placed = *bundle;
 	ret = pipeline->bands ? bands__place(pipeline->bands, &placed, &fresh) : 0;
 	if (ret > 0)
-		ret = analysis__add_state(pipeline->analysis, &fresh);
+		ret = add_placed_state(pipeline, &fresh);
 	if (ret)
 		return counted(pipeline, ret);
 	rules__apply(&pipeline->rules, &placed);
-	return counted(pipeline, analysis__add_bundle_at(pipeline->analysis, &placed, offset_ns));
+	return add_placed_bundle(pipeline, &placed);
 }
 
 static int add_seen(struct pipeline *pipeline, const struct stream_seen *seen)
@@ -318,6 +334,7 @@ static int pipeline__put(struct stream_sink *sink, const struct stream_event *ev
 static int pipeline__close(struct stream_sink *sink)
 {
 	struct pipeline *pipeline = pipeline_of(sink);
+	int ret = pipeline->states ? state_totals__describe(pipeline->states, pipeline->names) : 0;
 
 	if (pipeline->lines)
 		line_sink__flush(pipeline->lines);
@@ -337,7 +354,7 @@ static int pipeline__close(struct stream_sink *sink)
 	causes__free(pipeline->causes);
 	bands__free(pipeline->bands);
 	free(pipeline);
-	return 0;
+	return ret;
 }
 
 struct stream_sink *pipeline__new(const struct vapro_config *config, enum vapro_workload_source source,
@@ -397,6 +414,11 @@ void pipeline__tap(struct stream_sink *sink, void (*put)(void *arg, const char *
 {
 	pipeline_of(sink)->tap = put;
 	pipeline_of(sink)->tap_arg = arg;
+}
+
+void pipeline__count_states(struct stream_sink *sink, struct state_totals *totals)
+{
+	pipeline_of(sink)->states = totals;
 }
 
 void pipeline__show(struct stream_sink *sink, struct board *board)
@@ -493,4 +515,20 @@ int pipeline__query(struct stream_sink *sink, const struct vapro_selection *sele
 
 	response->context = context_of(pipeline, &no_window);
 	return analysis__query(pipeline->analysis, selection, job, now_ns, &response->jobs, &response->job_count);
+}
+
+int pipeline__put_maps(struct stream_sink *sink, const struct board_reader *reader, json_put put, void *arg)
+{
+	const struct stream_window no_window = {.daemon_cpu_pct = NAN, .io_traced_pct = NAN, .io_tax_pct = NAN};
+	struct pipeline *pipeline = pipeline_of(sink);
+	struct json_context context = context_of(pipeline, &no_window);
+	const struct job_result *results;
+	uint32_t count;
+	int ret = analysis__emitted(pipeline->analysis, &results, &count);
+
+	for (uint32_t i = 0; !ret && i < count; i++) {
+		if (board_reader__sees(reader, results[i].user))
+			ret = json__heatmaps(&results[i], &context, put, arg);
+	}
+	return ret;
 }

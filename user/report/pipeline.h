@@ -14,10 +14,12 @@
 #include <vapro/analysis.h>
 #include "capture/stream.h"
 #include "config/rules.h"
+#include "report/board.h"
 #include "report/response.h"
 #include "report/lines.h"
 #include "report/outcome.h"
 #include "report/sink.h"
+#include "report/state_totals.h"
 
 struct board;
 struct narrator;
@@ -81,6 +83,18 @@ void pipeline__held_elsewhere(struct stream_sink *pipeline, size_t bytes);
 void pipeline__remember(struct stream_sink *pipeline, double seconds, uint64_t bytes);
 int pipeline__query(struct stream_sink *pipeline, const struct vapro_selection *selection, const char *job,
 		    uint64_t now_ns, struct response *response);
+
+/*
+ * Counts the states of all bundles from here on; without any before. Their texts are written when the pipeline is
+ * closed, which returns -ENOMEM where that fails. totals are the caller's.
+ */
+void pipeline__count_states(struct stream_sink *pipeline, struct state_totals *totals);
+
+/*
+ * Puts the lines of the heat maps that are retained (analysis__emitted), of the jobs that a reader may see. Returns 0,
+ * -ENOMEM or the value of put.
+ */
+int pipeline__put_maps(struct stream_sink *pipeline, const struct board_reader *reader, json_put put, void *arg);
 
 /* Return the host in lines, and the UTC end of the last window (0 before the first): for the bye line of a replay. */
 const char *pipeline__host(const struct stream_sink *pipeline);

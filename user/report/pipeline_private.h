@@ -19,7 +19,8 @@ struct pipeline {
 	struct narrator *narrator;
 	void (*tap)(void *arg, const char *line); /* NULL: none */
 	void *tap_arg;
-	struct board *board; /* or NULL */
+	struct board *board;	     /* or NULL */
+	struct state_totals *states; /* or NULL */
 	struct causes *causes;
 	struct stream_clock clock;
 	char *host;

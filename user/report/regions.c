@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "diagnose/root_cause.h"
 #include "base/grow.h"
 #include "base/printable.h"
+#include "base/table.h"
 #include "report/regions.h"
 
 #define INDENT 18 /* the longest label is "preempted by" */
@@ -27,22 +29,57 @@ const char *region__meaning(const struct region *region, const char *name)
 	return node < FACTOR_NODES ? factor_infos[node].meaning : NULL;
 }
 
+uint64_t regions__job_number(const char *job)
+{
+	char *harmless = printable(strdup(job ? job : ""));
+	uint64_t number = 0;
+
+	for (const char *at = harmless; at && *at; at++)
+		number = table__hash(number, (unsigned char)*at);
+	free(harmless);
+	return number;
+}
+
+static void forget_places(struct regions *regions)
+{
+	table__free(regions->places);
+	regions->places = NULL;
+}
+
+/* Makes the table of places where there is none. Returns 0 or -ENOMEM. */
+static int make_places(struct regions *regions)
+{
+	if (regions->places)
+		return 0;
+	regions->places = table__new();
+	for (size_t i = 0; regions->places && i < regions->count; i++) {
+		const struct region *region = &regions->items[i];
+
+		if (table__put(regions->places, region->id, regions__job_number(region->job), (uint32_t)i))
+			forget_places(regions);
+	}
+	return regions->places ? 0 : -ENOMEM;
+}
+
 struct region *regions__get(struct regions *regions, const char *job, uint64_t id)
 {
+	uint64_t number = regions__job_number(job);
 	struct region *region;
+	uint32_t at;
 
-	for (size_t i = regions->count; i-- > 0;) {
-		region = &regions->items[i];
-		if (region->id == id && !strcmp(region->job, job))
-			return region;
-	}
+	if (make_places(regions))
+		return NULL;
+	if (table__get(regions->places, id, number, &at))
+		return &regions->items[at];
 	if (grow(&regions->items, &regions->capacity, regions->count + 1, sizeof(*region)))
 		return NULL;
 	region = &regions->items[regions->count];
 	memset(region, 0, sizeof(*region));
 	region->id = id;
-	if (!region__set_text(&region->job, job))
+	if (!region__set_text(&region->job, job) || table__put(regions->places, id, number, (uint32_t)regions->count)) {
+		free(region->job);
 		return NULL;
+	}
 	regions->count++;
 	return region;
 }
@@ -77,6 +114,7 @@ void regions__free(struct regions *regions)
 	for (size_t i = 0; i < regions->count; i++)
 		free_region(&regions->items[i]);
 	free(regions->items);
+	forget_places(regions);
 	memset(regions, 0, sizeof(*regions));
 }
 
@@ -93,6 +131,7 @@ void regions__clip(struct regions *regions, uint64_t begin_ns, uint64_t end_ns)
 			regions->items[left++] = *region;
 	}
 	regions->count = left;
+	forget_places(regions);
 }
 
 char *regions__defuse(char *text)
@@ -280,16 +319,54 @@ static void print_interferers(const struct region *region, FILE *out, unsigned w
 	}
 }
 
-static void print_effects(const struct regions *regions, const struct region *cause, FILE *out, unsigned width)
+#define NONE UINT32_MAX
+
+/* Which region waited for which, by their places. */
+struct effects {
+	uint32_t *first, *next; /* effects of a region; NONE: no further one */
+	bool *is_effect;
+};
+
+static void free_effects(struct effects *effects)
+{
+	free(effects->first);
+	free(effects->next);
+	free(effects->is_effect);
+}
+
+/* Lists the effects of each region, in the order of the regions. Returns 0 or -ENOMEM. */
+static int find_effects(struct regions *regions, struct effects *effects)
+{
+	effects->first = malloc((regions->count + 1) * sizeof(*effects->first));
+	effects->next = malloc((regions->count + 1) * sizeof(*effects->next));
+	effects->is_effect = calloc(regions->count + 1, sizeof(*effects->is_effect));
+	if (!effects->first || !effects->next || !effects->is_effect || make_places(regions))
+		return -ENOMEM;
+	for (size_t i = 0; i < regions->count; i++)
+		effects->first[i] = NONE;
+	for (uint32_t i = (uint32_t)regions->count; i-- > 0;) {
+		const struct region *region = &regions->items[i];
+		uint32_t cause;
+
+		if (!region->effect_of ||
+		    !table__get(regions->places, region->effect_of, regions__job_number(region->job), &cause))
+			continue;
+		effects->is_effect[i] = true;
+		effects->next[i] = effects->first[cause];
+		effects->first[cause] = i;
+	}
+	return 0;
+}
+
+static void print_effects(const struct regions *regions, const struct effects *effects, size_t at, FILE *out,
+			  unsigned width)
 {
 	const char *head = "    impact";
 
-	for (size_t i = 0; i < regions->count; i++) {
+	for (uint32_t i = effects->first[at]; i != NONE; i = effects->next[i]) {
 		const struct region *effect = &regions->items[i];
 		char lost[40];
 
-		if (effect->effect_of != cause->id || strcmp(effect->job, cause->job))
-			continue;
 		duration__text(effect->lost_seconds, lost, sizeof(lost));
 		print(out, head, width, "%s waited %s for it (%s)", effect->who ? effect->who : "?", lost,
 		      effect->class ? effect->class : "?");
@@ -298,27 +375,27 @@ static void print_effects(const struct regions *regions, const struct region *ca
 }
 
 /* Returns the waiting for a region: a revision counts the effects that last at its time, all of them count here. */
-static double caused_seconds(const struct regions *regions, const struct region *region)
+static double caused_seconds(const struct regions *regions, const struct effects *effects, size_t at)
 {
 	double sum = 0;
 
-	for (size_t i = 0; i < regions->count; i++) {
-		if (regions->items[i].effect_of == region->id && !strcmp(regions->items[i].job, region->job))
-			sum += regions->items[i].lost_seconds;
-	}
-	return fmax(sum, region->caused_seconds);
+	for (uint32_t i = effects->first[at]; i != NONE; i = effects->next[i])
+		sum += regions->items[i].lost_seconds;
+	return fmax(sum, regions->items[at].caused_seconds);
 }
 
-static void print_region(const struct regions *regions, const struct region *region, size_t number, FILE *out,
-			 const struct regions_options *options)
+static void print_region(const struct regions *regions, const struct effects *effects, size_t at, size_t number,
+			 FILE *out, const struct regions_options *options)
 {
+	const struct region *region = &regions->items[at];
+	double waited_s = caused_seconds(regions, effects, at);
 	unsigned width = options->width;
 	char lost[40], waited[40], caused[80] = "", head[40], text[2048];
 
 	duration__text(region->lost_seconds, lost, sizeof(lost));
-	if (caused_seconds(regions, region) > 0)
+	if (waited_s > 0)
 		snprintf(caused, sizeof(caused), ", and made others wait %s",
-			 duration__text(caused_seconds(regions, region), waited, sizeof(waited)));
+			 duration__text(waited_s, waited, sizeof(waited)));
 	snprintf(head, sizeof(head), "%2zu. ", number);
 	snprintf(text, sizeof(text), "%s%s%s of %s: %s lost, %s %.0f %% of %s%s%s",
 		 region->alarm ? *region->severity ? region->severity : "alarm" : "", region->alarm ? ": " : "",
@@ -346,7 +423,7 @@ static void print_region(const struct regions *regions, const struct region *reg
 		print(out, "    confidence", width, "%s: %s", region->place_only ? "medium" : "low", region->evidence);
 	if (region->advice)
 		print(out, "    suggestion", width, "%s", region->advice);
-	print_effects(regions, region, out, width);
+	print_effects(regions, effects, at, out, width);
 }
 
 bool region__sure(const struct region *region)
@@ -372,31 +449,29 @@ void regions__sort(struct regions *regions)
 {
 	if (regions->count)
 		qsort(regions->items, regions->count, sizeof(*regions->items), compare);
-}
-
-bool regions__is_effect(const struct regions *regions, const struct region *effect)
-{
-	for (size_t i = 0; effect->effect_of && i < regions->count; i++) {
-		if (regions->items[i].id == effect->effect_of && !strcmp(regions->items[i].job, effect->job))
-			return true;
-	}
-	return false;
+	forget_places(regions);
 }
 
 void regions__print(struct regions *regions, FILE *out, const struct regions_options *options)
 {
 	size_t number = 0, left = 0;
+	struct effects effects = {NULL, NULL, NULL};
 	double left_seconds = 0;
 	char lost[40];
 
 	regions__sort(regions);
+	if (find_effects(regions, &effects)) {
+		fputs("    out of memory\n", out);
+		free_effects(&effects);
+		return;
+	}
 	for (size_t i = 0; i < regions->count; i++) {
 		const struct region *region = &regions->items[i];
 
-		if (regions__is_effect(regions, region))
+		if (effects.is_effect[i])
 			continue;
 		if (number < options->most) {
-			print_region(regions, region, ++number, out, options);
+			print_region(regions, &effects, i, ++number, out, options);
 			continue;
 		}
 		left++;
@@ -405,4 +480,6 @@ void regions__print(struct regions *regions, FILE *out, const struct regions_opt
 	if (left)
 		fprintf(out, "    and %zu more, %s lost%s%s\n", left, duration__text(left_seconds, lost, sizeof(lost)),
 			options->more ? ": " : "", options->more ? options->more : "");
+	free_effects(&effects);
+	forget_places(regions); /* the list may be a copy that is not freed as one */
 }

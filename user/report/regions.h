@@ -56,7 +56,11 @@ struct region {
 struct regions {
 	struct region *items;
 	size_t count, capacity;
+	struct table *places; /* of the items, by id and job; NULL: not made since the order has changed */
 };
+
+/* Returns a number of a job's name, the same for that with harmless characters only. */
+uint64_t regions__job_number(const char *job);
 
 /* Returns whether a region counts as slow: confirmed, or an alarm. Others are perhaps slow. */
 bool region__sure(const struct region *region);
@@ -90,9 +94,6 @@ struct regions_options {
 
 /* Sorts: sure regions first, then by cost. */
 void regions__sort(struct regions *regions);
-
-/* Returns whether a region only waited for another one of the list. */
-bool regions__is_effect(const struct regions *regions, const struct region *region);
 
 /* Returns what a factor of the region's diagnosis means, in words; NULL where it says nothing. */
 const char *region__meaning(const struct region *region, const char *factor);

@@ -337,6 +337,21 @@ static int add_process(struct summary *summary, const cJSON *line)
 				    record__text(line, "host"));
 }
 
+/* Adds what a running vaprod says of a job's processes. */
+static int add_job_status(struct summary *summary, const cJSON *line)
+{
+	const cJSON *process;
+	int ret = 0;
+
+	cJSON_ArrayForEach(process, record__item(line, "processes"))
+	{
+		if (!ret)
+			ret = summary__add_process(summary, job_of(line), user_of(line), record__text(process, "exe"),
+						   record__text(line, "host"));
+	}
+	return ret;
+}
+
 static void read_tunables(struct summary *summary, const cJSON *tunables)
 {
 	struct vapro_config *config = &summary->config;
@@ -368,6 +383,8 @@ int summary__add_record(struct summary *summary, const cJSON *line, const char *
 		return add_finding(summary, line, FINDING_IMBALANCE, why);
 	if (!strcmp(type, "process"))
 		return add_process(summary, line);
+	if (!strcmp(type, "job_status"))
+		return add_job_status(summary, line);
 	if (!strcmp(type, "hello"))
 		read_tunables(summary, record__item(line, "tunables"));
 	return 0;

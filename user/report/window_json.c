@@ -343,12 +343,21 @@ static int put_rare(const struct job_result *result, const struct result_rare *r
 	return json__emit(object, ok, put, arg);
 }
 
+int json__heatmaps(const struct job_result *result, const struct json_context *context, json_put put, void *arg)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < result->heatmap_count; i++)
+		ret = put_heatmap(result, &result->heatmaps[i], context, put, arg);
+	return ret;
+}
+
 int json__window(const struct job_result *result, const struct json_context *context, json_put put, void *arg)
 {
 	int ret = put_window(result, context, put, arg);
 
-	for (uint32_t i = 0; !ret && i < result->heatmap_count; i++)
-		ret = put_heatmap(result, &result->heatmaps[i], context, put, arg);
+	if (!ret)
+		ret = json__heatmaps(result, context, put, arg);
 	if (!ret)
 		ret = json__variances(result, context, put, arg);
 	for (uint32_t i = 0; !ret && i < result->imbalance_count; i++)

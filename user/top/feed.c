@@ -8,11 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/printable.h"
-#include "query/protocol.h"
 #include "query/status.h"
 
 #define RETRY_NS 1000000000ULL
@@ -29,21 +27,16 @@ struct feed {
 	size_t head, body; /* sizes of the snapshot at the begin of text; head 0: not known yet */
 	bool passed_on;	   /* that snapshot was passed on */
 	char why[512];
-	char found[FEED_NAMED][QUERY_PATH_MAX];
-	int several; /* how many sockets listen where one is expected */
+	struct query_found found;
 };
 
 struct feed *feed__new(const char *where, unsigned interval_ms)
 {
 	struct feed *feed = calloc(1, sizeof(*feed));
-	size_t length = strlen(where), suffix = strlen(QUERY_STATUS);
 
 	if (!feed)
 		return NULL;
 	snprintf(feed->where, sizeof(feed->where), "%s", where);
-	/* the name of the status socket itself is as good */
-	if (length < sizeof(feed->where) && length > suffix && !strcmp(where + length - suffix, QUERY_STATUS))
-		feed->where[length - suffix] = 0;
 	feed->interval_ms = interval_ms;
 	feed->fd = -1;
 	return feed;
@@ -75,40 +68,27 @@ __attribute__((format(printf, 3, 4))) static enum feed_state wait_on(struct feed
 	return FEED_WAITING;
 }
 
-/* Finds the socket. Returns FEED_CONNECTED with its path, or another state. */
-static enum feed_state find(struct feed *feed, uint64_t now_ns, char *path)
+/* Finds the socket. Returns FEED_CONNECTED, or another state. */
+static enum feed_state find(struct feed *feed, uint64_t now_ns)
 {
-	size_t length = strlen(feed->where);
-	struct stat status;
-	int count;
+	char err[512];
+	int error = query_client__find(feed->where, true, &feed->found, err, sizeof(err));
 
-	feed->several = 0;
-	if (length && feed->where[length - 1] != '/' && (stat(feed->where, &status) || !S_ISDIR(status.st_mode))) {
-		if (!query_socket__status_path(feed->where, path))
-			return FEED_CONNECTED;
-		return wait_on(feed, now_ns, "%s: a socket's name has at most %zu bytes", feed->where,
-			       QUERY_PATH_MAX - 1 - strlen(QUERY_STATUS));
-	}
-	count = query_socket__find(feed->where, true, feed->found, FEED_NAMED);
-	if (count == 1) {
-		strcpy(path, feed->found[0]);
+	if (!error)
 		return FEED_CONNECTED;
-	}
-	if (count > 1) {
-		feed->several = count;
-		wait_on(feed, now_ns, "%d vaprods are running: choose one by --socket", count);
-		return FEED_SEVERAL;
-	}
-	if (count && count != -ENOENT)
-		return wait_on(feed, now_ns, "%s: %s", feed->where, strerror(-count));
-	return wait_on(feed, now_ns, "waiting for vaprod: no socket in %s", feed->where);
+	if (error == -ENOENT)
+		return wait_on(feed, now_ns, "waiting for vaprod: no socket in %s", feed->where);
+	wait_on(feed, now_ns, "%s", err);
+	return error == -EEXIST ? FEED_SEVERAL : FEED_WAITING;
 }
 
 static enum feed_state connect_to(struct feed *feed, uint64_t now_ns)
 {
-	char path[QUERY_PATH_MAX], request[STATUS_REQUEST_MAX];
-	enum feed_state state = find(feed, now_ns, path);
-	int length = status_request__format(feed->interval_ms, request, sizeof(request)), error;
+	const char *path = feed->found.path;
+	enum feed_state state = find(feed, now_ns);
+	char request[STATUS_REQUEST_MAX];
+	const struct status_request wanted = {.interval_ms = feed->interval_ms};
+	int length = status_request__format(&wanted, request, sizeof(request)), error;
 
 	if (state != FEED_CONNECTED)
 		return state;
@@ -187,7 +167,7 @@ enum feed_state feed__step(struct feed *feed, uint64_t now_ns)
 	if (feed->passed_on)
 		drop_passed(feed);
 	if (feed->fd < 0 && now_ns < feed->retry_ns)
-		return feed->several ? FEED_SEVERAL : FEED_WAITING;
+		return feed->found.several ? FEED_SEVERAL : FEED_WAITING;
 	if (feed->fd < 0)
 		state = connect_to(feed, now_ns);
 	while (state == FEED_CONNECTED) {
@@ -239,6 +219,6 @@ const char *feed__why(const struct feed *feed)
 
 int feed__several(const struct feed *feed, const char (**paths)[QUERY_PATH_MAX])
 {
-	*paths = feed->found;
-	return feed->several;
+	*paths = feed->found.names;
+	return feed->found.several;
 }

@@ -9,9 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "query/socket.h"
-
-#define FEED_NAMED 16 /* sockets that are named where there are several */
+#include "query/client.h"
 
 enum feed_state {
 	FEED_WAITING,	/* no vaprod; the next attempt comes by itself */
@@ -42,7 +40,7 @@ const char *feed__take(struct feed *feed, size_t *size);
 /* Says why there is no connection, in one sentence; "" where there is one. */
 const char *feed__why(const struct feed *feed);
 
-/* The sockets that listen where none was chosen; returns how many there are, at most FEED_NAMED are named. */
+/* The sockets that listen where none was chosen; returns how many there are, at most QUERY_NAMED are named. */
 int feed__several(const struct feed *feed, const char (**paths)[QUERY_PATH_MAX]);
 
 #endif

@@ -20,6 +20,8 @@ function command() {
 		[t0, t1] = [chosen.begin, chosen.end];
 	}
 	const region = (ranks && ranks.split(",").length <= 256 ? ranks : "all") + "@" + utc(t0) + ".." + utc(t1);
+	if (page.source.kind === "a running vaprod")
+		return "vapro diagnose --socket " + quote(page.source.files[0].replace(/\.status$/, "")) + " " + region;
 	const files = page.source.kind === "records" ? ["run.capture"] : page.source.files.map(file => file.startsWith("-") && file !== "-" ? "./" + file : file);
 	const run = page.source.kind === "captures" && page.source.runs > 1 ? "--run " + page.source.run + " " : "";
 	return "vapro analyze --summary -o /dev/null " + (page.source.kind === "fragments" ? "--format ndjson " : "") + run + "--region " + region + " " + files.map(quote).join(" ");

@@ -248,6 +248,11 @@ function fillStates() {
 		const row = make("tr", "");
 		cell(row, clipped(state.text));
 		cell(row, state.class, "short");
+		if (page.states_all) {
+			cell(row, state.fragments ?? "", "number");
+			for (const seconds of [state.seconds, state.seconds / state.fragments, state.least, state.most])
+				cell(row, state.fragments ? duration(seconds) : "", "number");
+		}
 		cell(row, state.lost ? duration(state.lost) : "", "number");
 		cell(row, state.ratio ? state.ratio.toFixed(2) : "", "number");
 		cell(row, state.regions || "", "number");
@@ -258,6 +263,11 @@ function fillStates() {
 	}
 	byId("more-states").hidden = page.states.length <= list.length;
 	byId("more-states").textContent = "show all " + page.states.length;
+	for (const head of byId("states-table").tHead.querySelectorAll(".total"))
+		head.hidden = !page.states_all;
+	byId("states-what").textContent = (page.states_all ? "All calls, and the computation between two calls; those in which most time was lost first." :
+		"Calls, and the computation between two calls, of which the records say that time was lost in them, that their time could not be evaluated, or that something else was found. A page of a capture has all states, with their time.") +
+		(page.states_more ? " " + page.states_more + " more are not listed: less was lost in them." : "");
 	byId("states-table").parentElement.hidden = !page.states.length;
 	byId("states-none").hidden = page.states.length > 0;
 }
@@ -300,6 +310,12 @@ function fillCoverage() {
 		place.append(list);
 	}
 	const facts = make("ul", "");
+	if (observer.shows) {
+		facts.append(make("li", "", "A running vaprod was read: the page shows what it retained at " + clean(page.created).slice(0, 19).replace("T", " ") + " UTC, the last " +
+			duration(page.seconds) + (observer.shows === "own" ? ", of the jobs of one user" : "") + ". What was slow before and has ended is not in it; the output of vaprod (--output) has the whole run."));
+		if (observer.left_out)
+			facts.append(make("li", "", plural(observer.left_out, "slow region") + " that vaprod does not retain " + (observer.left_out === 1 ? "is" : "are") + " not in it."));
+	}
 	if (observer.no_counters)
 		facts.append(make("li", "", "No hardware counters: ", user(observer.no_counters)));
 	if (observer.workload_source)
