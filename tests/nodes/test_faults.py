@@ -8,6 +8,7 @@ lost, and what was lost is counted. Argument: the build directory.
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 import unittest
@@ -18,6 +19,12 @@ import nodes_common  # noqa: E402
 from nodes_common import Nodes, final, valid, wait_for  # noqa: E402
 
 BUILD = "build"
+
+
+def seconds_of(text):
+    """Seconds of a record's time within its day."""
+    hours, minutes, seconds = text[11:-1].split(":")
+    return 3600 * int(hours) + 60 * int(minutes) + float(seconds)
 
 
 @unittest.skipIf(nodes_common.NO_SERVER, nodes_common.NO_SERVER)
@@ -143,6 +150,37 @@ class Faults(unittest.TestCase):
         self.assertTrue(refused)
         self.assertEqual({record["host"] for record in refused}, {"sim2"}, refused)
         self.assertEqual(self.nodes.end(worker), 0)
+
+    def skewed(self, milliseconds):
+        """What a worker finds where the clock of host n1 is off: alarms, and the last offsets by host."""
+        nodes = Nodes(BUILD)
+        self.addCleanup(nodes.__exit__)
+        path = nodes.path("skewed.capture")
+        subprocess.run([os.path.join(BUILD, "tests", "make_skewed"), str(milliseconds), path], check=True)
+        nodes.start_worker()
+        nodes.send([path])
+        wait_for(lambda: "ended" in nodes.log(), 60, "the end of the job")
+        latest = {record["id"]: record for record in valid(nodes.records()) if record["type"] == "variance"}
+        window = [record for record in valid(nodes.records()) if record["type"] == "window"][-1]
+        nodes.__exit__()
+        return ([record for record in latest.values() if record["alarm"]],
+                {clock["host"]: clock for clock in window["clock_offsets"]})
+
+    def test_clocks(self):
+        """A host whose clock is off: the same variances and culprits at the same time, and the offset is reported."""
+        even, clocks = self.skewed(0)
+        self.assertTrue(even)
+        self.assertEqual(len(clocks), 4)
+        for milliseconds in 130, 500:
+            with self.subTest(milliseconds=milliseconds):
+                alarms, clocks = self.skewed(milliseconds)
+                self.assertAlmostEqual(clocks["n1"]["offset_ms"], milliseconds, delta=10)
+                self.assertAlmostEqual(clocks["n1"]["corrected_ms"], milliseconds, delta=10)
+                self.assertEqual(sorted((a["class"], a["ranks"], [c["rank"] for c in a["culprits"]]) for a in alarms),
+                                 sorted((a["class"], a["ranks"], [c["rank"] for c in a["culprits"]]) for a in even))
+                for one, other in zip(sorted(alarms, key=lambda a: a["begin"]), sorted(even, key=lambda a: a["begin"])):
+                    for side in "begin", "end":
+                        self.assertLessEqual(abs(seconds_of(one[side]) - seconds_of(other[side])), 0.2001, (one[side], other[side]))
 
 
 if __name__ == "__main__":
