@@ -32,6 +32,13 @@ static int all_here(struct worker_job *job)
 	uint32_t world = 0, found = 0;
 	uint8_t *set;
 
+	/* also where a node is missing: the job begins with what is known by then */
+	for (size_t i = 0; i < job->member_count; i++) {
+		int ret = worker_run__look(job->members[i].run);
+
+		if (ret)
+			return ret;
+	}
 	for (size_t i = 0; i < job->expected_count; i++) {
 		bool here = false;
 
@@ -44,14 +51,8 @@ static int all_here(struct worker_job *job)
 	if (!set)
 		return -ENOMEM;
 	for (size_t i = 0; i < job->member_count; i++) {
-		int ret = worker_run__look(job->members[i].run);
-		uint32_t size;
+		uint32_t size = worker_run__ranks(job->members[i].run, set, RANKS_MOST);
 
-		if (ret) {
-			free(set);
-			return ret;
-		}
-		size = worker_run__ranks(job->members[i].run, set, RANKS_MOST);
 		if (size > world)
 			world = size;
 	}

@@ -288,3 +288,8 @@ int store__keys(struct store *store, const char *prefix, char (**keys)[WIRE_SUBJ
 	free(list);
 	return ret;
 }
+
+int store__send(struct store *store, const char *subject, const void *bytes, size_t size)
+{
+	return store__error(natsConnection_Publish(store->connection, subject, bytes, (int)size), 0);
+}

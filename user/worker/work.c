@@ -348,6 +348,8 @@ int work__step(struct work *work)
 	/* without checkpoints, blocks that were read before the last window was due have served */
 	if (after.judged_ns > before.judged_ns && !store__has_state(work->worker->store))
 		store_reader__acknowledge(work->reader, read);
+	if (after.judged_ns > before.judged_ns && caught_up)
+		work__request(work, after.judged_ns);
 	if (work__save(work) && keeper__has_surplus(work->worker->keeper)) {
 		log__info("%s: handed over to a worker with fewer jobs", work->key);
 		keeper__hand_back(work->worker->keeper, work->key, false, 0);
