@@ -289,6 +289,7 @@ check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(
 	$(Q)tests/tools/test_brokers.py $(B)
 	$(Q)tests/nodes/test_worker.py $(B)
 	$(Q)tests/nodes/test_publish.py $(B)
+	$(Q)tests/nodes/test_from.py $(B)
 	$(Q)tests/nodes/test_faults.py $(B)
 
 # Live tests share the machine with whatever else it does: what fails gets a second chance, and is reported.

@@ -66,6 +66,10 @@ class Client:
                 data = self.file.read(int(words[-1]) + 2)[:-2]
                 return json.loads(data[int(words[-2]):] if words[0] == b"HMSG" else data or b"{}")
 
+    def publish(self, subject, body):
+        """A message that nobody answers."""
+        self.socket.sendall(b"PUB %s %d\r\n%s\r\n" % (subject.encode(), len(body), body))
+
     def stored(self, stream):
         """All messages that a stream holds, in order: (headers, data, time of storage)."""
         state = self.request(f"$JS.API.STREAM.INFO.{stream}")["state"]

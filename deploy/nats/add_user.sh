@@ -4,14 +4,15 @@
 #
 #   add_user.sh USERS node CLUSTER HOST    a node: publishes under its own host only, reads its own requests and replies
 #   add_user.sh USERS worker CLUSTER NAME  a worker: reads blocks, writes results, state and requests; is no node
-#   add_user.sh USERS reader CLUSTER NAME  a person or program that reads results
+#   add_user.sh USERS reader CLUSTER NAME  a person or program that reads results (vapro view --from)
+#   add_user.sh USERS analyst CLUSTER NAME one that reads blocks, too (vapro analyze --from, vapro diagnose --from)
 #
 # Reload the broker afterwards: nats-server --signal reload.
-set -eu
+set -euf # a * of a subject is no file
 umask 077
 
 [ $# = 4 ] || {
-	sed -n '3,9s/^# \{0,1\}//p' "$0" >&2
+	sed -n '3,10s/^# \{0,1\}//p' "$0" >&2
 	exit 2
 }
 users=$1 role=$2 cluster=$3 name=$4
@@ -38,12 +39,19 @@ worker)
 	publish="\"vapro.v1.out.$c.>\", \"vapro.v1.state.$c.>\", \"vapro.v1.req.$c.>\", \"\$JS.API.>\", \"\$JS.ACK.>\", \"\$KV.>\""
 	subscribe="\"vapro.v1.out.$c.>\", \"vapro.v1.state.$c.>\", \"\$KV.>\", \"_INBOX.>\""
 	;;
-reader)
-	publish="\"\$JS.API.STREAM.INFO.vapro_out\", \"\$JS.API.CONSUMER.*.vapro_out\", \"\$JS.API.CONSUMER.*.vapro_out.>\", \"\$JS.ACK.vapro_out.>\""
+reader | analyst)
+	# to read a stream by a consumer of the own
+	publish=
+	for stream in vapro_out $([ "$role" = reader ] || echo vapro_in); do
+		for request in STREAM.INFO.$stream CONSUMER.CREATE.$stream CONSUMER.INFO.$stream.* \
+			CONSUMER.DELETE.$stream.* CONSUMER.MSG.NEXT.$stream.*; do
+			publish="$publish${publish:+, }\"\$JS.API.$request\""
+		done
+	done
 	subscribe="\"vapro.v1.out.$c.>\", \"_INBOX.>\""
 	;;
 *)
-	echo "add_user.sh: '$role' is no role: node, worker or reader" >&2
+	echo "add_user.sh: '$role' is no role: node, worker, reader or analyst" >&2
 	exit 2
 	;;
 esac

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import urllib.request
 
@@ -35,7 +36,7 @@ class Brokers(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.port, cls.monitor = free_port(), free_port()
         cls.addresses = {words: cls.add(*words) for words in
-                         (("node", "main", "sim0"), ("node", "main", "other.site"), ("node", "blue", "sim0x"), ("worker", "main", "w1"), ("reader", "main", "r1"))}
+                         (("node", "main", "sim0"), ("node", "main", "other.site"), ("node", "blue", "sim0x"), ("worker", "main", "w1"), ("reader", "main", "r1"), ("analyst", "main", "a1"))}
         with open(os.path.join(DEPLOY, "broker.conf"), encoding="utf-8") as file:
             text = file.read()
         for before, after in (("0.0.0.0:4222", f"127.0.0.1:{cls.port}"), ("127.0.0.1:8222", f"127.0.0.1:{cls.monitor}"),
@@ -77,11 +78,12 @@ class Brokers(unittest.TestCase):
             return json.load(answer).get("messages", 0)
 
     def test_roles(self):
+        before = self.stored()
         done = self.publish(f"nats://admin:admin@127.0.0.1:{self.port}")
         self.assertEqual(done.returncode, 0, done.stderr)
         blocks = int(re.search(r"(\d+) blocks", done.stderr).group(1))
         self.assertGreater(blocks, 10)
-        self.assertEqual(self.stored(), blocks)
+        self.assertEqual(self.stored(), before + blocks)
         for words, address in self.addresses.items():
             with self.subTest(words):
                 before = self.stored()
@@ -97,6 +99,39 @@ class Brokers(unittest.TestCase):
         # the right host, of another cluster
         done = self.publish(self.addresses["node", "main", HOST], "--cluster", "blue")
         self.assertEqual(done.returncode, 1)
+
+    def from_broker(self, command, words, *operands):
+        return subprocess.run([os.path.join(BUILD, "vapro"), command, "--from", self.addresses[words], "--cluster", "main", *operands],
+                              capture_output=True, text=True, check=False, timeout=60)
+
+    def test_readers(self):
+        """People read results, an analyst blocks, too; a node nothing of both."""
+        self.assertEqual(self.publish(f"nats://admin:admin@127.0.0.1:{self.port}").returncode, 0)
+        worker = subprocess.Popen([os.path.join(BUILD, "vapro-worker"), "--nats", self.addresses["worker", "main", "w1"], "--output", self.folder.name],
+                                  stderr=subprocess.DEVNULL)
+        try:
+            end = time.monotonic() + 30
+            while self.from_broker("view", ("reader", "main", "r1")).returncode and time.monotonic() < end:
+                time.sleep(0.2)
+            for role, name in (("reader", "r1"), ("analyst", "a1")):
+                done = self.from_broker("view", (role, "main", name))
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("rank 0", done.stdout)
+            done = self.from_broker("analyze", ("analyst", "main", "a1"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn('"type":"window"', done.stdout)
+            for command, words in (("view", ("node", "main", HOST)), ("analyze", ("reader", "main", "r1"))):
+                done = self.from_broker(command, words)
+                self.assertEqual(done.returncode, 3, done.stderr)
+                self.assertIn("add_user.sh", done.stderr)
+                self.assertNotIn(self.addresses[words].split(":")[2].split("@")[0], done.stderr, "no password is printed")
+        finally:
+            worker.terminate()
+            worker.wait()
+        done = subprocess.run([os.path.join(BUILD, "vapro"), "view", "--from", f"nats://reader-r1:wrong@127.0.0.1:{self.port}"],
+                              capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("credentials", done.stderr)
 
     def test_add_user(self):
         script = os.path.join(DEPLOY, "add_user.sh")

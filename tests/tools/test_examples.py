@@ -12,6 +12,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
@@ -71,6 +72,23 @@ class Examples(unittest.TestCase):
         with open(config, "w", encoding="utf-8") as file:
             file.write(f'listen: {cls.address}\njetstream {{ store_dir: "{cls.folder.name}/store", max_file: 256M }}\n')
         cls.broker = subprocess.Popen(["nats-server", "-c", config], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        cls.publish_job("slurm:123.0")
+
+    @classmethod
+    def publish_job(cls, job):
+        """A job of many nodes that examples read from the broker: its blocks and its results."""
+        path = os.path.join(cls.folder.name, "job.capture")
+        subprocess.run([os.path.join(BUILD, "tests", "make_capture"), "--ranks", "4", "--seconds", "20", "--job", job, path], check=True,
+                       stdout=subprocess.DEVNULL)
+        subprocess.run([os.path.join(BUILD, "vapro"), "publish", "--to", f"nats://{cls.address}", path], check=True, stderr=subprocess.DEVNULL)
+        worker = subprocess.Popen([os.path.join(BUILD, "vapro-worker"), "--nats", f"nats://{cls.address}", "--output", cls.folder.name],
+                                  stderr=subprocess.DEVNULL)
+        end = time.monotonic() + 30
+        while time.monotonic() < end and subprocess.run([os.path.join(BUILD, "vapro"), "view", "--from", f"nats://{cls.address}"], check=False,
+                                                        capture_output=True).returncode:
+            time.sleep(0.2)
+        worker.terminate()
+        worker.wait()
 
     @classmethod
     def tearDownClass(cls):
@@ -90,13 +108,13 @@ class Examples(unittest.TestCase):
         elif words[1] == "run":
             self.assertIn("--", words, line)
             words.insert(2, "--print-config")
-        elif words[1] in ("diagnose", "top", "check") or words[1:] == ["report"]:  # of whatever vaprod there is
+        elif (words[1] in ("diagnose", "top", "check") and "--from" not in words) or words[1:] == ["report"]:  # of whatever vaprod there is
             words.append("--help")
             shown = "Usage: vapro " + words[1]
-        elif words[1] == "publish":
-            words = [word.replace("nats://broker", f"nats://{self.address}") for word in words]
         elif "--fail-on" in words:
             codes = {0, 7 if words[1] == "diff" else 4}
+        if words[0] == "vapro":
+            words = [word.replace("nats://broker", f"nats://{self.address}") for word in words]
         done = self.run_words(words)
         self.assertIn(done.returncode, codes, f"{line}: {done.stderr}")
         if shown:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What the live state holds, and what of it a user sees. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -252,6 +253,95 @@ static void test_bounds(void **state)
 	free(variances);
 }
 
+/* Collects the lines of a window as one text. */
+static int collect(void *text, const char *line)
+{
+	char **all = text, *longer;
+
+	if (asprintf(&longer, "%s%s\n", *all ? *all : "", line) < 0)
+		return -ENOMEM;
+	free(*all);
+	*all = longer;
+	return 0;
+}
+
+static char *written(const struct board *board)
+{
+	const struct board_facts facts = {.host = "n1", .version = "1", .utc_ns = SAMPLE_UTC};
+	const struct board_reader reader = {.all = true};
+	struct board_process ranks[64];
+	size_t size, found = board__ranks(board, ranks, 64);
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	assert_true(found <= 64);
+	assert_int_equal(board__write(board, &facts, ranks, found, &reader, out), 0);
+	fclose(out);
+	return text;
+}
+
+/* A board that is filled from records shows what one does that is filled from the result. */
+static void test_records(void **state)
+{
+	const struct json_context context = {.host = "n1", .daemon_cpu_pct = 0.5, .io_traced_pct = 0, .io_tax_pct = 0};
+	struct board *board = board__new(NULL, NULL), *other = board__new(NULL, NULL);
+	static const char bad[] = "{\"type\":\"window\"}\nx\n[]";
+	char *text = NULL, *one, *two;
+	struct job_result result;
+
+	(void)state;
+	sample__fill(&result);
+	json__window(&result, &context, collect, &text);
+	boarded__window(board, &result);
+	board__end(board, result.end_ns);
+	assert_int_equal(board__records(other, result.job, result.user, text, strlen(text)), 0);
+	one = written(board);
+	two = written(other);
+	assert_int_equal(count(one, "variance", ""), 3);
+	assert_int_equal(count(two, "variance", ""), 3);
+	assert_int_equal(count(one, "diagnosis", ""), count(two, "diagnosis", ""));
+	for (int rank = 0; rank < SAMPLE_RANKS; rank++) {
+		struct board_process ranks[64];
+
+		assert_int_equal(board__ranks(other, ranks, 64), SAMPLE_RANKS);
+		assert_int_equal(ranks[rank].rank, rank);
+		assert_int_equal(ranks[rank].pid, 1000 + rank);
+		assert_int_equal(ranks[rank].probes, BOARD_UNKNOWN);
+	}
+	{
+		cJSON *a = record_of(one, "job_status", result.job), *b = record_of(two, "job_status", result.job);
+
+		assert_int_equal(record__uint(b, "world_size"), result.world_size);
+		for (int i = 0; i < SAMPLE_RANKS; i++) {
+			const cJSON *left = cJSON_GetArrayItem(record__item(a, "processes"), i);
+			const cJSON *right = cJSON_GetArrayItem(record__item(b, "processes"), i);
+			double speed = record__number(record__item(left, "performance"), "computation", -1);
+
+			/* values of records have two digits */
+			assert_true(speed > 0);
+			assert_true(fabs(speed - record__number(record__item(right, "performance"), "computation",
+								-1)) < 0.006);
+			assert_true(record__number(left, "evaluated_pct", -1) ==
+				    record__number(right, "evaluated_pct", -2));
+		}
+		cJSON_Delete(a);
+		cJSON_Delete(b);
+	}
+	free(one);
+	free(two);
+	/* what is no record changes nothing; a job that is forgotten is gone */
+	assert_int_equal(board__records(other, result.job, result.user, bad, strlen(bad)), 0);
+	assert_int_equal(board__ranks(other, NULL, 0), SAMPLE_RANKS);
+	board__forget(other, result.job, result.user + 1);
+	assert_int_equal(board__ranks(other, NULL, 0), SAMPLE_RANKS);
+	board__forget(other, result.job, result.user);
+	assert_int_equal(board__ranks(other, NULL, 0), 0);
+	free(text);
+	board__free(board);
+	board__free(other);
+}
+
 /* A report has the windows of the time that is retained and what ended in it; the present has the latest alone. */
 static void test_report(void **state)
 {
@@ -299,7 +389,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_root_sees_all),   cmocka_unit_test(test_users_see_their_own),
 	    cmocka_unit_test(test_tasks_of_others), cmocka_unit_test(test_stage),
-	    cmocka_unit_test(test_bounds),	    cmocka_unit_test(test_report)};
+	    cmocka_unit_test(test_bounds),	    cmocka_unit_test(test_report),
+	    cmocka_unit_test(test_records)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

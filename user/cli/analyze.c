@@ -5,19 +5,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "base/terminal.h"
 #include "capture/capture.h"
-#include "capture/capture_merge.h"
 #include "capture/file_kind.h"
 #include "capture/output_file.h"
+#include "cli/broker_rows.h"
 #include "cli/command_line.h"
+#include "cli/from_blocks.h"
 #include "cli/settings.h"
 #include "config/rules.h"
-#include "report/lines.h"
-#include "report/pipeline.h"
+#include "report/replay.h"
 #include "cli/options.h"
 #include "report/run_option.h"
 #include "query/region_option.h"
@@ -30,7 +28,8 @@ struct analyze {
 	struct time_option time; /* of a region of all ranks */
 	bool timed;		 /* the region is of that time */
 	struct outcome_limit fail_on;
-	int run; /* number of the run in each capture */
+	int run;		      /* number of the run in each capture */
+	struct source_options source; /* a broker in place of files */
 	bool ndjson, strict, summary, all, score;
 	const char **files;
 	int file_count;
@@ -48,7 +47,8 @@ enum {
 	ROW_RUN,
 	ROW_CONFIG,
 	ROW_ALL,
-	ROW_FAIL_ON
+	ROW_FAIL_ON,
+	ROW_JOB,
 };
 
 static const struct option_row rows[] = {
@@ -74,6 +74,8 @@ static const struct option_row rows[] = {
     {"since", "TIME", "as --region, of all ranks: " SINCE_HELP, ROW_SINCE, 'S'},
     {"until", "TIME", UNTIL_HELP, ROW_UNTIL, 'U'},
     OPTIONS_HELP_ALL_ROW,
+    FROM_ROWS,
+    {"job", "JOB", "this job, as records name it (the only one there is)", ROW_JOB, 'j'},
     OPTIONS_SECTION(VAPRO_GROUP_ANALYSIS),
     OPTIONS_SECTION(VAPRO_GROUP_ANALYSIS_EXPERT),
 };
@@ -84,13 +86,16 @@ const struct command analyze_command = {
     .name = "analyze",
     .program = "vapro analyze",
     .summary = "replay captures or NDJSON fragments into the lines of a live run",
-    .synopsis = "[option]... CAPTURE...\n[option]... --format ndjson FILE|-...",
+    .synopsis = "[option]... CAPTURE...\n[option]... --format ndjson FILE|-...\n[option]... --from URL [--job JOB]",
     .about = "Replays captures of vaprod (several hosts of one job: several files) or fragments as NDJSON, one a line "
 	     "(several files are one run), into the lines a live run writes. A capture's own tunables hold unless "
-	     "others are given; those of collection are options, too, but change nothing here.",
-    .examples = "vapro analyze --summary --output run.ndjson run.capture\ta summary; then: vapro view run.ndjson\n"
-		"vapro analyze --summary -o /dev/null node1.capture node2.capture\tone job on two hosts\n"
-		"vapro analyze --summary -o /dev/null --region 0-3@12..15 run.capture\twhy ranks 0 to 3 were slow then",
+	     "others are given; those of collection are options, too, but change nothing here. With --from it reads "
+	     "what the nodes of a job have published so far, as their captures.",
+    .examples =
+	"vapro analyze --summary --output run.ndjson run.capture\ta summary; then: vapro view run.ndjson\n"
+	"vapro analyze --summary -o /dev/null node1.capture node2.capture\tone job on two hosts\n"
+	"vapro analyze --summary -o /dev/null --region 0-3@12..15 run.capture\twhy ranks 0 to 3 were slow then\n"
+	"vapro analyze --summary -o run.ndjson --from nats://broker --job slurm:123.0\ta job of many nodes",
     .rows = rows,
     .row_count = sizeof(rows) / sizeof(*rows),
     .tunables = true,
@@ -102,7 +107,12 @@ static int set(struct analyze *analyze, int id, const struct options *options, c
 {
 	const char *value = options->value;
 
+	if (from_rows__set(&analyze->source, id, value))
+		return 0;
 	switch (id) {
+	case ROW_JOB:
+		analyze->source.job = value;
+		return 0;
 	case ROW_STRICT:
 		analyze->strict = true;
 		return 0;
@@ -193,47 +203,6 @@ static int parse(struct analyze *analyze, int argc, char **argv)
 	return choose_time(analyze);
 }
 
-/* A sink that passes events on and prints the progress of long work. */
-struct progress {
-	struct stream_sink sink; /* first */
-	struct stream_sink *to;
-	uint64_t bundles;
-};
-
-static int progress_put(struct stream_sink *sink, const struct stream_event *event)
-{
-	struct progress *progress = (struct progress *)sink;
-
-	if (event->type == STREAM_BUNDLE && ++progress->bundles % 262144 == 0)
-		fprintf(stderr, "\rvapro analyze: %.1f million bundles \033[K", (double)progress->bundles * 1e-6);
-	return stream__put(progress->to, event);
-}
-
-/* What the merge of several captures holds counts as memory of the analysis. */
-struct memory {
-	struct merge_watch watch; /* first */
-	struct stream_sink *pipeline;
-};
-
-static void memory_held(struct merge_watch *watch, size_t bytes)
-{
-	pipeline__held_elsewhere(((struct memory *)watch)->pipeline, bytes);
-}
-
-static void say_bye(const struct stream_sink *pipeline, struct line_sink *lines, const char *reason)
-{
-	struct line_bye bye = {.utc_ns = utc_now(), .host = pipeline__host(pipeline), .exit_reason = reason};
-	char *line;
-
-	if (!bye.host)
-		bye.host = "unknown";
-	pipeline__totals(pipeline, &bye.totals);
-	line = lines__bye(&bye);
-	if (line)
-		line_sink__put(lines, line);
-	free(line);
-}
-
 /* Prints how well the clusters agree with the truth. Returns an exit code. */
 static int print_score(const struct stream_sink *pipeline)
 {
@@ -300,50 +269,50 @@ static int judge_outcome(const struct analyze *analyze, const struct stream_sink
 	return code ? code : found;
 }
 
+/* Where the input comes from: fragments or blocks; captures where both are NULL. */
+struct input {
+	struct ndjson *ndjson;
+	struct source_blocks *blocks;
+	size_t memory_bytes; /* that the merge of blocks may hold */
+};
+
+static int feed_blocks(void *ctx, struct stream_sink *sink, struct merge_watch *watch, char *err, size_t err_size)
+{
+	struct input *input = ctx;
+
+	return source_blocks__feed(input->blocks, sink, input->memory_bytes, watch, err, err_size);
+}
+
 /* Feeds the input and writes what is found. Returns an exit code. */
-static int replay(const struct analyze *analyze, const struct ndjson *ndjson, const struct capture_info *info,
+static int replay(const struct analyze *analyze, struct input *input, const struct capture_info *info,
 		  struct line_sink *lines, struct summary *summary)
 {
-	enum vapro_workload_source source = (ndjson ? ndjson__by_instructions(ndjson) : info->by_instructions)
-						? VAPRO_BY_INSTRUCTIONS
-						: VAPRO_BY_ARGUMENTS;
-	struct stream_sink *pipeline =
-	    pipeline__new(&analyze->config, source, !ndjson && info->host[0] ? info->host : NULL, lines, summary);
-	struct progress progress = {.sink = {.put = progress_put}, .to = pipeline};
-	struct stream_sink *sink = isatty(STDERR_FILENO) ? &progress.sink : pipeline;
-	struct memory memory = {.watch = {memory_held}, .pipeline = pipeline};
-	char err[512] = "";
-	int status, score = EXIT_OK;
-
+	const struct replay replay = {.command = "analyze",
+				      .files = analyze->files,
+				      .count = (size_t)analyze->file_count,
+				      .run = analyze->run,
+				      .ndjson = input->ndjson,
+				      .info = info,
+				      .feed = input->blocks ? feed_blocks : NULL,
+				      .ctx = input};
+	struct stream_sink *pipeline = replay__pipeline(&replay, &analyze->config, lines, summary);
 	struct vapro_selection selection = region_option__selection(&analyze->region);
-	const char *named[RULES_NAMED];
+	int status, score = EXIT_OK;
+	char err[512] = "";
 
-	for (int i = 0; i < RULES_NAMED; i++)
-		named[i] = ndjson ? ndjson__named(ndjson, i) : info->named[i][0] ? info->named[i] : NULL;
-	if (!pipeline || pipeline__name_events(pipeline, named) ||
-	    (analyze->region.given && pipeline__select(pipeline, &selection))) {
+	if (!pipeline || (analyze->region.given && pipeline__select(pipeline, &selection))) {
 		fprintf(stderr, "vapro analyze: out of memory\n");
 		stream__close(pipeline);
 		return EXIT_FAILED;
 	}
-	if (ndjson)
-		status = ndjson__feed(ndjson, analyze->config.window_s, sink, err, sizeof(err));
-	else if (analyze->file_count > 1)
-		status = capture_merge(analyze->files, (size_t)analyze->file_count, analyze->run, sink, &memory.watch,
-				       err, sizeof(err));
-	else
-		status = capture__replay_run(analyze->files, 1, analyze->run, sink, err, sizeof(err));
-	if (progress.bundles >= 262144)
-		fputs("\r\033[K", stderr);
+	status = replay__feed(&replay, analyze->config.window_s, pipeline, err, sizeof(err));
 	if (status) {
 		fprintf(stderr, "vapro analyze: %s\n", err);
 		if (summary)
 			summary__add_trouble(summary, err);
 	} else if (analyze->score)
 		score = print_score(pipeline);
-	/* a complete capture holds the bye of its run */
-	if (ndjson || status)
-		say_bye(pipeline, lines, status ? "error" : "end_of_input");
+	replay__end(&replay, pipeline, lines, status);
 	if (!status)
 		score = judge_outcome(analyze, pipeline, score);
 	stream__close(pipeline);
@@ -357,16 +326,52 @@ static int allow_memory(struct analyze *analyze, uint64_t hosts, int argc, char 
 	return parse(analyze, argc, argv);
 }
 
+/* Checks what --from needs of the other options. Returns 0 or an exit code. */
+static int check_from(const struct analyze *analyze)
+{
+	char err[SOURCE_ERR];
+
+	if (from_rows__check(&analyze->source, err, sizeof(err)))
+		fprintf(stderr, "vapro analyze: %s\n", err);
+	else if (!analyze->source.broker.servers && analyze->source.job)
+		fprintf(stderr, "vapro analyze: --job needs --from URL: the brokers from which the job is read\n");
+	else if (analyze->source.broker.servers && analyze->file_count)
+		fprintf(stderr, "vapro analyze: files or --from are read, not both\n");
+	else if (analyze->source.broker.servers && (analyze->ndjson || analyze->run != CAPTURE_LAST_RUN))
+		fprintf(stderr, "vapro analyze: --format and --run are for files: --from reads all runs of a job\n");
+	else
+		return 0;
+	return EXIT_USAGE;
+}
+
+/* Opens a job's blocks. Returns 0 or an exit code. */
+static int open_blocks(struct analyze *analyze, struct input *input, struct capture_info *info, int argc, char **argv)
+{
+	char err[SOURCE_ERR];
+	int ret = source_blocks__open(&input->blocks, &analyze->source, err, sizeof(err));
+
+	if (ret) {
+		fprintf(stderr, "vapro analyze: %s\n", err);
+		return from_rows__code(ret);
+	}
+	if (source_blocks__info(input->blocks, info, err, sizeof(err)))
+		fprintf(stderr, "vapro analyze: %s\n", err);
+	analyze->config = info->config;
+	return allow_memory(analyze, source_blocks__hosts(input->blocks), argc, argv);
+}
+
 static int analyze__main(int argc, char **argv)
 {
-	struct analyze analyze = {
-	    .output = "-", .run = CAPTURE_LAST_RUN, .files = calloc((size_t)argc, sizeof(char *))};
+	struct analyze analyze = {.output = "-",
+				  .run = CAPTURE_LAST_RUN,
+				  .source.broker.name = "vapro analyze",
+				  .files = calloc((size_t)argc, sizeof(char *))};
 	struct capture_info info = {.by_instructions = false};
 	struct summary *summary = NULL;
 	struct line_sink *lines = NULL;
-	struct ndjson *ndjson = NULL;
+	struct input input = {.ndjson = NULL};
 	uint64_t bad_lines = 0;
-	char err[512] = "";
+	char err[SOURCE_ERR] = "";
 	int status;
 
 	config__init(&analyze.config);
@@ -375,7 +380,9 @@ static int analyze__main(int argc, char **argv)
 		status = EXIT_OK;
 		goto out;
 	}
-	if (!status && !analyze.file_count) {
+	if (!status)
+		status = check_from(&analyze);
+	if (!status && !analyze.file_count && !analyze.source.broker.servers) {
 		fprintf(stderr, "vapro analyze: %s is needed; see --help\n",
 			analyze.ndjson ? "a file (or -)" : "a capture");
 		status = EXIT_USAGE;
@@ -398,17 +405,21 @@ static int analyze__main(int argc, char **argv)
 			goto out;
 		}
 	}
-	if (analyze.ndjson) {
-		ndjson = ndjson__read(analyze.files, (size_t)analyze.file_count, analyze.strict, &bad_lines, err,
-				      sizeof(err));
-		if (!ndjson) {
+	if (analyze.source.broker.servers) {
+		status = open_blocks(&analyze, &input, &info, argc, argv);
+		if (status)
+			goto out;
+	} else if (analyze.ndjson) {
+		input.ndjson = ndjson__read(analyze.files, (size_t)analyze.file_count, analyze.strict, &bad_lines, err,
+					    sizeof(err));
+		if (!input.ndjson) {
 			fprintf(stderr, "vapro analyze: %s\n", err);
 			goto out;
 		}
 		config__init(&analyze.config);
-		if (allow_memory(&analyze, ndjson__hosts(ndjson), argc, argv))
+		if (allow_memory(&analyze, ndjson__hosts(input.ndjson), argc, argv))
 			goto out;
-		if (!check_events(&analyze, ndjson)) {
+		if (!check_events(&analyze, input.ndjson)) {
 			status = EXIT_USAGE;
 			goto out;
 		}
@@ -429,11 +440,14 @@ static int analyze__main(int argc, char **argv)
 	}
 	if (analyze.summary)
 		summary = summary__new();
-	status = replay(&analyze, ndjson, &info, lines, summary);
+	input.memory_bytes = analyze.config.memory_cap / 2;
+	status = replay(&analyze, &input, &info, lines, summary);
 	if (line_sink__close(lines)) {
 		fprintf(stderr, "vapro analyze: %s could not be written\n", analyze.output);
 		status = EXIT_FAILED;
 	}
+	if (input.blocks)
+		from_blocks__say("analyze", input.blocks, summary);
 	if (bad_lines) {
 		snprintf(err, sizeof(err), "%llu bad lines of %s%s were refused", (unsigned long long)bad_lines,
 			 analyze.files[0], analyze.file_count > 1 ? " and others" : "");
@@ -448,7 +462,8 @@ static int analyze__main(int argc, char **argv)
 							 .more = "--all lists them"});
 out:
 	summary__free(summary);
-	ndjson__free(ndjson);
+	ndjson__free(input.ndjson);
+	source_blocks__close(input.blocks);
 	free(analyze.files);
 	return status;
 }

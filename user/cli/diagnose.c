@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/broker_rows.h"
+#include "cli/from_blocks.h"
 #include "query/client.h"
 #include "base/printable.h"
 #include "base/terminal.h"
@@ -26,6 +28,7 @@ static const struct option_row rows[] = {
     {"until", "TIME", UNTIL_HELP, ROW_UNTIL, 'U'},
     {"json", NULL, "`diagnosis` records, one a line, instead of text", ROW_JSON, 0},
     OPTIONS_HELP_ROW,
+    FROM_ROWS,
 };
 
 static int diagnose__main(int argc, char **argv);
@@ -33,16 +36,20 @@ static int diagnose__main(int argc, char **argv);
 const struct command diagnose_command = {
     .name = "diagnose",
     .program = "vapro diagnose",
-    .summary = "query a running vaprod for why ranks were slow in a time that you choose",
-    .synopsis = "[option]... RANKS@BEGIN..END\n[option]... --since TIME|--until TIME [RANKS]",
+    .summary = "query a running vaprod, or a job of many nodes, for why ranks were slow in a time that you choose",
+    .synopsis = "[option]... RANKS@BEGIN..END\n[option]... --since TIME|--until TIME [RANKS]\n--from URL [option]... "
+		"RANKS@BEGIN..END",
     .about =
 	"Queries a running vaprod (or vapro run) for why these ranks (all, or as in 0-3,7) were slow in this time, "
 	"slow or not. BEGIN and END are seconds since vaprod began, or times as in the records; an empty one is "
 	"the begin or the end of the retained time, so that all@.. is all of it. The retained time is printed "
-	"where the region is not in it; vaprod's --keep and --keep-bytes bound it. Needs root.",
+	"where the region is not in it; vaprod's --keep and --keep-bytes bound it. Needs root.\n"
+	"With --from it queries what the nodes of a job have published so far, all of them at once, and needs no root; "
+	"nodes times --keep-bytes bound the time.",
     .examples = "vapro diagnose all@..\tall ranks, all of the retained time\n"
 		"vapro diagnose 0-3,7@12..15\tthese ranks, from 12 to 15 s after vaprod began\n"
-		"vapro diagnose --since 2026-11-24T08:00:00Z 0-3\tthese ranks, from a time of the day on",
+		"vapro diagnose --since 2026-11-24T08:00:00Z 0-3\tthese ranks, from a time of the day on\n"
+		"vapro diagnose --from nats://broker --job slurm:123.0 all@..\tall ranks of a job of many nodes",
     .rows = rows,
     .row_count = sizeof(rows) / sizeof(*rows),
     .main = diagnose__main,
@@ -137,11 +144,14 @@ static int diagnose__main(int argc, char **argv)
 	struct options options = command__options(&diagnose_command, argc, argv);
 	const char *where = VAPRO_SOCKET, *region = NULL;
 	struct query_request request = {.width = terminal__width(STDOUT_FILENO)};
-	char err[512];
+	char err[SOURCE_ERR];
+	struct source_options source = {.broker.name = "vapro diagnose"};
 	struct time_option time = {NULL, NULL};
 	int id;
 
 	while ((id = options__next(&options)) != OPTIONS_END) {
+		if (from_rows__set(&source, id, options.value))
+			continue;
 		switch (id) {
 		case ROW_SOCKET:
 			where = options.value;
@@ -185,6 +195,12 @@ static int diagnose__main(int argc, char **argv)
 	if (region != request.region_text && (size_t)snprintf(request.region_text, sizeof(request.region_text), "%s",
 							      region) >= sizeof(request.region_text))
 		return fail(EXIT_USAGE, "the region is too long");
+	if (from_rows__check(&source, err, sizeof(err)))
+		return fail(EXIT_USAGE, "%s", err);
+	if (source.broker.servers) {
+		source.job = *request.job ? request.job : NULL;
+		return diagnose_from(&source, &request);
+	}
 	if (geteuid() != 0)
 		return fail(EXIT_REFUSED, "permission denied: root only, because the data covers all users' processes");
 	return query(where, &request);

@@ -14,6 +14,7 @@
 #include "capture/capture.h"
 #include "capture/capture_file.h"
 #include "capture/file_kind.h"
+#include "cli/broker_rows.h"
 #include "cli/commands.h"
 #include "daemon/publishing.h"
 #include "report/run_option.h"
@@ -25,7 +26,7 @@
 #define SLEEP_NS 1000000L
 #define S 1000000000ULL
 
-enum { ROW_TO = 1, ROW_CLUSTER_NAME, ROW_CREDENTIALS, ROW_CA, ROW_CERT, ROW_KEY, ROW_RUN, ROW_SPEED, ROW_WAIT };
+enum { ROW_TO = 1, ROW_CLUSTER_NAME, ROW_RUN, ROW_SPEED, ROW_WAIT };
 
 static const struct option_row rows[] = {
     {"to", "URL[,URL]", "the brokers: nats://HOST[:PORT] or tls://HOST[:PORT], several of one cluster", ROW_TO, 't'},
@@ -33,10 +34,7 @@ static const struct option_row rows[] = {
     {"run", "N", "of captures that hold several runs: 1 = the first, -1 = the last (-1)", ROW_RUN, 0},
     {"speed", "N", "N times as fast as it was recorded, 1 = as it was (as fast as the brokers take it)", ROW_SPEED, 0},
     {"wait", "TIME", "give up where the brokers take nothing for so long (30s)", ROW_WAIT, 0},
-    {"credentials", "FILE", "the file of credentials that the brokers' administrator issued", ROW_CREDENTIALS, 0},
-    {"ca", "FILE", "certificates that sign those of the brokers (those of the system)", ROW_CA, 0},
-    {"cert", "FILE", "the own certificate", ROW_CERT, 0},
-    {"key", "FILE", "the key of this certificate", ROW_KEY, 0},
+    BROKER_ROWS,
     OPTIONS_HELP_ROW,
 };
 
@@ -326,23 +324,11 @@ static bool set(struct publish *publish, int id, const char *value)
 			return true;
 		fprintf(stderr, "vapro publish: --wait: invalid duration '%s'; expected " UNITS_TIME "\n", value);
 		return false;
-	case ROW_CREDENTIALS:
-		broker->credentials = value;
-		return true;
-	case ROW_CA:
-		broker->ca = value;
-		return true;
-	case ROW_CERT:
-		broker->cert = value;
-		return true;
-	case ROW_KEY:
-		broker->key = value;
-		return true;
 	case OPTIONS_OPERAND:
 		publish->files[publish->count++] = value;
 		return true;
 	default:
-		return false;
+		return broker_rows__set(broker, id, value);
 	}
 }
 

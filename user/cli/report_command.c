@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/exit_codes.h"
+#include "cli/broker_rows.h"
 #include "cli/commands.h"
 #include "cli/live_records.h"
 #include "cli/report_exports.h"
@@ -31,6 +32,7 @@ static const struct option_row rows[] = {
      0},
     {"run", "N", "of a file that holds several runs: 1 = the first, -1 = the last (-1)", ROW_RUN, 0},
     OPTIONS_HELP_ROW,
+    FROM_ROWS,
 };
 
 static int report_command__main(int argc, char **argv);
@@ -39,7 +41,7 @@ const struct command report_command = {
     .name = "report",
     .program = "vapro report",
     .summary = "write a run as one HTML page, a picture, tables or a trace",
-    .synopsis = "[option]... FILE...\n[option]... [--socket PATH]",
+    .synopsis = "[option]... FILE...\n[option]... [--socket PATH]\n[option]... --from URL [--job JOB]",
     .about =
 	"Writes a page that a browser opens without a network: the verdict, the causes of lost time, heat maps of "
 	"all ranks over time, the slow regions with when, where and why, and what could not be evaluated. FILE is "
@@ -48,11 +50,13 @@ const struct command report_command = {
 	"read: what it retains, which is less than two minutes and slow regions that are open; users see their own "
 	"jobs, root sees all. With --svg, --csv or --trace the page is written only if "
 	"--html "
-	"is given too. A file that is no report is not overwritten.",
+	"is given too. A file that is no report is not overwritten. With --from the page is of what workers have "
+	"published about a job of many nodes so far.",
     .examples = "vapro report run.ndjson\twrites run.html\n"
 		"vapro report\tyour jobs on this node at present, into vapro.html\n"
 		"vapro report --html job.html node1.capture node2.capture\tone job on two hosts\n"
-		"vapro report --svg map.svg --csv tables --trace run.json run.ndjson\ta picture, tables and a trace",
+		"vapro report --svg map.svg --csv tables --trace run.json run.ndjson\ta picture, tables and a trace\n"
+		"vapro report --from nats://broker --job slurm:123.0 --html job.html\ta job of many nodes",
     .rows = rows,
     .row_count = sizeof(rows) / sizeof(*rows),
     .main = report_command__main,
@@ -62,7 +66,8 @@ struct choice {
 	const char *html; /* NULL: none */
 	struct report_exports exports;
 	const char *job;
-	const char *socket; /* NULL: not given */
+	struct source_options source; /* a broker in place of files */
+	const char *socket;	      /* NULL: not given */
 	int run;
 	const char **files;
 	size_t file_count;
@@ -101,18 +106,45 @@ static int write_all(const struct choice *choice, const struct run_report *repor
 	return report_exports__write(&choice->exports, report) || code ? EXIT_FAILED : EXIT_OK;
 }
 
-/* Chooses what is read: the files, or without any a running vaprod. Returns 0 or an exit code. */
-static int choose_input(const struct choice *choice, struct live_records *live, struct report_input *input)
+/* What a report is made of, beside files. */
+struct inputs {
+	struct live_records live;
+	struct source_results results;
+};
+
+/* Reads what workers published about a job. Returns 0 or an exit code. */
+static int read_results(const struct choice *choice, struct source_results *results)
+{
+	struct source_options source = choice->source;
+	char err[SOURCE_ERR];
+	int ret;
+
+	source.job = choice->job;
+	ret = source__results(&source, results, err, sizeof(err));
+	if (ret)
+		fprintf(stderr, "vapro report: %s\n", err);
+	return ret ? from_rows__code(ret) : 0;
+}
+
+/* Chooses what is read: the files, a broker, or without any a running vaprod. Returns 0 or an exit code. */
+static int choose_input(const struct choice *choice, struct inputs *inputs, struct report_input *input)
 {
 	int code = 0;
 
 	*input = (struct report_input){
 	    .files = choice->files, .count = choice->file_count, .run = choice->run, .job = choice->job};
-	if (!choice->file_count) {
-		code = live_records__read(live, "report", choice->socket ? choice->socket : VAPRO_SOCKET);
-		input->files = &live->name;
+	if (choice->source.broker.servers) {
+		code = read_results(choice, &inputs->results);
+		choice->files[0] = inputs->results.job.job;
 		input->count = 1;
-		input->live = live->file;
+		input->live = inputs->results.file;
+		input->job = NULL; /* it is of one job, which may have been named by its token */
+		input->bad_lines = inputs->results.bad;
+	} else if (!choice->file_count) {
+		code = live_records__read(&inputs->live, "report", choice->socket ? choice->socket : VAPRO_SOCKET);
+		input->files = &inputs->live.name;
+		input->count = 1;
+		input->live = inputs->live.file;
 	}
 	return code;
 }
@@ -121,10 +153,10 @@ static int report(struct choice *choice)
 {
 	bool plain = !choice->html && !report_exports__any(&choice->exports);
 	char err[512], *name = plain ? default_name(choice->file_count ? choice->files[0] : LIVE_NAME) : NULL;
-	struct live_records live = {.file = NULL};
+	struct inputs inputs = {.live = {.file = NULL}, .results = {.file = NULL}};
 	struct report_input input;
 	struct run_report report;
-	int code = choose_input(choice, &live, &input);
+	int code = choose_input(choice, &inputs, &input);
 
 	if (code) {
 		free(name);
@@ -145,7 +177,9 @@ static int report(struct choice *choice)
 		code = EXIT_FAILED;
 	}
 	run_report__free(&report);
-	live_records__free(&live);
+	live_records__free(&inputs.live);
+	if (inputs.results.file)
+		fclose(inputs.results.file);
 	free(name);
 	return code || input.cut ? EXIT_FAILED : EXIT_OK;
 }
@@ -161,13 +195,29 @@ static bool one_to_stdout(const struct choice *choice)
 	return count <= 1;
 }
 
+static int check_outputs(const struct choice *choice)
+{
+	if (choice->exports.class && !choice->exports.svg) {
+		fprintf(stderr, "vapro report: --class is that of the picture, so --svg is needed too\n");
+		return EXIT_USAGE;
+	}
+	if (!one_to_stdout(choice)) {
+		fprintf(stderr, "vapro report: only one output can be standard output (-)\n");
+		return EXIT_USAGE;
+	}
+	return 0;
+}
+
 /* Applies one option. Returns 0, an exit code, or OPTIONS_HELP. */
 static int parse(struct choice *choice, int argc, char **argv)
 {
 	struct options options = command__options(&report_command, argc, argv);
+	char err[SOURCE_ERR];
 	int id;
 
 	while ((id = options__next(&options)) != OPTIONS_END) {
+		if (from_rows__set(&choice->source, id, options.value))
+			continue;
 		switch (id) {
 		case OPTIONS_HELP:
 			command__help(&report_command, options.value, stdout);
@@ -211,8 +261,13 @@ static int parse(struct choice *choice, int argc, char **argv)
 			return EXIT_USAGE;
 		}
 	}
-	if (choice->file_count && choice->socket) {
-		fprintf(stderr, "vapro report: files and --socket exclude each other: a report is of one of them\n");
+	if (from_rows__check(&choice->source, err, sizeof(err))) {
+		fprintf(stderr, "vapro report: %s\n", err);
+		return EXIT_USAGE;
+	}
+	if ((choice->file_count != 0) + (choice->socket != NULL) + (choice->source.broker.servers != NULL) > 1) {
+		fprintf(stderr,
+			"vapro report: files, --socket and --from exclude each other: a report is of one of them\n");
 		return EXIT_USAGE;
 	}
 	if (!choice->html && !report_exports__any(&choice->exports) && choice->file_count &&
@@ -220,20 +275,14 @@ static int parse(struct choice *choice, int argc, char **argv)
 		fprintf(stderr, "vapro report: --html is needed where standard input is read: it says what to write\n");
 		return EXIT_USAGE;
 	}
-	if (choice->exports.class && !choice->exports.svg) {
-		fprintf(stderr, "vapro report: --class is that of the picture, so --svg is needed too\n");
-		return EXIT_USAGE;
-	}
-	if (!one_to_stdout(choice)) {
-		fprintf(stderr, "vapro report: only one output can be standard output (-)\n");
-		return EXIT_USAGE;
-	}
-	return 0;
+	return check_outputs(choice);
 }
 
 static int report_command__main(int argc, char **argv)
 {
-	struct choice choice = {.run = RUN_OPTION_LAST, .files = calloc((size_t)argc, sizeof(*choice.files))};
+	struct choice choice = {.run = RUN_OPTION_LAST,
+				.source.broker.name = "vapro report",
+				.files = calloc((size_t)argc, sizeof(*choice.files))};
 	int code = choice.files ? parse(&choice, argc, argv) : EXIT_FAILED;
 
 	if (!code)

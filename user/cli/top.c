@@ -15,7 +15,10 @@
 #include "base/exit_codes.h"
 #include "base/terminal.h"
 #include "base/units.h"
+#include "cli/broker_rows.h"
+#include "daemon/daemon.h"
 #include "query/status.h"
+#include "top/broker_feed.h"
 #include "top/feed.h"
 #include "top/layout.h"
 #include "top/screen.h"
@@ -23,17 +26,19 @@
 #define PATIENCE_NS 10000000000ULL /* for the first snapshot of plain text */
 #define STEP_MS 250		   /* longest wait while there is no connection */
 
-enum { ROW_SOCKET = 1, ROW_INTERVAL, ROW_USER, ROW_ONCE, ROW_BATCH, ROW_COUNT };
+enum { ROW_SOCKET = 1, ROW_JOB, ROW_INTERVAL, ROW_OF_USER, ROW_ONCE, ROW_BATCH, ROW_COUNT };
 
 static const struct option_row rows[] = {
     {"socket", "PATH", "where vaprod is reached, as its --socket; needed where several run (" VAPRO_SOCKET ")",
      ROW_SOCKET, 0},
     {"interval", "TIME", "time between two snapshots, 0.5 s or more (1)", ROW_INTERVAL, 'd'},
-    {"user", "USER", "only the jobs of this user, by name or number", ROW_USER, 'u'},
+    {"user", "USER", "only the jobs of this user, by name or number", ROW_OF_USER, 'u'},
     {"once", NULL, "print one snapshot as plain text and end", ROW_ONCE, '1'},
     {"batch", NULL, "print snapshots as plain text, one after the other", ROW_BATCH, 'b'},
     {"count", "NUMBER", "with --batch: end after so many snapshots", ROW_COUNT, 'n'},
     OPTIONS_HELP_ROW,
+    FROM_ROWS,
+    {"job", "JOB", "with --from: only this job, as records name it (all)", ROW_JOB, 'j'},
 };
 
 static int top__main(int argc, char **argv);
@@ -42,21 +47,25 @@ const struct command top_command = {
     .name = "top",
     .program = "vapro top",
     .summary = "watch jobs, ranks and slow regions live, in the terminal",
-    .synopsis = "[option]...",
+    .synopsis = "[option]...\n--from URL [option]...",
     .about =
 	"Shows what a running vaprod (or vapro run) knows at present: jobs and their ranks, how fast they are now, "
 	"slow "
 	"regions with cause and culprit, overhead, losses. Enter opens what is selected, h shows all keys. Users see "
-	"their own jobs, root sees all.",
+	"their own jobs, root sees all. With --from it shows jobs of many nodes: what workers publish about them, from "
+	"the "
+	"last ten minutes on.",
     .examples = "vapro top\tyour jobs on this node; root sees all jobs\n"
-		"vapro top --once\tthe same as plain text",
+		"vapro top --once\tthe same as plain text\n"
+		"vapro top --once --from nats://broker\tjobs of many nodes",
     .rows = rows,
     .row_count = sizeof(rows) / sizeof(*rows),
     .main = top__main,
 };
 
 struct top_options {
-	const char *socket;
+	const char *socket;	      /* NULL: the default one */
+	struct source_options source; /* a broker in place of a vaprod */
 	double interval_s;
 	uint32_t user; /* as in struct vapro_thread; 0: all */
 	bool batch;
@@ -123,14 +132,36 @@ static bool parse_count(const char *text, unsigned long *count)
 	return !errno && end != text && !*end && *text != '-' && *count;
 }
 
-/* Says why there is no snapshot. Returns an exit code. */
-static int report(const struct feed *feed, enum feed_state state)
+/* Where snapshots come from: a vaprod, or a broker. */
+struct input {
+	struct feed *feed;
+	struct broker_feed *broker; /* NULL: feed */
+};
+
+static enum feed_state input__step(struct input *input)
 {
+	return input->broker ? broker_feed__step(input->broker, mono_now()) : feed__step(input->feed, mono_now());
+}
+
+static const char *input__why(const struct input *input)
+{
+	return input->broker ? broker_feed__why(input->broker) : feed__why(input->feed);
+}
+
+static int input__fd(const struct input *input)
+{
+	return input->broker ? -1 : feed__fd(input->feed);
+}
+
+/* Says why there is no snapshot. Returns an exit code. */
+static int report(const struct input *input, enum feed_state state)
+{
+	const struct feed *feed = input->feed;
 	const char(*paths)[QUERY_PATH_MAX];
-	int count = feed__several(feed, &paths);
+	int count = input->broker ? 0 : feed__several(feed, &paths);
 
 	if (state != FEED_SEVERAL) {
-		fail(0, "%s", *feed__why(feed) ? feed__why(feed) : "vaprod does not respond");
+		fail(0, "%s", *input__why(input) ? input__why(input) : "vaprod does not respond");
 		return state == FEED_REFUSED ? EXIT_REFUSED : EXIT_FAILED;
 	}
 	fail(0, "%d vaprods are running; choose one:", count);
@@ -140,23 +171,23 @@ static int report(const struct feed *feed, enum feed_state state)
 }
 
 /*
- * Waits until the feed, or with `keys` the terminal, has something, at most so long. A signal ends the wait. Returns
- * false where the terminal is gone.
+ * Waits until the input, or with `keys` the terminal, has something, for a while at most. A signal ends the wait.
+ * Returns false where the terminal is gone.
  */
-static bool wait_for(const struct feed *feed, bool keys, int most_ms)
+static bool wait_for(const struct input *input, bool keys)
 {
-	struct pollfd fds[] = {{.fd = feed__fd(feed), .events = POLLIN},
+	struct pollfd fds[] = {{.fd = input__fd(input), .events = POLLIN},
 			       {.fd = keys ? STDIN_FILENO : -1, .events = POLLIN}};
 
-	poll(fds, 2, most_ms);
+	poll(fds, 2, fds[0].fd < 0 ? STEP_MS : 1000);
 	return !(fds[1].revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
 /* Takes a snapshot over. Returns whether it could be read. */
-static bool update(struct top_model *model, struct feed *feed)
+static bool update(struct top_model *model, struct input *input)
 {
 	size_t size;
-	const char *text = feed__take(feed, &size);
+	const char *text = input->broker ? broker_feed__take(input->broker, &size) : feed__take(input->feed, &size);
 	struct top_snapshot *snapshot = top_snapshot__read(text, size, user_name);
 
 	if (!snapshot)
@@ -165,16 +196,16 @@ static bool update(struct top_model *model, struct feed *feed)
 	return true;
 }
 
-static int print_batch(struct top_model *model, struct feed *feed, const struct top_options *options)
+static int print_batch(struct top_model *model, struct input *input, const struct top_options *options)
 {
 	uint64_t until_ns = mono_now() + PATIENCE_NS;
 	unsigned long printed = 0;
 	enum feed_state state;
 
 	for (;;) {
-		state = feed__step(feed, mono_now());
+		state = input__step(input);
 		if (state == FEED_SNAPSHOT) {
-			if (!update(model, feed))
+			if (!update(model, input))
 				return fail(EXIT_FAILED, "the response is not one of this version of vaprod");
 			if (printed)
 				putchar('\n');
@@ -188,16 +219,16 @@ static int print_batch(struct top_model *model, struct feed *feed, const struct 
 		}
 		if (state == FEED_SEVERAL || state == FEED_REFUSED ||
 		    (state == FEED_WAITING && (!printed || options->count)) || (!printed && mono_now() > until_ns))
-			return report(feed, state);
-		wait_for(feed, false, feed__fd(feed) < 0 ? STEP_MS : 1000);
+			return report(input, state);
+		wait_for(input, false);
 	}
 }
 
 /* Takes over what the feed has. Returns whether the picture has changed. */
-static bool refresh(struct top_model *model, struct feed *feed)
+static bool refresh(struct top_model *model, struct input *input)
 {
-	bool fresh = feed__step(feed, mono_now()) == FEED_SNAPSHOT, good = !fresh || update(model, feed);
-	const char *notice = good ? feed__why(feed) : "the response is not one of this version of vaprod";
+	bool fresh = input__step(input) == FEED_SNAPSHOT, good = !fresh || update(model, input);
+	const char *notice = good ? input__why(input) : "the response is not one of this version of vaprod";
 
 	if (strcmp(model->notice, notice)) {
 		snprintf(model->notice, sizeof(model->notice), "%s", notice);
@@ -222,7 +253,7 @@ static int draw(struct top_model *model, struct grid *grid)
 }
 
 /* Shows pages until the person quits, a signal comes, or the terminal is gone. Returns 0 or -ENOMEM. */
-static int show(struct top_model *model, struct feed *feed)
+static int show(struct top_model *model, struct input *input)
 {
 	struct grid grid = {0};
 	bool changed = true;
@@ -231,11 +262,11 @@ static int show(struct top_model *model, struct feed *feed)
 	while (!error && !model->quit && !screen__ended()) {
 		uint32_t key;
 
-		changed |= refresh(model, feed);
+		changed |= refresh(model, input);
 		if (changed)
 			error = draw(model, &grid);
 		changed = false;
-		if (!wait_for(feed, true, feed__fd(feed) < 0 ? STEP_MS : 1000))
+		if (!wait_for(input, true))
 			break;
 		while ((key = screen__key())) {
 			changed = true;
@@ -249,42 +280,53 @@ static int show(struct top_model *model, struct feed *feed)
 
 static int run(const struct top_options *options)
 {
-	struct feed *feed = feed__new(
-	    options->socket, options->batch && options->count == 1 ? 0 : (unsigned)lround(options->interval_s * 1000));
+	unsigned interval_ms = options->batch && options->count == 1 ? 0 : (unsigned)lround(options->interval_s * 1000);
+	struct input input = {NULL, NULL};
 	struct top_model model;
 	char err[256];
 	int code;
 
+	if (options->source.broker.servers)
+		input.broker = broker_feed__new(&options->source, interval_ms, VAPRO_VERSION);
+	else
+		input.feed = feed__new(options->socket ? options->socket : VAPRO_SOCKET, interval_ms);
 	top_model__init(&model);
 	model.only_user = options->user;
-	if (!feed)
+	if (!input.broker && !input.feed)
 		return fail(EXIT_FAILED, "out of memory");
 	if (options->batch) {
-		code = print_batch(&model, feed, options);
+		code = print_batch(&model, &input, options);
 	} else {
-		enum feed_state state = feed__step(feed, mono_now());
-
+		enum feed_state state = input__step(&input);
 		int error;
 
+		if (state == FEED_SNAPSHOT)
+			update(&model, &input);
 		if (state == FEED_SEVERAL) {
-			code = report(feed, state);
+			code = report(&input, state);
 		} else if (screen__open(err, sizeof(err))) {
 			code = fail(EXIT_FAILED, "%s", err);
 		} else {
-			error = show(&model, feed);
+			error = show(&model, &input);
 			screen__close();
 			code = error ? fail(EXIT_FAILED, "%s", strerror(-error)) : EXIT_OK;
 		}
 	}
 	top_model__clear(&model);
-	feed__free(feed);
+	feed__free(input.feed);
+	broker_feed__free(input.broker);
 	return code;
 }
 
 /* Takes an option's value. Returns what is expected in its place, or NULL. */
 static const char *set(struct top_options *top, int id, const char *value)
 {
+	if (from_rows__set(&top->source, id, value))
+		return NULL;
 	switch (id) {
+	case ROW_JOB:
+		top->source.job = value;
+		return *value ? NULL : "a job";
 	case ROW_SOCKET:
 		top->socket = value;
 		return *value && strlen(value) < QUERY_PATH_MAX ? NULL : "the path of a socket, or a directory";
@@ -293,7 +335,7 @@ static const char *set(struct top_options *top, int id, const char *value)
 			       top->interval_s * 1000 <= STATUS_MOST_MS
 			   ? NULL
 			   : "0.5 to 3600 seconds";
-	case ROW_USER:
+	case ROW_OF_USER:
 		return parse_user(value, &top->user) ? NULL : "the name or number of a user";
 	case ROW_COUNT:
 		return parse_count(value, &top->count) ? NULL : "a number from 1 on";
@@ -310,8 +352,9 @@ static const char *set(struct top_options *top, int id, const char *value)
 static int top__main(int argc, char **argv)
 {
 	struct options options = command__options(&top_command, argc, argv);
-	struct top_options top = {.socket = VAPRO_SOCKET, .interval_s = 1};
+	struct top_options top = {.source.broker.name = "vapro top", .interval_s = 1};
 	const char *expected;
+	char err[SOURCE_ERR];
 	int id;
 
 	while ((id = options__next(&options)) != OPTIONS_END) {
@@ -326,6 +369,11 @@ static int top__main(int argc, char **argv)
 			return fail(EXIT_USAGE, "--%s: '%s' is invalid; expected %s", options.name, options.value,
 				    expected);
 	}
+	if (from_rows__check(&top.source, err, sizeof(err)))
+		return fail(EXIT_USAGE, "%s", err);
+	if (top.source.broker.servers ? top.socket != NULL : top.source.job != NULL)
+		return fail(EXIT_USAGE, top.socket ? "--socket and --from exclude each other"
+						   : "--job needs --from URL: the brokers from which the job is read");
 	if (top.count && !top.batch)
 		return fail(EXIT_USAGE, "--count is for --batch");
 	return run(&top);

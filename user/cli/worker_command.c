@@ -11,6 +11,7 @@
 #include "base/exit_codes.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "cli/broker_rows.h"
 #include "cli/completion.h"
 #include "cli/options.h"
 #include "daemon/daemon.h"
@@ -21,10 +22,6 @@
 enum {
 	ROW_NATS = 1,
 	ROW_CLUSTER,
-	ROW_CREDENTIALS,
-	ROW_CA,
-	ROW_CERT,
-	ROW_KEY,
 	ROW_REPLICAS,
 	ROW_OUTPUT,
 	ROW_STDOUT,
@@ -43,10 +40,7 @@ static const struct option_row rows[] = {
     OPTIONS_GROUP("Broker"),
     {"nats", "URL[,URL]", "NATS servers with JetStream, nats:// or tls:// (needed)", ROW_NATS, 0},
     {"cluster", "NAME", "jobs of this cluster only (all)", ROW_CLUSTER, 0},
-    {"credentials", "FILE", "the user's JWT and seed", ROW_CREDENTIALS, 0},
-    {"ca", "FILE", "certificates that the servers' are checked against (the system's)", ROW_CA, 0},
-    {"cert", "FILE", "certificate of this worker", ROW_CERT, 0},
-    {"key", "FILE", "its key", ROW_KEY, 0},
+    BROKER_ROWS,
     {"replicas", "N", "copies of streams that this worker creates, 1 to 5 (1)", ROW_REPLICAS, 0},
     OPTIONS_GROUP("Output"),
     {"output", "DIR", "also write NDJSON, a file for each job and epoch", ROW_OUTPUT, 'o'},
@@ -106,18 +100,6 @@ static int set(struct worker_options *worker, int id, const struct options *opti
 	case ROW_CLUSTER:
 		worker->store.cluster = value;
 		return 0;
-	case ROW_CREDENTIALS:
-		worker->store.broker.credentials = value;
-		return 0;
-	case ROW_CA:
-		worker->store.broker.ca = value;
-		return 0;
-	case ROW_CERT:
-		worker->store.broker.cert = value;
-		return 0;
-	case ROW_KEY:
-		worker->store.broker.key = value;
-		return 0;
 	case ROW_REPLICAS:
 		if (units__number(value, &number) || (number != 1 && number != 3 && number != 5)) {
 			snprintf(err, size, "--replicas: '%s' is not 1, 3 or 5", value);
@@ -156,6 +138,8 @@ static int set(struct worker_options *worker, int id, const struct options *opti
 		log__init("vapro-worker", LOG_LEVEL_DEBUG);
 		return 0;
 	default:
+		if (broker_rows__set(&worker->store.broker, id, value))
+			return 0;
 		snprintf(err, size, "unknown argument '%s'; --help lists the options", value);
 		return -1;
 	}

@@ -76,7 +76,7 @@ static void time_interrupts(struct daemon *daemon)
 	int status;
 
 	pipeline__stage_request(daemon->tee.pipeline, &request);
-	status = kernel_side__watch_interrupts(daemon->side, request.interrupts);
+	status = kernel_side__watch_interrupts(daemon->side, request.interrupts || daemon__remote_interrupts(daemon));
 	if (status && !daemon->interrupts_failed) {
 		daemon->interrupts_failed = true;
 		tracker__warn(daemon->tracker, "no_interrupts", 0, "interrupts cannot be timed: %s", strerror(-status));
@@ -236,6 +236,7 @@ static void every_second(struct daemon *daemon, uint64_t now)
 		daemon->inside_due_ns = now + INSIDE_EVERY_NS;
 	}
 	daemon__hop(daemon);
+	daemon__take_requests(daemon);
 	line_sink__flush(daemon->lines);
 	check_outputs(daemon);
 	if (daemon->narrator)
@@ -478,6 +479,10 @@ int daemon__run(const struct daemon_options *options)
 	daemon__tear_down(&daemon);
 	if (daemon.tee.publishing && !publishing__finish(daemon.tee.publishing, PUBLISHING_FLUSH_NS, err, sizeof(err)))
 		log__warning("%s", err);
+	if (daemon.remote.accepted || daemon.remote.refused || daemon.remote.dropped)
+		log__info("requests of workers: %llu accepted, %llu refused, %llu dropped",
+			  (unsigned long long)daemon.remote.accepted, (unsigned long long)daemon.remote.refused,
+			  (unsigned long long)daemon.remote.dropped);
 	publishing__free(daemon.tee.publishing);
 	if (stream__close(daemon.tee.capture) && !daemon.capture_failed) {
 		log__error("capture %s could not be completed", options->capture);

@@ -38,6 +38,20 @@ struct hop_refusals {
 	unsigned count;
 };
 
+#define REFUSALS_REPORTED 16
+
+/* What workers request of this node for its jobs (requesting.c); it holds for a while, and is given up without them. */
+struct remote {
+	struct vapro_stage_request stage; /* job points to stage_job, expand lasts */
+	char stage_job[WIRE_TEXT_MAX];
+	struct vapro_inside_request inside;
+	uint64_t stage_until_ns, inside_until_ns; /* CLOCK_MONOTONIC; 0: nothing is requested */
+	uint64_t hops;				  /* call-sites so far */
+	uint64_t accepted, refused, dropped;	  /* requests; dropped: of the latest warning */
+	uint32_t reasons[REFUSALS_REPORTED];	  /* digests of the reasons that were reported */
+	unsigned reason_count;
+};
+
 struct daemon {
 	const struct daemon_options *options;
 	char host[256];
@@ -60,6 +74,7 @@ struct daemon {
 	struct costs costs;
 	struct recheck recheck;
 	struct hop_refusals refusals;
+	struct remote remote;
 	struct stream_clock clock;
 	struct query_server *queries;	   /* or NULL */
 	struct status_server *status;	   /* or NULL */
@@ -105,6 +120,24 @@ void daemon__select_inside(struct daemon *daemon);
 
 /* Hops call-sites of wrappers to their callers, or back, once a second, as the analysis requests. */
 void daemon__hop(struct daemon *daemon);
+
+/* Carries a decision about a call-site out. Returns false where it has to wait, and be made again. */
+bool daemon__carry_out_hop(struct daemon *daemon, struct vapro_hop_event *event);
+
+/* Takes what workers have requested since the last call, once a second. */
+void daemon__take_requests(struct daemon *daemon);
+
+/* Gets the counters that a worker requests now. Returns false where none does, and the own analysis decides. */
+bool daemon__remote_stage(const struct daemon *daemon, struct vapro_stage_request *request);
+
+/* Returns whether a worker wants interrupts to be timed now. */
+bool daemon__remote_interrupts(const struct daemon *daemon);
+
+/* Forgets a request for counters that this node cannot follow: *expand, which the stream has refused. */
+void daemon__refuse_remote_stage(struct daemon *daemon);
+
+/* Adds the threads that a worker wants to be sampled before those that are there already, as far as there is room. */
+void daemon__add_remote_inside(const struct daemon *daemon, struct vapro_inside_request *request);
 
 /* Emits the hello line: the daemon and what it has learnt of the machine. */
 void daemon__emit_hello(struct daemon *daemon);

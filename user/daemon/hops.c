@@ -67,7 +67,7 @@ static void say(struct daemon *daemon, const struct vapro_hop_event *event)
 }
 
 /* Returns false where a decision has to wait until the frame of its call-site is known: then it will be made again. */
-static bool carry_out(struct daemon *daemon, struct vapro_hop_event *event)
+bool daemon__carry_out_hop(struct daemon *daemon, struct vapro_hop_event *event)
 {
 	struct stream_event done = {.type = STREAM_HOP, .hop = {.begin_ns = mono_now(), .site = event->site}};
 	bool top = false, up = event->hop == VAPRO_HOP_UP;
@@ -98,7 +98,7 @@ void daemon__hop(struct daemon *daemon)
 		return;
 	for (int i = 0; i < AT_ONCE; i++) {
 		pipeline__hop_request(daemon->tee.pipeline, mono_now(), &event);
-		if (event.hop == VAPRO_HOP_NONE || !carry_out(daemon, &event))
+		if (event.hop == VAPRO_HOP_NONE || !daemon__carry_out_hop(daemon, &event))
 			break;
 	}
 	while (resolver__hop_trouble(daemon->resolver, text, sizeof(text)))

@@ -118,6 +118,7 @@ void daemon__select_inside(struct daemon *daemon)
 	if (daemon->options->config.inside == VAPRO_OFF)
 		return;
 	pipeline__inside_request(daemon->tee.pipeline, &request);
+	daemon__add_remote_inside(daemon, &request);
 	if (!daemon->sampler) {
 		if (request.count)
 			warn(daemon, -EOPNOTSUPP);

@@ -11,6 +11,7 @@ struct publishing {
 	struct wire_receiver receiver; /* first */
 	struct wire_split *split;
 	struct publisher *publisher;
+	struct requests *requests;
 	char name[WIRE_TEXT_MAX + 16], inbox[WIRE_TOKEN_MAX + 16];
 };
 
@@ -30,7 +31,8 @@ struct publishing *publishing__new(const struct publishing_options *options, con
 					      .memory_bytes =
 						  options->memory_bytes ? options->memory_bytes : PUBLISHING_MEMORY,
 					      .create = true};
-	char token[WIRE_TOKEN_MAX + 1];
+	char token[WIRE_TOKEN_MAX + 1], subject[WIRE_SUBJECT_MAX];
+	const char *cluster = options->cluster ? options->cluster : PUBLISHING_CLUSTER;
 
 	snprintf(err, err_size, "out of memory");
 	if (!publishing)
@@ -41,11 +43,13 @@ struct publishing *publishing__new(const struct publishing_options *options, con
 	snprintf(publishing->inbox, sizeof(publishing->inbox), PUBLISHING_INBOX "%s", token);
 	publisher.broker.name = publishing->name;
 	publisher.broker.inbox = publishing->inbox;
-	publishing->split = wire_split__new(options->cluster ? options->cluster : PUBLISHING_CLUSTER, host, tunables,
-					    &publishing->receiver);
+	publishing->split = wire_split__new(cluster, host, tunables, &publishing->receiver);
 	if (publishing->split)
 		publishing->publisher = publisher__new(&publisher, err, err_size);
+	wire__filter(subject, sizeof(subject), WIRE_REQ, cluster, NULL, host);
 	if (publishing->publisher)
+		publishing->requests = requests__new(&publisher.broker, subject, err, err_size);
+	if (publishing->requests)
 		return publishing;
 	publishing__free(publishing);
 	return NULL;
@@ -99,6 +103,11 @@ bool publishing__finish(struct publishing *publishing, uint64_t most_ns, char *t
 	return false;
 }
 
+struct requests *publishing__requests(struct publishing *publishing)
+{
+	return publishing->requests;
+}
+
 struct publisher_totals publishing__totals(struct publishing *publishing)
 {
 	return publisher__totals(publishing->publisher);
@@ -108,6 +117,7 @@ void publishing__free(struct publishing *publishing)
 {
 	if (!publishing)
 		return;
+	requests__free(publishing->requests);
 	publisher__free(publishing->publisher);
 	wire_split__free(publishing->split);
 	free(publishing);

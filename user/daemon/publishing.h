@@ -4,6 +4,7 @@
 #define VAPRO_PUBLISHING_H
 
 #include "broker/publisher.h"
+#include "broker/requests.h"
 #include "capture/stream.h"
 
 #define PUBLISHING_CLUSTER "main"
@@ -40,6 +41,9 @@ bool publishing__news(struct publishing *publishing, char *text, size_t size, bo
  * were, with a sentence about those that were not.
  */
 bool publishing__finish(struct publishing *publishing, uint64_t most_ns, char *text, size_t size);
+
+/* The requests of workers to this node; they live as long as the object. */
+struct requests *publishing__requests(struct publishing *publishing);
 
 struct publisher_totals publishing__totals(struct publishing *publishing);
 void publishing__free(struct publishing *publishing);

@@ -84,12 +84,17 @@ void daemon__switch_stage(struct daemon *daemon)
 	if (!counters__count(daemon->counters))
 		return;
 	for (bool final = false; !final;) {
-		pipeline__stage_request(daemon->tee.pipeline, &request);
+		bool remote = daemon__remote_stage(daemon, &request);
+
+		if (!remote)
+			pipeline__stage_request(daemon->tee.pipeline, &request);
 		if (same(request.expand, daemon->expanded))
 			final = true;
 		else if (request.expand)
 			final = count_parts(daemon, &request);
 		else
 			count_all(daemon, mono_now());
+		if (remote && !final && request.expand)
+			daemon__refuse_remote_stage(daemon);
 	}
 }

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "capture/file_kind.h"
 #include "page/run_report.h"
@@ -16,7 +17,7 @@
 struct report_input {
 	const char *const *files; /* "-": standard input */
 	size_t count;
-	FILE *live;	 /* records of a running vaprod, whose socket is the only one of files; or NULL */
+	FILE *live;	 /* records of a running vaprod or a broker, which is the only one of files; or NULL */
 	int run;	 /* as --run */
 	const char *job; /* only this one; NULL: all */
 	/* filled: */

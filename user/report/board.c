@@ -17,8 +17,11 @@
 #define RECENT_BINS 10		      /* bins at a window's end whose mean is the present speed */
 #define ANOTHER_USER "(another user)" /* in place of a task's name */
 
-const char *const board_probes_name[BOARD_PROBES] = {
-    [BOARD_OPEN] = "open", [BOARD_REDUCED] = "reduced", [BOARD_CLOSED] = "closed", [BOARD_ENDED] = "ended"};
+const char *const board_probes_name[BOARD_PROBES] = {[BOARD_OPEN] = "open",
+						     [BOARD_REDUCED] = "reduced",
+						     [BOARD_CLOSED] = "closed",
+						     [BOARD_ENDED] = "ended",
+						     [BOARD_UNKNOWN] = "unknown"};
 
 struct board *board__new(board_shows shows, void *ctx)
 {
@@ -64,7 +67,7 @@ static void drop_windows(struct board *board, struct board_job *job, size_t coun
 		memmove(job->windows, job->windows + count, job->window_count * sizeof(*job->windows));
 }
 
-static void free_job(struct board *board, struct board_job *job)
+void board_job__free(struct board *board, struct board_job *job)
 {
 	drop_windows(board, job, job->window_count);
 	free(job->windows);
@@ -80,7 +83,7 @@ void board__free(struct board *board)
 	if (!board)
 		return;
 	for (size_t i = 0; i < board->job_count; i++)
-		free_job(board, &board->jobs[i]);
+		board_job__free(board, &board->jobs[i]);
 	free(board->jobs);
 	free(board->hello);
 	free(board->stage);
@@ -372,7 +375,7 @@ void board__end(struct board *board, uint64_t end_ns)
 	for (size_t i = board->job_count; i-- > 0;) {
 		if (board->jobs[i].end_ns + BOARD_RETAINED_NS > end_ns)
 			continue;
-		free_job(board, &board->jobs[i]);
+		board_job__free(board, &board->jobs[i]);
 		board->jobs[i] = board->jobs[--board->job_count];
 	}
 }

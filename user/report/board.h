@@ -23,6 +23,7 @@ enum board_probes {
 	BOARD_REDUCED, /* functions are left out, or returns are suppressed, to keep the budget */
 	BOARD_CLOSED,  /* closed for a while, to keep the budget */
 	BOARD_ENDED,   /* the process has ended */
+	BOARD_UNKNOWN, /* the state comes from records */
 	BOARD_PROBES,
 };
 
@@ -61,6 +62,19 @@ void board__begin(struct board *board, const struct job_result *result);
 
 /* Notes a line of the job whose window began, or a line of no job; lines of other types are ignored. */
 void board__line(struct board *board, const char *line);
+
+/*
+ * Notes a window of a job from its records, whole lines, in place of its result: the tasks in them are shown to all.
+ * Returns 0 or -ENOMEM; lines that are no records are passed over.
+ */
+int board__records(struct board *board, const char *job, uint32_t user, const char *text, size_t size);
+
+/* Forgets a job: what was said of it does not count any more. */
+void board__forget(struct board *board, const char *job, uint32_t user);
+
+/* Gets the ranks of the jobs' latest windows as processes, at most room; returns how many there are. Texts are the
+ * board's. */
+size_t board__ranks(const struct board *board, struct board_process *processes, size_t room);
 
 /* Ends the windows of all jobs; end_ns: UTC. Jobs that ended a minute ago are forgotten. */
 void board__end(struct board *board, uint64_t end_ns);

@@ -39,6 +39,7 @@ struct board_job {
 	uint64_t end_ns;	      /* of its latest window */
 	struct board_window *windows; /* their records, the latest last */
 	size_t window_count, window_capacity;
+	uint32_t world_size; /* of the latest one, where the window came as records */
 	struct board_row *rows;
 	size_t row_count, row_capacity;
 	struct board_region *regions;
@@ -60,5 +61,8 @@ struct board {
 	size_t window_bytes;		 /* of the records of windows */
 	uint64_t end_ns;		 /* of the latest window; 0: none */
 };
+
+/* Frees what a job holds. */
+void board_job__free(struct board *board, struct board_job *job);
 
 #endif

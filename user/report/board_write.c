@@ -34,7 +34,9 @@ static int put_status(const struct board *board, const struct board_facts *facts
 static const struct board_row *row_of(const struct board_job *job, const struct board_process *process)
 {
 	for (size_t i = 0; job && i < job->row_count; i++) {
-		if (job->rows[i].pid == process->pid)
+		/* nodes of a job may have equal pids */
+		if (job->rows[i].pid == process->pid &&
+		    (job->rows[i].rank < 0 || process->rank < 0 || job->rows[i].rank == process->rank))
 			return &job->rows[i];
 	}
 	return NULL;

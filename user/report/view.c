@@ -145,28 +145,18 @@ static int clip(struct view_model *model, const struct view_options *options, ch
 	return -ERANGE;
 }
 
-int view__file(const char *path, const struct view_options *options, FILE *out, uint64_t *bad_lines, char *err,
-	       size_t err_size)
+int view__stream(FILE *file, const char *name, const struct view_options *options, FILE *out, uint64_t *bad_lines,
+		 char *err, size_t err_size)
 {
-	bool standard = !strcmp(path, "-");
-	FILE *file = standard ? stdin : fopen(path, "re");
 	struct view_options whole = *options;
 	struct view_model model;
 	size_t drawn = 0;
 	int ret;
 
-	if (bad_lines)
-		*bad_lines = 0;
-	if (!file) {
-		ret = -errno;
-		snprintf(err, err_size, "%s: %s", path, strerror(-ret));
-		return ret;
-	}
 	view__finalize(&whole, out);
-	ret = view_model__read(&model, file, options->run ? options->run : RUN_OPTION_LAST,
-			       standard ? "standard input" : path);
+	ret = view_model__read(&model, file, options->run ? options->run : RUN_OPTION_LAST, name);
 	if (!ret)
-		run_option__say("view", standard ? "standard input" : path, model.run, model.runs);
+		run_option__say("view", name, model.run, model.runs);
 	if (bad_lines)
 		*bad_lines = model.bad_lines;
 	if (!ret)
@@ -180,15 +170,33 @@ int view__file(const char *path, const struct view_options *options, FILE *out, 
 	if (!ret)
 		ret = draw(&model, &whole, out, &drawn);
 	if (ret == -ENOENT) {
-		snprintf(err, err_size, "%s: it has no run %d, but %zu", path, options->run, model.runs);
+		snprintf(err, err_size, "%s: it has no run %d, but %zu", name, options->run, model.runs);
 	} else if (ret && ret != -ERANGE) {
-		snprintf(err, err_size, "%s: %s", path, strerror(-ret));
+		snprintf(err, err_size, "%s: %s", name, strerror(-ret));
 	} else if (!ret && !drawn) {
 		ret = -ENODATA;
-		snprintf(err, err_size, "%s: no heat map%s%s in %llu lines", path, options->class ? " of class " : "",
+		snprintf(err, err_size, "%s: no heat map%s%s in %llu lines", name, options->class ? " of class " : "",
 			 options->class ? options->class : "", (unsigned long long)model.lines);
 	}
 	view_model__free(&model);
+	return ret;
+}
+
+int view__file(const char *path, const struct view_options *options, FILE *out, uint64_t *bad_lines, char *err,
+	       size_t err_size)
+{
+	bool standard = !strcmp(path, "-");
+	FILE *file = standard ? stdin : fopen(path, "re");
+	int ret;
+
+	if (bad_lines)
+		*bad_lines = 0;
+	if (!file) {
+		ret = -errno;
+		snprintf(err, err_size, "%s: %s", path, strerror(-ret));
+		return ret;
+	}
+	ret = view__stream(file, standard ? "standard input" : path, options, out, bad_lines, err, err_size);
 	if (!standard)
 		fclose(file);
 	return ret;

@@ -41,4 +41,8 @@ void view__finalize(struct view_options *options, FILE *out);
 int view__file(const char *path, const struct view_options *options, FILE *out, uint64_t *bad_lines, char *err,
 	       size_t err_size);
 
+/* The same of an open file, which stays the caller's; messages call it name. */
+int view__stream(FILE *file, const char *name, const struct view_options *options, FILE *out, uint64_t *bad_lines,
+		 char *err, size_t err_size);
+
 #endif

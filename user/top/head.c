@@ -89,7 +89,10 @@ static void say_work(const struct top_model *model, const struct sums *sums, cha
 
 	*text = 0;
 	if (!sums->jobs) {
-		add(text, size, snapshot->all ? "no process is watched" : "no process of yours is watched");
+		add(text, size,
+		    !snapshot->pid  ? "no job has a result of the last minutes"
+		    : snapshot->all ? "no process is watched"
+				    : "no process of yours is watched");
 		return;
 	}
 	add(text, size, "%zu job%s, %zu process%s, %zu slow region%s (%zu alarm%s)", sums->jobs, plural(sums->jobs),
@@ -105,10 +108,10 @@ static void say_costs(const struct top_model *model, const struct sums *sums, ch
 	char lost[40];
 
 	*text = 0;
-	if (!snapshot->window_end_ns)
+	if (!snapshot->window_end_ns && snapshot->pid)
 		add(text, size, "the first window of %s is not over yet",
 		    duration__text(snapshot->window_s, lost, sizeof(lost)));
-	else if (sums->jobs && snapshot->utc_ns > snapshot->window_end_ns)
+	else if (sums->jobs && snapshot->window_end_ns && snapshot->utc_ns > snapshot->window_end_ns)
 		add(text, size, "speeds %.0f s old", (double)(snapshot->utc_ns - snapshot->window_end_ns) * 1e-9);
 	if (!isnan(sums->overhead_pct))
 		add(text, size, "overhead %.1f %% (most %.1f %%)", sums->overhead_pct, sums->overhead_most_pct);

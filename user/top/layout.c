@@ -55,8 +55,9 @@ static const char *nothing(const struct top_model *model, enum top_list list)
 		return "no slow region";
 	if (list == TOP_RANKS)
 		return top_model__job(model) ? "its processes have ended" : "the job has ended";
-	return model->snapshot->all ? "no process is watched"
-				    : "no process of yours is watched; root sees the jobs of all users";
+	return !model->snapshot->pid  ? "no job has a result of the last minutes"
+	       : model->snapshot->all ? "no process is watched"
+				      : "no process of yours is watched; root sees the jobs of all users";
 }
 
 /* Draws a list into some rows, of which the first is its title. */
@@ -165,8 +166,11 @@ static void draw_title(const struct top_model *model, struct grid *grid)
 		grid__print(grid, 0, 0, GRID_BOLD, "vapro top");
 		return;
 	}
-	grid__print(grid, 0, 0, GRID_BOLD, "vapro top: %s, vaprod %u (%s)%s", snapshot->host, snapshot->pid,
-		    snapshot->version, snapshot->all ? "" : ", your jobs");
+	if (snapshot->pid)
+		grid__print(grid, 0, 0, GRID_BOLD, "vapro top: %s, vaprod %u (%s)%s", snapshot->host, snapshot->pid,
+			    snapshot->version, snapshot->all ? "" : ", your jobs");
+	else
+		grid__print(grid, 0, 0, GRID_BOLD, "vapro top: %s", snapshot->host);
 	snprintf(right, sizeof(right), "%s%s UTC", model->frozen ? "FROZEN " : "",
 		 top_rows__clock(snapshot->utc_ns, clock));
 	grid__right(grid, 0, grid->width > 30 ? grid->width - 30 : 0, 30, GRID_BOLD, right);

@@ -288,6 +288,11 @@ int store__keys(struct store *store, const char *prefix, char (**keys)[WIRE_SUBJ
 	return ret;
 }
 
+int store__send(struct store *store, const char *subject, const void *bytes, size_t size)
+{
+	return error_of(natsConnection_Publish(store->connection, subject, bytes, (int)size), 0);
+}
+
 /* A block that was given and is not acknowledged yet. */
 struct pending {
 	uint64_t sequence;

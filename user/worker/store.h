@@ -23,6 +23,9 @@ struct store_options {
 struct store *store__open(const struct store_options *options, char *err, size_t err_size);
 void store__close(struct store *store);
 
+/* Sends a message that no stream keeps; nobody acknowledges it. */
+int store__send(struct store *store, const char *subject, const void *bytes, size_t size);
+
 /* A subject with blocks. */
 struct store_subject {
 	char text[WIRE_SUBJECT_MAX];

@@ -313,8 +313,11 @@ int work__step(struct work *work)
 		return ret;
 	worker_job__state(work->job, &after);
 	/* blocks that were read before the last window was due have served */
-	if (after.judged_ns > before.judged_ns)
+	if (after.judged_ns > before.judged_ns) {
 		store_reader__acknowledge(work->reader, read);
+		if (caught_up)
+			work__request(work, after.judged_ns);
+	}
 	if (worker_job__wants_again(work->job, mono_now()))
 		return judge_again(work);
 	if (work->finished_ns || worker_job__ended(work->job, mono_now(), work->worker->options->idle_ns))

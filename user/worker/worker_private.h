@@ -37,6 +37,10 @@ struct worker {
 int work__open(struct worker *worker, const struct held_lease *lease, struct work **opened);
 void work__free(struct work *work);
 
+/* Requests of the job's nodes what its analysis wants after the window that ended then (UTC), if that is not long ago.
+ */
+void work__request(struct work *work, uint64_t judged_ns);
+
 /* Reads and judges for a while. Returns 0; a negative errno where the job must be dropped. */
 int work__step(struct work *work);
 
