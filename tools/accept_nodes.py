@@ -120,15 +120,18 @@ def absent(when):
     """No broker for 60 s: what nodes discard is counted, and the rest is as if it had never been."""
     with Nodes(path()) as nodes:
         captures = nodes.captures(HOSTS, 8, seconds=165)
-        nodes.start_worker("--lease", "5s", "--late-after", "10s")
         if when == "at the start":
             nodes.stop_broker()
+        else:
+            nodes.start_worker("--lease", "5s", "--late-after", "10s")
         player = nodes.start_playing(captures, "--memory", "100000")
         if when != "at the start":
             wait_for(lambda: any(record["type"] == "window" for record in nodes.records()), 60, "a window")
             nodes.stop_broker(how=signal.SIGKILL)
         time.sleep(60)
         nodes.start_broker()
+        if not nodes.workers:
+            nodes.start_worker("--lease", "5s", "--late-after", "10s")
         hosts = nodes.played(player, 240)[1]
         wrong = same(nodes, {"sim:1": sorted(nodes.expected(nodes.unpacked()))}, 90, ("blocks_missing",))
         dropped, fragments = (sum(host[what] for host in hosts.values()) for what in ("dropped", "fragments"))

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "broker/publisher.h"
-
+/* The thread that sends what waits in the ring. */
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/grow.h"
+#include "broker/publisher_private.h"
 #include "broker/streams.h"
 
 #define FLIGHT_MOST 64		/* messages sent and not acknowledged */
@@ -20,227 +17,6 @@
 #define BACKOFF_MOST_NS 10000000000ULL
 #define LOOK_NS 100000000ULL /* the connection is looked at */
 #define JETSTREAM_MS 2000    /* requests about streams */
-#define NEWS_MOST 4
-#define ITEM_BYTES 128 /* of a message beside its texts and bytes */
-
-struct item {
-	struct item *next;
-	char *subject, *id;
-	void *bytes;
-	size_t size;
-	uint64_t run, fragments, named;
-	bool flying; /* sent, and neither acknowledged nor failed */
-};
-
-struct publisher {
-	pthread_mutex_t lock; /* of all below; never held while the library works */
-	pthread_cond_t changed;
-	pthread_t thread;
-	uint64_t memory_bytes, used_bytes;
-	struct item *first, **last; /* in order of put */
-	size_t flying, flying_bytes;
-	struct block_drop *drops;
-	size_t drop_count, drop_capacity;
-	struct publisher_totals totals;
-	char news[NEWS_MOST][512];
-	enum publisher_news kinds[NEWS_MOST];
-	unsigned news_count;
-	bool stop, create;
-	uint64_t due_ns;   /* nothing is sent before: after a failure */
-	unsigned failures; /* pauses one after another without an acknowledgement */
-	uint64_t seed;
-	/* the thread's own */
-	natsOptions *options;
-	natsConnection *connection;
-	jsCtx *context;
-	bool connected, created;
-	uint64_t open_ns;   /* no connection is opened before */
-	unsigned opened;    /* since the last one that was made */
-	natsStatus trouble; /* the last of a send, reported once */
-	char servers[256];
-};
-
-static void item__free(struct item *item)
-{
-	free(item->subject);
-	free(item->id);
-	free(item->bytes);
-	free(item);
-}
-
-static uint64_t item__bytes(const struct item *item)
-{
-	return ITEM_BYTES + strlen(item->subject) + strlen(item->id) + item->size;
-}
-
-static void __attribute__((format(printf, 3, 4)))
-say(struct publisher *publisher, enum publisher_news kind, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	pthread_mutex_lock(&publisher->lock);
-	if (publisher->news_count == NEWS_MOST)
-		publisher->news_count--; /* the latest counts */
-	publisher->kinds[publisher->news_count] = kind;
-	vsnprintf(publisher->news[publisher->news_count++], sizeof(publisher->news[0]), format, args);
-	pthread_mutex_unlock(&publisher->lock);
-	va_end(args);
-}
-
-/* With the lock held. A count that finds no memory stays in the totals only. */
-static void count_drop(struct publisher *publisher, uint64_t run, uint64_t fragments, uint64_t named)
-{
-	struct block_drop *drop = NULL;
-
-	publisher->totals.dropped++;
-	publisher->totals.fragments += fragments;
-	for (size_t i = 0; i < publisher->drop_count && !drop; i++)
-		drop = publisher->drops[i].run == run ? &publisher->drops[i] : NULL;
-	if (!drop) {
-		if (grow(&publisher->drops, &publisher->drop_capacity, publisher->drop_count + 1, sizeof(*drop)))
-			return;
-		drop = &publisher->drops[publisher->drop_count++];
-		*drop = (struct block_drop){.run = run};
-	}
-	drop->blocks++;
-	drop->fragments += fragments;
-	drop->named += named;
-}
-
-static void set_flying(struct publisher *publisher, struct item *item, bool flying)
-{
-	item->flying = flying;
-	publisher->flying += flying ? 1 : (size_t)-1;
-	publisher->flying_bytes += flying ? item->size : -item->size;
-}
-
-/* Takes an item out of the ring; with the lock held. */
-static void unlink_item(struct publisher *publisher, struct item **place)
-{
-	struct item *item = *place;
-
-	*place = item->next;
-	if (publisher->last == &item->next)
-		publisher->last = place;
-	if (item->flying)
-		set_flying(publisher, item, false);
-	publisher->used_bytes -= item__bytes(item);
-	publisher->totals.waiting--;
-}
-
-/* Discards the oldest items that are not on their way until there is room. With the lock held. */
-static void make_room(struct publisher *publisher, uint64_t bytes)
-{
-	struct item **place = &publisher->first;
-
-	while (*place && publisher->used_bytes + bytes > publisher->memory_bytes) {
-		struct item *item = *place;
-
-		if (item->flying) {
-			place = &item->next;
-			continue;
-		}
-		unlink_item(publisher, place);
-		count_drop(publisher, item->run, item->fragments, item->named);
-		item__free(item);
-	}
-}
-
-int publisher__put(struct publisher *publisher, const struct publish_message *message)
-{
-	struct item *item = calloc(1, sizeof(*item));
-	int ret = -ENOMEM;
-
-	if (item) {
-		item->subject = strdup(message->subject);
-		item->id = strdup(message->id);
-		item->bytes = message->bytes;
-		item->size = message->size;
-		item->run = message->run;
-		item->fragments = message->fragments;
-		item->named = message->named;
-	} else {
-		free(message->bytes);
-	}
-	pthread_mutex_lock(&publisher->lock);
-	if (item && item->subject && item->id) {
-		make_room(publisher, item__bytes(item));
-		if (publisher->used_bytes + item__bytes(item) <= publisher->memory_bytes)
-			ret = 0;
-	}
-	if (!ret) {
-		publisher->used_bytes += item__bytes(item);
-		publisher->totals.waiting++;
-		*publisher->last = item;
-		publisher->last = &item->next;
-		pthread_cond_broadcast(&publisher->changed);
-	} else {
-		count_drop(publisher, message->run, message->fragments, message->named);
-	}
-	pthread_mutex_unlock(&publisher->lock);
-	if (ret && item)
-		item__free(item);
-	return ret;
-}
-
-bool publisher__dropped(struct publisher *publisher, struct block_drop *drop)
-{
-	bool any;
-
-	pthread_mutex_lock(&publisher->lock);
-	any = publisher->drop_count > 0;
-	if (any)
-		*drop = publisher->drops[--publisher->drop_count];
-	pthread_mutex_unlock(&publisher->lock);
-	return any;
-}
-
-enum publisher_news publisher__news(struct publisher *publisher, char *text, size_t size)
-{
-	enum publisher_news kind = PUBLISHER_NO_NEWS;
-
-	pthread_mutex_lock(&publisher->lock);
-	if (publisher->news_count) {
-		kind = publisher->kinds[0];
-		snprintf(text, size, "%s", publisher->news[0]);
-		memmove(publisher->kinds, publisher->kinds + 1, sizeof(publisher->kinds) - sizeof(publisher->kinds[0]));
-		memmove(publisher->news[0], publisher->news[1], --publisher->news_count * sizeof(publisher->news[0]));
-	}
-	pthread_mutex_unlock(&publisher->lock);
-	return kind;
-}
-
-struct publisher_totals publisher__totals(struct publisher *publisher)
-{
-	struct publisher_totals totals;
-
-	pthread_mutex_lock(&publisher->lock);
-	totals = publisher->totals;
-	totals.ring_bytes = publisher->used_bytes;
-	pthread_mutex_unlock(&publisher->lock);
-	return totals;
-}
-
-static struct timespec deadline(uint64_t mono_ns)
-{
-	return (struct timespec){.tv_sec = (time_t)(mono_ns / 1000000000), .tv_nsec = (long)(mono_ns % 1000000000)};
-}
-
-bool publisher__flush(struct publisher *publisher, uint64_t most_ns)
-{
-	struct timespec end = deadline(mono_now() + most_ns);
-	bool empty;
-
-	pthread_mutex_lock(&publisher->lock);
-	while (publisher->first && !pthread_cond_timedwait(&publisher->changed, &publisher->lock, &end))
-		;
-	empty = !publisher->first;
-	pthread_mutex_unlock(&publisher->lock);
-	return empty;
-}
-
-/* ---- the thread */
 
 /* The next back-off, with up to half of it at random so that nodes do not come at once. With the lock held. */
 static uint64_t backoff_ns(struct publisher *publisher, unsigned tries)
@@ -281,10 +57,10 @@ static void land(struct publisher *publisher, const char *id, natsStatus status,
 	place = find(publisher, id);
 	item = place ? *place : NULL;
 	if (item && (status == NATS_OK || hopeless)) {
-		unlink_item(publisher, place);
+		publisher__unlink(publisher, place);
 		done = item;
 		if (hopeless) {
-			count_drop(publisher, item->run, item->fragments, item->named);
+			publisher__count_drop(publisher, item->run, item->fragments, item->named);
 		} else {
 			publisher->failures = 0;
 			publisher->totals.acknowledged++;
@@ -292,7 +68,7 @@ static void land(struct publisher *publisher, const char *id, natsStatus status,
 			publisher->totals.bytes += item->size;
 		}
 	} else if (item) {
-		set_flying(publisher, item, false);
+		publisher__set_flying(publisher, item, false);
 		publisher->totals.again++;
 		pause_sending(publisher);
 	}
@@ -312,8 +88,9 @@ static void complain(struct publisher *publisher, natsStatus status, const char 
 	publisher->trouble = status;
 	pthread_mutex_unlock(&publisher->lock);
 	if (!known && status != NATS_OK)
-		say(publisher, PUBLISHER_TROUBLE, "brokers at %s: %s; blocks are sent again until they are taken",
-		    publisher->servers, status == NATS_ERR && text && *text ? text : broker__reason(status));
+		publisher__say(publisher, PUBLISHER_TROUBLE,
+			       "brokers at %s: %s; blocks are sent again until they are taken", publisher->servers,
+			       status == NATS_ERR && text && *text ? text : broker__reason(status));
 }
 
 static void on_ack(jsCtx *context, natsMsg *message, jsPubAck *ack, jsPubAckErr *failure, void *closure)
@@ -369,7 +146,7 @@ static uint64_t send_due(struct publisher *publisher)
 		}
 		status = make_message(&message, item);
 		snprintf(id, sizeof(id), "%s", item->id);
-		set_flying(publisher, item, true);
+		publisher__set_flying(publisher, item, true);
 		pthread_mutex_unlock(&publisher->lock);
 
 		jsPubOptions_Init(&options);
@@ -391,7 +168,7 @@ static void land_all(struct publisher *publisher)
 	for (struct item *item = publisher->first; item; item = item->next) {
 		if (!item->flying)
 			continue;
-		set_flying(publisher, item, false);
+		publisher__set_flying(publisher, item, false);
 		publisher->totals.again++;
 	}
 }
@@ -457,12 +234,12 @@ static bool look(struct publisher *publisher)
 		open_connection(publisher);
 	connected = publisher->context && natsConnection_Status(publisher->connection) == NATS_CONN_STATUS_CONNECTED;
 	if (connected && !publisher->connected)
-		say(publisher, PUBLISHER_CONNECTED, "connected to a broker at %s", publisher->servers);
+		publisher__say(publisher, PUBLISHER_CONNECTED, "connected to a broker at %s", publisher->servers);
 	if (!connected && publisher->connected)
-		say(publisher, PUBLISHER_TROUBLE,
-		    "the connection to the brokers at %s was lost: blocks wait in memory, the oldest are "
-		    "discarded where --publish-memory is used up",
-		    publisher->servers);
+		publisher__say(publisher, PUBLISHER_TROUBLE,
+			       "the connection to the brokers at %s was lost: blocks wait in memory, the oldest are "
+			       "discarded where --publish-memory is used up",
+			       publisher->servers);
 	publisher->connected = connected;
 	if (connected)
 		publisher->opened = 0;
@@ -474,7 +251,8 @@ static bool look(struct publisher *publisher)
 		/* a node need not be permitted: the administrator or a worker creates it then */
 		publisher->created = true;
 		if (status != NATS_OK)
-			say(publisher, PUBLISHER_TROUBLE,
+			publisher__say(
+			    publisher, PUBLISHER_TROUBLE,
 			    "connected to a broker at %s, where no stream of blocks was looked for or made: %s",
 			    publisher->servers, broker__reason(status));
 	}
@@ -492,7 +270,7 @@ static void *run(void *ctx)
 
 		if (look(publisher))
 			next_ns = send_due(publisher);
-		until = deadline(next_ns);
+		until = publisher__deadline(next_ns);
 		pthread_mutex_lock(&publisher->lock);
 		stop = publisher->stop;
 		if (!stop)
