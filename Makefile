@@ -244,6 +244,10 @@ ACCURACY_TESTS := $(B)/test/test_accuracy $(B)/test/test_accuracy_calls $(B)/tes
 $(ACCURACY_TESTS): TEST_LINK = $(ACCURACY_TESTED:%.c=$(B)/test/%.o) $(B)/test/libvapro.a
 $(ACCURACY_TESTS): $(ACCURACY_TESTED:%.c=$(B)/test/%.o)
 
+$(B)/tests/make_skewed: tests/nodes/make_skewed.c $(ACCURACY_TESTED:%.c=$(B)/%.o) $(B)/libvapro.a
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $^ $(LDLIBS) -o $@
+
 # make bench: its target, probes on demand, and the library it is compared with
 BENCH := $(addprefix $(B)/tests/bench/,calls probes shim.so)
 $(B)/tests/bench/calls: tests/bench/calls.c tools/workloads/truth.h tools/workloads/common.h | $(B)/.deps-test
@@ -269,7 +273,7 @@ $(B)/tests/refuse_counting.so: tests/counters/refuse_counting.c | $(B)/.deps-bui
 
 check: check-unit check-live
 
-check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(SOURCE_CASES) $(B)/tests/print_events $(B)/tests/make_capture $(addprefix $(B)/tests/,send_blocks play_nodes unpack_blocks)
+check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(SOURCE_CASES) $(B)/tests/print_events $(B)/tests/make_capture $(addprefix $(B)/tests/,send_blocks play_nodes unpack_blocks make_skewed)
 	$(Q)for t in $(UNIT_TESTS); do echo "== $$t"; $$t || exit 1; done
 	$(Q)tests/counters/compare_events.py $(B)/tests/print_events
 	$(Q)tests/tools/test_programs.py

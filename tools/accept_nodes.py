@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Many nodes, one job: brokers on loopback, captures as nodes, workers that are killed and stopped."""
+import datetime
+import json
 import os
 import signal
 import time
 
 from accept_common import path, t
-from nodes_common import NO_SERVER, Nodes, final, wait_for
+from nodes_common import NO_SERVER, Nodes, final, valid, wait_for
 
 HOSTS, JOBS = 8, 8
 ROWS = []
@@ -16,13 +18,13 @@ def row(*columns):
     print("  ".join(map(str, columns)), flush=True)
 
 
-def same(nodes, jobs, seconds):
+def same(nodes, jobs, seconds, without=()):
     """Waits until each job has the records of vapro analyze; returns the jobs that have not."""
     wrong = dict(jobs)
 
     def look():
         for job in list(wrong):
-            if sorted(final(nodes.records(job))) == wrong[job]:
+            if sorted(final(nodes.records(job), without)) == wrong[job]:
                 del wrong[job]
         return not wrong
 
@@ -114,6 +116,68 @@ def large():
         row("4,096 ranks on 64 hosts: a worker's memory at most", f"{peak:.0f} MiB", "< 1024 MiB", peak < 1024)
 
 
+def absent(when):
+    """No broker for 60 s: what nodes discard is counted, and the rest is as if it had never been."""
+    with Nodes(path()) as nodes:
+        captures = nodes.captures(HOSTS, 8, seconds=165)
+        nodes.start_worker("--lease", "5s", "--late-after", "10s")
+        if when == "at the start":
+            nodes.stop_broker()
+        player = nodes.start_playing(captures, "--memory", "100000")
+        if when != "at the start":
+            wait_for(lambda: any(record["type"] == "window" for record in nodes.records()), 60, "a window")
+            nodes.stop_broker(how=signal.SIGKILL)
+        time.sleep(60)
+        nodes.start_broker()
+        hosts = nodes.played(player, 240)[1]
+        wrong = same(nodes, {"sim:1": sorted(nodes.expected(nodes.unpacked()))}, 90, ("blocks_missing",))
+        dropped, fragments = (sum(host[what] for host in hosts.values()) for what in ("dropped", "fragments"))
+        named = sum(record["lost"]["published"] for record in valid(nodes.records()) if record["type"] == "window")
+        row(f"no broker for 60 s {when}: the rest is as analyze has it; fragments lost, and named by windows",
+            f"{'no' if wrong else 'yes'}; {fragments} in {dropped} blocks, {named}", "yes; equal", not wrong and fragments == named > 0)
+
+
+def silent():
+    """A host that sends nothing for 30 s."""
+    with Nodes(path()) as nodes:
+        captures = nodes.captures(3, 4)
+        nodes.start_worker("--lease", "5s", "--late-after", "10s")
+        nodes.send(captures, "--silent-host", "sim1", "--silent-at", "20", "--silent", "30", "--speed", "1")
+        wrong = same(nodes, {"sim:1": sorted(nodes.expected(captures))}, 90)
+        passes = sum(record["type"] == "judging" for record in nodes.records())
+        row("a host silent for 30 s: the records of analyze, passes", f"{'no' if wrong else 'yes'}, {passes}", "yes, > 1",
+            not wrong and passes > 1)
+
+
+def delays():
+    """From the end of a window on the nodes' clock to its first record in the stream of results."""
+    with Nodes(path()) as nodes:
+        captures, jobs = make_jobs(nodes)
+        nodes.start_worker()
+        player = nodes.start_playing(captures)
+        began = nodes.played(player, 150)[0]
+        wrong = same(nodes, jobs, 60)
+        late = []
+        client = nodes.client()
+        for headers, data, stored in client.stored("vapro_out"):
+            if b"Vapro-Encoding" in headers:
+                continue
+            for record in map(json.loads, data.splitlines()):
+                if record["type"] == "window":
+                    late.append(utc(stored) - began["began"] - (utc(record["end"]) - began["first"]))
+        client.close()
+        late.sort()
+        median, most = (late[min(len(late) - 1, int(share * len(late)))] for share in (0.5, 0.99))
+        row(f"delay of {len(late)} windows' records ({JOBS} jobs of {HOSTS} hosts): median, 99 %",
+            f"{median:.2f} s, {most:.2f} s", "99 % < 5 s", not wrong and most < 5)
+
+
+def utc(text):
+    """Seconds since 1970 of a time with any number of decimals."""
+    whole, _, decimals = text.rstrip("Z").partition(".")
+    return datetime.datetime.fromisoformat(whole).replace(tzinfo=datetime.timezone.utc).timestamp() + float("0." + (decimals or "0"))
+
+
 def check_nodes():
     ROWS.clear()
     if NO_SERVER:
@@ -125,5 +189,9 @@ def check_nodes():
     leader_killed()
     disturbed("killed")
     disturbed("stopped")
+    silent()
+    absent("at the start")
+    absent("in the middle")
+    delays()
     large()
     return ROWS

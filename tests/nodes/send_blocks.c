@@ -35,7 +35,7 @@ struct packer {
 struct options {
 	const char *nats, *cluster, *inbox;
 	const char *late_host, *silent_host, *version_host, *older_host, *newer_host, *hostile_host;
-	double speed, late_s, silent_at_s, silent_s;
+	double speed, late_s, late_from_s, silent_at_s, silent_s;
 	unsigned long shuffle, skip_every, skip_first, garbage;
 	char version;
 	bool twice, by_file;
@@ -159,7 +159,8 @@ static void arrange(struct packer *packer, const struct options *options)
 			packed->order = (uint64_t)random();
 		if (is_of(packed, options->silent_host))
 			packed->order = after_silence(packer, packed->order, options);
-		if (is_of(packed, options->late_host))
+		if (is_of(packed, options->late_host) &&
+		    (double)(packed->order - packer->first_ns) * 1e-9 >= options->late_from_s)
 			packed->order += (uint64_t)(options->late_s * 1e9);
 	}
 	qsort(packer->blocks, packer->count, sizeof(*packer->blocks), by_order);
@@ -271,6 +272,8 @@ static bool parse(struct options *options, int argc, char **argv, int *first)
 			options->hostile_host = argv[++i];
 		else if (!strcmp(name, "--late-host"))
 			options->late_host = argv[++i];
+		else if (!strcmp(name, "--late-from"))
+			options->late_from_s = strtod(argv[++i], NULL);
 		else if (!strcmp(name, "--late"))
 			options->late_s = strtod(argv[++i], NULL);
 		else

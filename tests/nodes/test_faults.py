@@ -7,7 +7,9 @@ lost, and what was lost is counted. Argument: the build directory.
 """
 import json
 import os
+import shutil
 import signal
+import subprocess
 import sys
 import time
 import unittest
@@ -20,8 +22,13 @@ from nodes_common import Nodes, final, valid, wait_for  # noqa: E402
 BUILD = "build"
 
 
-@unittest.skipIf(nodes_common.NO_SERVER, nodes_common.NO_SERVER)
-class Faults(unittest.TestCase):
+def seconds_of(text):
+    """Seconds of a record's time within its day."""
+    hours, minutes, seconds = text[11:-1].split(":")
+    return 3600 * int(hours) + 60 * int(minutes) + float(seconds)
+
+
+class Faulty(unittest.TestCase):
     brokers = 1
 
     def setUp(self):
@@ -58,10 +65,18 @@ class Faults(unittest.TestCase):
             self.assertTrue(any(f"of which the node discarded {number})" in text and host in text
                                 for text in self.texts("blocks_missing")), self.texts("blocks_missing"))
 
+    @staticmethod
+    def log_of(player):
+        with open(player.log, encoding="utf-8") as file:
+            return file.read()
+
     def wait_for_drops(self, player):
         """Until the player waits for the broker; the rings are full then."""
         wait_for(lambda: any("settling" in line for line in self.nodes.said(player)), 30, "the time to settle")
 
+
+@unittest.skipIf(nodes_common.NO_SERVER, nodes_common.NO_SERVER)
+class Faults(Faulty):
     def test_broker_absent_at_start(self):
         self.nodes.stop_broker()
         player = self.nodes.start_playing(self.captures, "--speed", "20", "--memory", "30000", "--settle-at", "46")
@@ -116,6 +131,21 @@ class Faults(unittest.TestCase):
         self.nodes.send(self.captures, "--older-host", "sim0", "--newer-host", "sim2")
         self.check(self.nodes.expected(self.captures))
 
+    def test_unknown_version(self):
+        """Blocks of an unknown wire format are refused with host and version, and the other nodes are judged."""
+        for version in "0", "2":
+            with self.subTest(version=version):
+                job = f"sim:{version}7"
+                captures = self.nodes.captures(3, 4, job=job)
+                if not self.nodes.workers:
+                    self.nodes.start_worker("--late-after", "500ms")
+                self.nodes.send(captures, "--version-host", "sim1", "--version", version)
+                expected = sorted(self.nodes.expected([captures[0], captures[2]]))
+                wait_for(lambda: sorted(final(self.nodes.records(job), ("block_refused",))) == expected, 30, "the other nodes' records")
+                refused = [record for record in self.nodes.records(job) if record.get("code") == "block_refused"]
+                self.assertTrue(refused)
+                self.assertTrue(all(record["host"] == "sim1" and f"version {version}" in record["text"] for record in refused), refused)
+
     def test_hostile_heads(self):
         """Heads with random bytes and a right checksum: refused by the name of their host, and other jobs are unharmed."""
         worker = self.nodes.start_worker("--late-after", "500ms", "--idle", "5s")
@@ -128,6 +158,100 @@ class Faults(unittest.TestCase):
         self.assertTrue(refused)
         self.assertEqual({record["host"] for record in refused}, {"sim2"}, refused)
         self.assertEqual(self.nodes.end(worker), 0)
+
+    def skewed(self, milliseconds):
+        """What a worker finds where the clock of host n1 is off: alarms, and the last offsets by host."""
+        nodes = Nodes(BUILD)
+        self.addCleanup(nodes.__exit__)
+        path = nodes.path("skewed.capture")
+        subprocess.run([os.path.join(BUILD, "tests", "make_skewed"), str(milliseconds), path], check=True)
+        nodes.start_worker()
+        nodes.send([path])
+        wait_for(lambda: "ended" in nodes.log(), 60, "the end of the job")
+        latest = {record["id"]: record for record in valid(nodes.records()) if record["type"] == "variance"}
+        window = [record for record in valid(nodes.records()) if record["type"] == "window"][-1]
+        nodes.__exit__()
+        return ([record for record in latest.values() if record["alarm"]],
+                {clock["host"]: clock for clock in window["clock_offsets"]})
+
+    def test_clocks(self):
+        """A host whose clock is off: the same variances and culprits at the same time, and the offset is reported."""
+        even, clocks = self.skewed(0)
+        self.assertTrue(even)
+        self.assertEqual(len(clocks), 4)
+        for milliseconds in 130, 500:
+            with self.subTest(milliseconds=milliseconds):
+                alarms, clocks = self.skewed(milliseconds)
+                self.assertAlmostEqual(clocks["n1"]["offset_ms"], milliseconds, delta=10)
+                self.assertAlmostEqual(clocks["n1"]["corrected_ms"], milliseconds, delta=10)
+                self.assertEqual(sorted((a["class"], a["ranks"], [c["rank"] for c in a["culprits"]]) for a in alarms),
+                                 sorted((a["class"], a["ranks"], [c["rank"] for c in a["culprits"]]) for a in even))
+                for one, other in zip(sorted(alarms, key=lambda a: a["begin"]), sorted(even, key=lambda a: a["begin"])):
+                    for side in "begin", "end":
+                        self.assertLessEqual(abs(seconds_of(one[side]) - seconds_of(other[side])), 0.2001, (one[side], other[side]))
+
+    def test_stream_full(self):
+        """A stream that discards new messages when it is full: nodes say so, discard and count, and go on with room."""
+        client = self.nodes.client()
+        client.make_stream("vapro_in", "in", max_bytes=60000, discard="new")
+        player = self.nodes.start_playing(self.captures, "--speed", "20", "--memory", "30000", "--settle-at", "55")
+        self.wait_for_drops(player)
+        wait_for(lambda: "maximum bytes exceeded" in self.log_of(player), 30, "the reason")
+        config = client.request("$JS.API.STREAM.INFO.vapro_in")["config"]
+        answer = client.request("$JS.API.STREAM.UPDATE.vapro_in", json.dumps({**config, "max_bytes": 64 << 20}).encode())
+        client.close()
+        self.assertNotIn("error", answer)
+        self.nodes.start_worker()
+        self.check_drops(player, 3)
+
+    @unittest.skipIf(os.geteuid(), "root is needed for a disk that is full")
+    def test_disk_full(self):
+        """The broker's disk is full: it answers nothing. After it has room and was started again all goes on."""
+        store = self.nodes.path("store0")
+        self.nodes.stop_broker()
+        shutil.rmtree(store)
+        os.mkdir(store)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", store], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", store], check=True)
+        self.nodes.start_broker()
+        self.nodes.start_worker("--late-after", "1s")
+        player = self.nodes.start_playing(self.captures, "--speed", "10", "--memory", "20000", "--settle-at", "55")
+        wait_for(lambda: any(record["type"] == "window" for record in self.nodes.records()), 30, "a window")
+        filler = os.open(os.path.join(store, "filler"), os.O_CREAT | os.O_WRONLY)
+        with self.assertRaises(OSError):
+            while True:
+                os.write(filler, bytes(4096))
+        os.close(filler)
+        self.wait_for_drops(player)
+        wait_for(lambda: "the broker did not answer in time" in self.log_of(player), 30, "what the nodes say")
+        wait_for(lambda: "did not renew the lease" in self.nodes.log(), 30, "what the worker says")
+        os.remove(os.path.join(store, "filler"))
+        self.nodes.stop_broker(how=signal.SIGKILL)
+        self.nodes.start_broker()
+        self.check_drops(player, 3)
+
+
+@unittest.skipIf(nodes_common.NO_SERVER, nodes_common.NO_SERVER)
+class Leader(Faulty):
+    brokers = 3
+
+    def test_leader_killed(self):
+        """Of three brokers the one that leads the stream of blocks is killed while nodes send: each block is there once."""
+        self.nodes.start_worker("--replicas", "3", "--lease", "10s")
+        client = self.nodes.client()
+        self.addCleanup(client.close)
+        leader = wait_for(lambda: client.request("$JS.API.STREAM.INFO.vapro_in").get("cluster", {}).get("leader"), 20, "a leader")
+        player = self.nodes.start_playing(self.captures, "--speed", "20")
+        time.sleep(1)
+        self.nodes.stop_broker(int(leader[1:]), signal.SIGKILL)
+        hosts = self.nodes.played(player)[1]
+        self.assertFalse(any(node["waiting"] or node["dropped"] for node in hosts.values()), hosts)
+        client = self.nodes.client()
+        ids = [headers.split(b"Nats-Msg-Id:")[1].split()[0] for headers, _, _ in client.stored("vapro_in")]
+        client.close()
+        self.assertEqual(len(ids), len(set(ids)))
+        self.assertEqual(len(ids), sum(node["acknowledged"] for node in hosts.values()))
+        self.check(self.nodes.expected(self.captures))
 
 
 if __name__ == "__main__":

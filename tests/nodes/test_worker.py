@@ -4,6 +4,7 @@
 vapro-worker with a broker of its own on loopback: whatever happens on the way from the nodes, its final records are
 those of `vapro analyze` of the same captures. Argument: the build directory.
 """
+import json
 import os
 import signal
 import subprocess
@@ -183,6 +184,151 @@ class Worker(unittest.TestCase):
             job = job.replace(".", "=2E")
             wait_for(lambda job=job, expected=expected: sorted(final(self.nodes.records(job))) == expected, 40, job)
         self.assertTrue(all(os.listdir(worker.directory) for worker in self.nodes.workers), "each worker has a job")
+
+
+@unittest.skipIf(nodes_common.NO_SERVER, nodes_common.NO_SERVER)
+class Takeover(unittest.TestCase):
+    """A job that goes on from a checkpoint has the records of one that was read from its first block."""
+    SPEED = "40"
+
+    @classmethod
+    def setUpClass(cls):
+        cls.sources = Nodes(BUILD)
+        cls.addClassCleanup(cls.sources.__exit__)
+        cls.captures = cls.sources.captures(HOSTS, 4, seconds=420, noise=0.01)
+        cls.expected = sorted(cls.sources.expected(cls.captures))
+
+    def setUp(self):
+        self.nodes = Nodes(BUILD)
+        self.addCleanup(self.nodes.__exit__)
+
+    def request(self, subject, **body):
+        client = self.nodes.client()
+        try:
+            return client.request(subject, json.dumps(body).encode())
+        finally:
+            client.close()
+
+    def lease(self):
+        """The latest entry of the job's lease."""
+        if "state" not in self.request("$JS.API.STREAM.INFO.KV_vapro_leases"):
+            return {}
+        client = self.nodes.client()
+        try:
+            entries = [json.loads(message) for message in client.messages("KV_vapro_leases") if b'"state"' in message]
+        finally:
+            client.close()
+        return entries[-1] if entries else {}
+
+    def checkpoint(self):
+        return wait_for(lambda: self.lease().get("checkpoint"), 60, "a checkpoint in the entry of the lease")
+
+    def holder(self):
+        return next(worker for worker in self.nodes.workers if os.listdir(worker.directory))
+
+    def judging(self):
+        return [record for record in self.nodes.records() if record["type"] == "judging"]
+
+    def acknowledged(self):
+        """Number in the stream of the last block that is not needed any more."""
+        names = self.request("$JS.API.CONSUMER.NAMES.vapro_in")["consumers"]
+        return max(self.request(f"$JS.API.CONSUMER.INFO.vapro_in.{name}")["ack_floor"]["stream_seq"] for name in names)
+
+    def check(self, without=()):
+        try:
+            wait_for(lambda: sorted(final(self.nodes.records(), without)) == self.expected, 60, "the records of vapro analyze")
+        except AssertionError:
+            print(self.nodes.log(), file=sys.stderr)
+            self.assertEqual(sorted(final(self.nodes.records(), without)), self.expected)
+            raise
+        windows = [(record["time"], record["pass"]) for record in self.nodes.published() if record["type"] == "window"]
+        self.assertEqual(len(windows), len(set(windows)), "nothing that was published is repeated")
+
+    def take_over(self, disturb):
+        """A job whose worker is disturbed after a checkpoint; returns that worker."""
+        for _ in range(2):
+            self.nodes.start_worker("--verbose")
+        sender = self.nodes.start_sending(self.captures, "--speed", self.SPEED)
+        self.checkpoint()
+        holder = self.holder()
+        disturb(holder)
+        wait_for(lambda: len(self.judging()) == 2, 30, "the take-over")
+        return holder, sender
+
+    def test_killed(self):
+        _, sender = self.take_over(lambda holder: self.nodes.end(holder, signal.SIGKILL))
+        self.assertEqual(sender.wait(60), 0)
+        self.check()
+        self.assertEqual([bool(record["checkpoint"]) for record in self.judging()], [False, True])
+        self.assertEqual([record["reason"] for record in self.judging()], ["new", "taken_over"])
+
+    def test_stopped(self):
+        holder, sender = self.take_over(lambda holder: holder.send_signal(signal.SIGSTOP))
+        holder.send_signal(signal.SIGCONT)
+        self.assertEqual(sender.wait(60), 0)
+        self.check()
+        self.assertEqual([bool(record["checkpoint"]) for record in self.judging()], [False, True])
+        self.assertEqual(self.nodes.end(holder), 0)
+
+    def test_start_of_the_stream_is_gone(self):
+        """What is acknowledged is not needed by the worker that goes on."""
+        def purge(holder):
+            number = wait_for(self.acknowledged, 10, "acknowledged blocks")
+            self.nodes.end(holder, signal.SIGKILL)
+            self.assertGreater(self.request("$JS.API.STREAM.PURGE.vapro_in", seq=number + 1)["purged"], 100)
+        _, sender = self.take_over(purge)
+        self.assertEqual(sender.wait(60), 0)
+        self.check()
+        self.assertTrue(self.judging()[1]["checkpoint"])
+
+    def test_checkpoint_is_gone(self):
+        """A checkpoint that cannot be read is named, and the job is read from its first block."""
+        def purge(holder):
+            self.nodes.end(holder, signal.SIGKILL)
+            self.request("$JS.API.STREAM.PURGE.vapro_state")
+        _, sender = self.take_over(purge)
+        self.assertEqual(sender.wait(60), 0)
+        self.check()
+        self.assertIsNone(self.judging()[1]["checkpoint"])
+        self.assertIn("there is no checkpoint to go on from", self.nodes.log())
+
+    def test_late_blocks(self):
+        """Blocks that come late are judged again from the checkpoint before them."""
+        self.nodes.start_worker("--late-after", "500ms", "--verbose")
+        self.nodes.send(self.captures, "--late-host", "sim1", "--late-from", "330", "--late", "80", "--speed", self.SPEED)
+        self.check()
+        self.assertIn("late_blocks", [record["reason"] for record in self.judging()])
+        self.assertTrue(all(record["checkpoint"] for record in self.judging() if record["reason"] == "late_blocks"))
+
+    def test_worker_joins(self):
+        """A worker that comes later gets a job of one that has more than its share, after a checkpoint of it."""
+        others = self.nodes.captures(HOSTS, 4, job="sim:2", seconds=420, noise=0.01, seed=9)
+        first = self.nodes.start_worker("--verbose")
+        sender = self.nodes.start_sending([*self.captures, *others], "--speed", self.SPEED)
+        wait_for(lambda: len(os.listdir(first.directory)) == 2, 30, "both jobs")
+        second = self.nodes.start_worker("--verbose")
+        wait_for(lambda: os.listdir(second.directory), 60, "a job of the second worker")
+        self.assertEqual(sender.wait(60), 0)
+        for job, expected in ("sim:1", self.expected), ("sim:2", sorted(self.nodes.expected(others))):
+            wait_for(lambda job=job, expected=expected: sorted(final(self.nodes.records(job))) == expected, 60, job)
+        self.assertEqual(sum(bool(record["checkpoint"]) for record in self.judging()), 1)
+        self.assertIn("handed over", self.nodes.log())
+
+    def test_neither_start_nor_checkpoint(self):
+        """A stream that has lost a job's first blocks: what is missing is said, and the rest is judged to its end."""
+        worker = self.nodes.start_worker()  # makes the streams
+        wait_for(lambda: "state" in self.request("$JS.API.STREAM.INFO.vapro_state"), 10, "the worker makes its streams")
+        self.nodes.end(worker)
+        self.nodes.send(self.captures)
+        self.request("$JS.API.STREAM.PURGE.vapro_in", seq=600)
+        self.nodes.start_worker("--verbose")
+        wait_for(lambda: "ended;" in self.nodes.log(), 40, "the end of the job")
+        missing = [record for record in self.nodes.records() if record.get("code") == "blocks_missing"]
+        self.assertEqual(len({record["host"] for record in missing}), HOSTS)
+        windows = [record for record in valid(self.nodes.records()) if record["type"] == "window"]
+        self.assertGreater(len(windows), 10)
+        self.assertGreater(windows[0]["lost"]["published"], 100)
+        self.assertEqual({window["lost"]["published"] for window in windows[2:]}, {0})
 
 
 if __name__ == "__main__":

@@ -377,7 +377,7 @@ static void other_digest(uint8_t *head)
 
 static void test_versions(void **state)
 {
-	struct block_reader *reader = block_reader__new();
+	struct block_reader *reader = block_reader__new(), *other;
 	struct capture_buffer raw = {0};
 	uint64_t digest = 0xcbf29ce484222325ULL;
 	struct block_head head;
@@ -424,6 +424,19 @@ static void test_versions(void **state)
 	assert_int_equal(read_stored(reader, 0, &head), 0);
 	assert_string_equal(block_reader__tunables(reader), "{}");
 	assert_int_equal(recorder__count(&got, STREAM_CLOCK), 1);
+	/* another reader of the run goes on with what this one knows */
+	assert_string_equal(block_reader__columns(reader), text);
+	other = block_reader__new();
+	assert_string_equal(block_reader__columns(other), own);
+	assert_int_equal(block_reader__introduce(other, own, NULL, NULL), 0);
+	assert_ptr_equal(block_reader__columns(other), own);
+	assert_int_equal(block_reader__introduce(other, "{\"bundle\":7", NULL, NULL), -EBADMSG);
+	assert_int_equal(
+	    block_reader__introduce(other, block_reader__columns(reader), block_reader__tunables(reader), "hello"), 0);
+	assert_string_equal(block_reader__columns(other), text);
+	assert_string_equal(block_reader__tunables(other), "{}");
+	assert_string_equal(block_reader__hello(other), "hello");
+	block_reader__free(other);
 	free(text);
 	free(raw.data);
 	block_reader__free(reader);

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sources that arrive in parts, blocks in any order, leases: vapro-worker without a broker. */
-#include "captured.h"
 #include "capture/stream_merge.h"
-#include "wire/split.h"
-#include "worker/job.h"
+#include "job_blocks.h"
 #include "worker/leases.h"
-
-static uint64_t mono_at(uint64_t s)
-{
-	return s * S;
-}
 
 /* ---- sources of a merge */
 
@@ -53,6 +46,8 @@ static void script_host(struct script *script, uint32_t id, int32_t rank, uint64
 				       .type = STREAM_STATE,
 				       .state = {.id = id + 1, .from = "a", .to = "b", .labels = "", .common = ""}});
 		script_add(script, bundle(id, id + 1, mono + i * S, S / 2));
+		script_add(script, (struct stream_event){.type = STREAM_INSIDE,
+							 .inside = {.thread = id, .state = id + 1, .samples = 1}});
 		script_add(script, (struct stream_event){.type = STREAM_WINDOW,
 							 .window = {UTC + i * S, UTC + (i + 1) * S, i == 1, 0}});
 	}
@@ -69,14 +64,14 @@ static void test_waits_for_sources(void **state)
 	merge = stream_merge__new(&seen.sink, MERGE_BY_WINDOW);
 	script_host(&one, 7, 0, 5 * S);
 	script_host(&other, 1000, 1, 9 * S);
-	other.ready = 4;
+	other.ready = 5;
 	assert_int_equal(stream_merge__add(merge, &one.reader), 0);
 	assert_int_equal(stream_merge__add(merge, &other.reader), 1);
 	assert_int_equal(stream_merge__advance(merge), 0);
 	assert_int_equal(recorder__count(&seen, STREAM_WINDOW), 0);
 	assert_int_equal(stream_merge__read_ns(merge, 1), 0);
 	assert_int_equal(stream_merge__due_ns(merge), UTC + S);
-	other.ready = 5;
+	other.ready = 6;
 	assert_int_equal(stream_merge__advance(merge), 1);
 	assert_int_equal(stream_merge__end_ns(merge), UTC + S);
 	assert_int_equal(stream_merge__advance(merge), 0);
@@ -95,6 +90,11 @@ static void test_waits_for_sources(void **state)
 	assert_int_equal(recorder__count(&seen, STREAM_THREAD), 2);
 	assert_int_equal(recorder__count(&seen, STREAM_STATE), 1);
 	for (size_t i = 0; i < seen.count; i++) {
+		if (seen.events[i].type == STREAM_INSIDE) {
+			assert_true(seen.events[i].inside.thread < 2);
+			assert_int_equal(seen.events[i].inside.state, 0);
+			continue;
+		}
 		if (seen.events[i].type != STREAM_BUNDLE)
 			continue;
 		assert_true(seen.events[i].bundle.thread < 2);
@@ -124,84 +124,6 @@ static void test_wrong_ids(void **state)
 
 /* ---- blocks of a job */
 
-#define BLOCKS 64
-
-struct sent {
-	struct wire_receiver receiver; /* first */
-	struct block blocks[BLOCKS];
-	char subjects[BLOCKS][WIRE_SUBJECT_MAX];
-	size_t count;
-};
-
-static void receive(struct wire_receiver *receiver, const struct wire_job *job, const char *host,
-		    const struct block *block)
-{
-	struct sent *sent = (struct sent *)receiver;
-
-	assert_true(sent->count < BLOCKS);
-	assert_int_equal(wire__subject(sent->subjects[sent->count], WIRE_SUBJECT_MAX, WIRE_IN, job, host), 0);
-	sent->blocks[sent->count++] = *block;
-}
-
-static struct wire_split *split;
-
-static int tick(struct stream_sink *sink, const struct stream_event *event)
-{
-	(void)sink;
-	if (event->type == STREAM_BUNDLE)
-		wire_split__tick(split, event->bundle.end_ns);
-	return stream__put(wire_split__sink(split), event);
-}
-
-static void pack(struct sent *sent, const char *path)
-{
-	struct stream_sink ticker = {.put = tick};
-
-	split = wire_split__new("test", "", "{\"threshold\":0.9,\"io\":\"off\"}", &sent->receiver);
-	assert_non_null(split);
-	assert_int_equal(capture__replay((const char *const[]){path}, 1, &ticker, err, sizeof(err)), 0);
-	assert_int_equal(stream__close(wire_split__sink(split)), 0);
-	wire_split__free(split);
-}
-
-/* Collects the lines of windows; those of a new pass replace what they are about. */
-struct found {
-	struct worker_receiver receiver; /* first */
-	char *lines;
-	size_t windows;
-	uint64_t end_ns;
-};
-
-static int find(struct worker_receiver *receiver, uint64_t end_ns, const char *lines, size_t size)
-{
-	struct found *found = (struct found *)receiver;
-	char *joined = NULL;
-
-	assert_true(asprintf(&joined, "%s%.*s", found->lines ? found->lines : "", (int)size, lines) > 0);
-	free(found->lines);
-	found->lines = joined;
-	found->windows++;
-	found->end_ns = end_ns;
-	return 0;
-}
-
-static const struct worker_job_options job_options = {
-    .late_after_ns = 10 * S, .again_ns = 60 * S, .memory_bytes = 256 << 20};
-
-static struct worker_job *new_job(struct found *found)
-{
-	*found = (struct found){.receiver = {find}};
-	return worker_job__new(1, 0, mono_at(1), &job_options, &found->receiver);
-}
-
-static void give(struct worker_job *job, const struct sent *sent, size_t i, uint64_t now_ns)
-{
-	void *copy = malloc(sent->blocks[i].size);
-
-	memcpy(copy, sent->blocks[i].bytes, sent->blocks[i].size);
-	assert_int_equal(worker_job__put(job, sent->subjects[i], copy, sent->blocks[i].size, now_ns), 0);
-}
-
 static void make_blocks(struct sent *sent)
 {
 	*sent = (struct sent){.receiver = {receive}};
@@ -210,29 +132,6 @@ static void make_blocks(struct sent *sent)
 	pack(sent, path_a);
 	pack(sent, path_b);
 	assert_true(sent->count > 20);
-}
-
-static void free_blocks(struct sent *sent)
-{
-	for (size_t i = 0; i < sent->count; i++)
-		free(sent->blocks[i].bytes);
-}
-
-/* The lines when all blocks come in order: the reference of the other tests. */
-static char *in_order(const struct sent *sent)
-{
-	struct found found;
-	struct worker_job *job = new_job(&found);
-
-	for (size_t i = 0; i < sent->count; i++)
-		give(job, sent, i, mono_at(1));
-	assert_int_equal(worker_job__advance(job, mono_at(1), true), 0);
-	assert_true(worker_job__ended(job, mono_at(1), 100 * S));
-	assert_int_equal(worker_job__finish(job, mono_at(1)), 0);
-	assert_true(found.windows >= 2);
-	assert_int_equal(found.end_ns, UTC + 25 * S);
-	worker_job__free(job);
-	return found.lines;
 }
 
 static void test_any_order(void **state)
@@ -377,10 +276,10 @@ static void test_hostile(void **state)
 
 		memcpy(copy, sent.blocks[0].bytes, sent.blocks[0].size);
 		copy[at] ^= 0x40;
-		assert_int_equal(worker_job__put(job, sent.subjects[0], copy, sent.blocks[0].size, mono_at(1)), 0);
+		assert_int_equal(worker_job__put(job, sent.subjects[0], 1, copy, sent.blocks[0].size, mono_at(1)), 0);
 		copy = malloc(at + 1);
 		memcpy(copy, sent.blocks[0].bytes, at);
-		assert_int_equal(worker_job__put(job, sent.subjects[0], copy, at, mono_at(1)), 0);
+		assert_int_equal(worker_job__put(job, sent.subjects[0], 1, copy, at, mono_at(1)), 0);
 		refused += 2;
 	}
 	for (size_t i = 0; i < sent.count; i++) {
@@ -388,7 +287,7 @@ static void test_hostile(void **state)
 
 		memcpy(copy, sent.blocks[i].bytes, sent.blocks[i].size);
 		assert_int_equal(
-		    worker_job__put(job, "vapro.v1.in.test.other.node-0", copy, sent.blocks[i].size, mono_at(1)), 0);
+		    worker_job__put(job, "vapro.v1.in.test.other.node-0", 1, copy, sent.blocks[i].size, mono_at(1)), 0);
 		give(job, &sent, i, mono_at(1));
 		refused++;
 	}
@@ -408,7 +307,7 @@ static void test_hostile(void **state)
 
 static void test_lease_value(void **state)
 {
-	struct lease_value value = {LEASE_DONE, "host-0123", 7, UINT32_MAX, 5}, again;
+	struct lease_value value = {LEASE_DONE, "host-0123", 7, UINT32_MAX, 5, 9}, again;
 	char text[LEASE_VALUE_MAX];
 
 	(void)state;
@@ -419,6 +318,7 @@ static void test_lease_value(void **state)
 	assert_int_equal(again.epoch, value.epoch);
 	assert_int_equal(again.through, value.through);
 	assert_int_equal(again.blocks, value.blocks);
+	assert_int_equal(again.checkpoint, value.checkpoint);
 	assert_int_equal(lease_value__parse(&again, "{\"state\":\"mine\",\"worker\":\"w\"}"), -EINVAL);
 	assert_int_equal(lease_value__parse(&again, "{\"state\":\"held\"}"), -EINVAL);
 	assert_int_equal(lease_value__parse(&again, "[["), -EINVAL);
@@ -462,6 +362,13 @@ static void test_leases(void **state)
 	lease->ours = true;
 	assert_int_equal(leases__wanted(&leases, 2), 1);
 	assert_int_equal(leases__wanted(&leases, 3), 0);
+	/* what is held beyond the share */
+	leases__of(&leases, "c.k")->ours = true;
+	leases__of(&leases, "c.l")->ours = true;
+	assert_int_equal(leases__surplus(&leases, 0), 0); /* nobody knows how many there are */
+	assert_int_equal(leases__surplus(&leases, 1), 0);
+	assert_int_equal(leases__surplus(&leases, 2), 1);
+	assert_int_equal(leases__surplus(&leases, 4), 2);
 	leases__clear(&leases);
 }
 

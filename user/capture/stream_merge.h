@@ -22,6 +22,11 @@ struct stream_merge;
  */
 struct merge_reader {
 	int (*next)(struct merge_reader *reader, struct stream_event *event);
+	/*
+	 * Where a checkpoint is made, next() also says where it is: in a block (from 1, in order) from whose begin
+	 * events can be given again, at the event of this number. All up to there has been given, or will never be.
+	 */
+	uint64_t block, event;
 };
 
 enum merge_order {
@@ -39,6 +44,12 @@ void stream_merge__free(struct stream_merge *merge);
 
 /* Adds a source, which outlives the merge. Returns its number from 0, or -ENOMEM. */
 int stream_merge__add(struct stream_merge *merge, struct merge_reader *reader);
+
+/*
+ * Sources are put in order of their numbers, unless this moves one to another place among them (from 0): the order
+ * in which they became known then does not matter.
+ */
+void stream_merge__place(struct stream_merge *merge, int source, size_t place);
 
 /* Whether the merge goes on without the source while that has nothing to read. */
 void stream_merge__excuse(struct stream_merge *merge, int source, bool excused);
@@ -62,6 +73,22 @@ uint64_t stream_merge__due_ns(const struct stream_merge *merge);
 
 /* UTC: all of the source that ended before has been read; UINT64_MAX once the source has ended. */
 uint64_t stream_merge__read_ns(const struct stream_merge *merge, int source);
+
+/*
+ * Checkpoints, by window only: state as it was when the last window was put. What the merge read ahead is not part of
+ * it: each source is read again from the block that holds the first of that, and what was put before is dropped.
+ * Loading goes into a merge that has the same number of sources, and has put nothing; they are given from those blocks
+ * on.
+ */
+struct archive;
+
+void stream_merge__archive(struct stream_merge *merge, struct archive *archive);
+
+/* The first block of the source of which something is held; UINT64_MAX: none. */
+uint64_t stream_merge__held_block(const struct stream_merge *merge, int source);
+
+/* Whether all that a checkpoint was made of has been read again: before, no other one can be made. */
+bool stream_merge__replayed(const struct stream_merge *merge);
 
 size_t stream_merge__bytes(const struct stream_merge *merge);
 

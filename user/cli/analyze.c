@@ -5,12 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "base/terminal.h"
 #include "capture/capture.h"
-#include "capture/capture_merge.h"
 #include "capture/file_kind.h"
 #include "capture/output_file.h"
 #include "cli/broker_rows.h"
@@ -18,8 +15,7 @@
 #include "cli/from_blocks.h"
 #include "cli/settings.h"
 #include "config/rules.h"
-#include "report/lines.h"
-#include "report/pipeline.h"
+#include "report/replay.h"
 #include "cli/options.h"
 #include "report/run_option.h"
 #include "query/region_option.h"
@@ -207,47 +203,6 @@ static int parse(struct analyze *analyze, int argc, char **argv)
 	return choose_time(analyze);
 }
 
-/* A sink that passes events on and prints the progress of long work. */
-struct progress {
-	struct stream_sink sink; /* first */
-	struct stream_sink *to;
-	uint64_t bundles;
-};
-
-static int progress_put(struct stream_sink *sink, const struct stream_event *event)
-{
-	struct progress *progress = (struct progress *)sink;
-
-	if (event->type == STREAM_BUNDLE && ++progress->bundles % 262144 == 0)
-		fprintf(stderr, "\rvapro analyze: %.1f million bundles \033[K", (double)progress->bundles * 1e-6);
-	return stream__put(progress->to, event);
-}
-
-/* What the merge of several captures holds counts as memory of the analysis. */
-struct memory {
-	struct merge_watch watch; /* first */
-	struct stream_sink *pipeline;
-};
-
-static void memory_held(struct merge_watch *watch, size_t bytes)
-{
-	pipeline__held_elsewhere(((struct memory *)watch)->pipeline, bytes);
-}
-
-static void say_bye(const struct stream_sink *pipeline, struct line_sink *lines, const char *reason)
-{
-	struct line_bye bye = {.utc_ns = utc_now(), .host = pipeline__host(pipeline), .exit_reason = reason};
-	char *line;
-
-	if (!bye.host)
-		bye.host = "unknown";
-	pipeline__totals(pipeline, &bye.totals);
-	line = lines__bye(&bye);
-	if (line)
-		line_sink__put(lines, line);
-	free(line);
-}
-
 /* Prints how well the clusters agree with the truth. Returns an exit code. */
 static int print_score(const struct stream_sink *pipeline)
 {
@@ -318,56 +273,46 @@ static int judge_outcome(const struct analyze *analyze, const struct stream_sink
 struct input {
 	struct ndjson *ndjson;
 	struct source_blocks *blocks;
+	size_t memory_bytes; /* that the merge of blocks may hold */
 };
 
+static int feed_blocks(void *ctx, struct stream_sink *sink, struct merge_watch *watch, char *err, size_t err_size)
+{
+	struct input *input = ctx;
+
+	return source_blocks__feed(input->blocks, sink, input->memory_bytes, watch, err, err_size);
+}
+
 /* Feeds the input and writes what is found. Returns an exit code. */
-static int replay(const struct analyze *analyze, const struct input *input, const struct capture_info *info,
+static int replay(const struct analyze *analyze, struct input *input, const struct capture_info *info,
 		  struct line_sink *lines, struct summary *summary)
 {
-	const struct ndjson *ndjson = input->ndjson;
-	enum vapro_workload_source source = (ndjson ? ndjson__by_instructions(ndjson) : info->by_instructions)
-						? VAPRO_BY_INSTRUCTIONS
-						: VAPRO_BY_ARGUMENTS;
-	struct stream_sink *pipeline =
-	    pipeline__new(&analyze->config, source, !ndjson && info->host[0] ? info->host : NULL, lines, summary);
-	struct progress progress = {.sink = {.put = progress_put}, .to = pipeline};
-	struct stream_sink *sink = isatty(STDERR_FILENO) ? &progress.sink : pipeline;
-	struct memory memory = {.watch = {memory_held}, .pipeline = pipeline};
-	char err[512] = "";
-	int status, score = EXIT_OK;
-
+	const struct replay replay = {.command = "analyze",
+				      .files = analyze->files,
+				      .count = (size_t)analyze->file_count,
+				      .run = analyze->run,
+				      .ndjson = input->ndjson,
+				      .info = info,
+				      .feed = input->blocks ? feed_blocks : NULL,
+				      .ctx = input};
+	struct stream_sink *pipeline = replay__pipeline(&replay, &analyze->config, lines, summary);
 	struct vapro_selection selection = region_option__selection(&analyze->region);
-	const char *named[RULES_NAMED];
+	int status, score = EXIT_OK;
+	char err[512] = "";
 
-	for (int i = 0; i < RULES_NAMED; i++)
-		named[i] = ndjson ? ndjson__named(ndjson, i) : info->named[i][0] ? info->named[i] : NULL;
-	if (!pipeline || pipeline__name_events(pipeline, named) ||
-	    (analyze->region.given && pipeline__select(pipeline, &selection))) {
+	if (!pipeline || (analyze->region.given && pipeline__select(pipeline, &selection))) {
 		fprintf(stderr, "vapro analyze: out of memory\n");
 		stream__close(pipeline);
 		return EXIT_FAILED;
 	}
-	if (ndjson)
-		status = ndjson__feed(ndjson, analyze->config.window_s, sink, err, sizeof(err));
-	else if (input->blocks)
-		status = source_blocks__feed(input->blocks, sink, analyze->config.memory_cap / 2, &memory.watch, err,
-					     sizeof(err));
-	else if (analyze->file_count > 1)
-		status = capture_merge(analyze->files, (size_t)analyze->file_count, analyze->run, sink, &memory.watch,
-				       err, sizeof(err));
-	else
-		status = capture__replay_run(analyze->files, 1, analyze->run, sink, err, sizeof(err));
-	if (progress.bundles >= 262144)
-		fputs("\r\033[K", stderr);
+	status = replay__feed(&replay, analyze->config.window_s, pipeline, err, sizeof(err));
 	if (status) {
 		fprintf(stderr, "vapro analyze: %s\n", err);
 		if (summary)
 			summary__add_trouble(summary, err);
 	} else if (analyze->score)
 		score = print_score(pipeline);
-	/* a complete capture holds the bye of its run */
-	if (ndjson || input->blocks || status)
-		say_bye(pipeline, lines, status ? "error" : "end_of_input");
+	replay__end(&replay, pipeline, lines, status);
 	if (!status)
 		score = judge_outcome(analyze, pipeline, score);
 	stream__close(pipeline);
@@ -424,7 +369,7 @@ static int analyze__main(int argc, char **argv)
 	struct capture_info info = {.by_instructions = false};
 	struct summary *summary = NULL;
 	struct line_sink *lines = NULL;
-	struct input input = {NULL, NULL};
+	struct input input = {.ndjson = NULL};
 	uint64_t bad_lines = 0;
 	char err[SOURCE_ERR] = "";
 	int status;
@@ -495,6 +440,7 @@ static int analyze__main(int argc, char **argv)
 	}
 	if (analyze.summary)
 		summary = summary__new();
+	input.memory_bytes = analyze.config.memory_cap / 2;
 	status = replay(&analyze, &input, &info, lines, summary);
 	if (line_sink__close(lines)) {
 		fprintf(stderr, "vapro analyze: %s could not be written\n", analyze.output);

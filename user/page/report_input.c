@@ -9,8 +9,7 @@
 
 #include "base/clock.h"
 #include "capture/capture.h"
-#include "report/lines.h"
-#include "report/pipeline.h"
+#include "report/replay.h"
 #include "report/run_option.h"
 
 /* Shows how far long reading is, once a second. */
@@ -25,22 +24,6 @@ static void show_progress(uint64_t count, const char *what)
 		return;
 	next_ns = now + 1000000000;
 	fprintf(stderr, "\rvapro report: %llu %s \033[K", (unsigned long long)count, what);
-}
-
-/* A sink that passes events on and shows the progress. */
-struct progress {
-	struct stream_sink sink; /* first */
-	struct stream_sink *to;
-	uint64_t bundles;
-};
-
-static int progress_put(struct stream_sink *sink, const struct stream_event *event)
-{
-	struct progress *progress = (struct progress *)sink;
-
-	if (event->type == STREAM_BUNDLE && ++progress->bundles % 4096 == 0)
-		show_progress(progress->bundles, "bundles");
-	return stream__put(progress->to, event);
 }
 
 /* Finds out what the files are: all of one kind. */
@@ -120,30 +103,14 @@ static int read_records(struct report_input *input, struct run_report *report, c
 	return 0;
 }
 
-/* Adds the end of a run whose input has none. */
-static void say_bye(const struct stream_sink *pipeline, struct line_sink *lines, const char *reason)
-{
-	struct line_bye bye = {.utc_ns = utc_now(), .host = pipeline__host(pipeline), .exit_reason = reason};
-	char *line;
-
-	if (!bye.host)
-		bye.host = "unknown";
-	pipeline__totals(pipeline, &bye.totals);
-	line = lines__bye(&bye);
-	if (line)
-		line_sink__put(lines, line);
-	free(line);
-}
-
 /* Replays the input into lines. Returns 0, 1 where it was cut short, or a negative errno with a sentence in err. */
 static int replay(struct report_input *input, struct line_sink *lines, struct state_totals *states, char *err,
 		  size_t err_size)
 {
 	struct capture_info info = {.by_instructions = false};
-	struct ndjson *ndjson = NULL;
-	struct progress progress = {.sink = {.put = progress_put}};
-	struct stream_sink *pipeline, *sink;
-	const char *named[RULES_NAMED];
+	struct replay replay = {
+	    .command = "report", .files = input->files, .count = input->count, .run = input->run, .info = &info};
+	struct stream_sink *pipeline;
 	int ret;
 
 	if (input->kind == FILE_KIND_CAPTURE) {
@@ -153,39 +120,26 @@ static int replay(struct report_input *input, struct line_sink *lines, struct st
 		run_option__say("report", input->files[0], info.run, info.runs);
 		info.config.memory_cap *= input->count;
 	} else {
-		ndjson = ndjson__read(input->files, input->count, false, &input->bad_lines, err, err_size);
-		if (!ndjson)
+		replay.ndjson = ndjson__read(input->files, input->count, false, &input->bad_lines, err, err_size);
+		if (!replay.ndjson)
 			return -EINVAL;
 		config__init(&info.config);
-		info.config.memory_cap *= ndjson__hosts(ndjson);
-		info.by_instructions = ndjson__by_instructions(ndjson);
+		info.config.memory_cap *= ndjson__hosts(replay.ndjson);
 		info.run = info.runs = 1;
 	}
 	input->run_read = info.run;
 	input->runs = info.runs;
-	for (int i = 0; i < RULES_NAMED; i++)
-		named[i] = ndjson ? ndjson__named(ndjson, i) : info.named[i][0] ? info.named[i] : NULL;
-	pipeline = pipeline__new(&info.config, info.by_instructions ? VAPRO_BY_INSTRUCTIONS : VAPRO_BY_ARGUMENTS,
-				 info.host[0] ? info.host : NULL, lines, NULL);
-	if (pipeline)
+	pipeline = replay__pipeline(&replay, &info.config, lines, NULL);
+	if (pipeline) {
 		pipeline__count_states(pipeline, states);
-	progress.to = pipeline;
-	sink = isatty(STDERR_FILENO) ? &progress.sink : pipeline;
-	if (!pipeline || pipeline__name_events(pipeline, named)) {
-		snprintf(err, err_size, "out of memory");
-		ret = -ENOMEM;
-	} else if (ndjson) {
-		ret = ndjson__feed(ndjson, info.config.window_s, sink, err, err_size);
-	} else {
-		ret = capture__replay_run(input->files, input->count, input->run, sink, err, err_size);
+		ret = replay__feed(&replay, info.config.window_s, pipeline, err, err_size);
+		replay__end(&replay, pipeline, lines, ret);
 	}
-	if (pipeline && (ndjson || ret))
-		say_bye(pipeline, lines, ret ? "error" : "end_of_input");
-	if (stream__close(pipeline)) {
+	if (!pipeline || stream__close(pipeline)) {
 		snprintf(err, err_size, "out of memory");
 		ret = -ENOMEM;
 	}
-	ndjson__free(ndjson);
+	ndjson__free(replay.ndjson);
 	return ret;
 }
 

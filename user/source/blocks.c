@@ -116,7 +116,7 @@ static int put(struct source_blocks *blocks, const struct broker_message *messag
 	if (!bytes)
 		return -ENOMEM;
 	memcpy(bytes, message->bytes, message->size);
-	ret = worker_run__put(member->run, &head, bytes, message->size);
+	ret = worker_run__put(member->run, &head, 0, bytes, message->size, false);
 	if (ret != RUN_QUEUED)
 		free(bytes);
 	if (ret < 0)

@@ -84,6 +84,13 @@ int block_reader__read(struct block_reader *reader, const void *bytes, size_t si
 const char *block_reader__tunables(const struct block_reader *reader);
 const char *block_reader__hello(const struct block_reader *reader);
 
+/*
+ * The columns of the run, as an introduction has them, and what another reader of the same run needs to go on: that
+ * text and the two above, each may be NULL. Returns 0, -EBADMSG for columns that are none, or -ENOMEM.
+ */
+const char *block_reader__columns(const struct block_reader *reader);
+int block_reader__introduce(struct block_reader *reader, const char *columns, const char *tunables, const char *hello);
+
 /* What the blocks of a run share, and announce again. */
 struct announcements;
 

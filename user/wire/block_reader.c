@@ -20,6 +20,7 @@ struct tables {
 
 struct block_reader {
 	struct tables *own, *foreign; /* foreign: the run's, where its columns are others */
+	char *columns;		      /* text of the foreign ones */
 	char *tunables, *hello;
 	uint8_t *raw; /* of the current block, with CAPTURE_SLACK bytes after it */
 	uint32_t *threads, *states;
@@ -67,6 +68,7 @@ void block_reader__free(struct block_reader *reader)
 		return;
 	free(reader->own);
 	free(reader->foreign);
+	free(reader->columns);
 	free(reader->tunables);
 	free(reader->hello);
 	free(reader->raw);
@@ -83,6 +85,11 @@ const char *block_reader__tunables(const struct block_reader *reader)
 const char *block_reader__hello(const struct block_reader *reader)
 {
 	return reader->hello;
+}
+
+const char *block_reader__columns(const struct block_reader *reader)
+{
+	return reader->columns ? reader->columns : block__tables_text();
 }
 
 static uint32_t word_at(const uint8_t *bytes)
@@ -215,34 +222,6 @@ static uint8_t *read_introduction(struct introduction *introduction, uint8_t *at
 	return at;
 }
 
-/* Chooses how the block's records are read. Returns 0, -EAGAIN, -EBADMSG with what is wrong, or -ENOMEM. */
-static int choose_tables(struct pass *pass, const struct introduction *introduction, const char **wrong)
-{
-	struct block_reader *reader = pass->reader;
-	const char *text = introduction->text[0];
-	size_t length = introduction->length[0];
-
-	pass->tables = reader->own;
-	if (pass->head->tables == block__tables())
-		return 0;
-	if (length) {
-		struct tables *foreign = calloc(1, sizeof(*foreign));
-
-		if (!foreign)
-			return -ENOMEM;
-		*wrong = wire__hash(text, length) == pass->head->tables ? read_tables(foreign, text, length)
-									: "its columns are not those of its digest";
-		if (*wrong) {
-			free(foreign);
-			return -EBADMSG;
-		}
-		free(reader->foreign);
-		reader->foreign = foreign;
-	}
-	pass->tables = reader->foreign;
-	return pass->tables ? 0 : -EAGAIN;
-}
-
 static int replace(char **text, const char *bytes, size_t length)
 {
 	char *copy = strndup(bytes, length);
@@ -252,6 +231,47 @@ static int replace(char **text, const char *bytes, size_t length)
 	free(*text);
 	*text = copy;
 	return 0;
+}
+
+/* Takes over columns that are not the own ones. Returns 0, -EBADMSG with what is wrong, or -ENOMEM. */
+static int set_foreign(struct block_reader *reader, const char *text, size_t length, const char **wrong)
+{
+	struct tables *foreign = calloc(1, sizeof(*foreign));
+
+	if (!foreign)
+		return -ENOMEM;
+	*wrong = read_tables(foreign, text, length);
+	if (*wrong || replace(&reader->columns, text, length)) {
+		free(foreign);
+		return *wrong ? -EBADMSG : -ENOMEM;
+	}
+	free(reader->foreign);
+	reader->foreign = foreign;
+	return 0;
+}
+
+/* Chooses how the block's records are read. Returns 0, -EAGAIN, -EBADMSG with what is wrong, or -ENOMEM. */
+static int choose_tables(struct pass *pass, const struct introduction *introduction, const char **wrong)
+{
+	struct block_reader *reader = pass->reader;
+	const char *text = introduction->text[0];
+	size_t length = introduction->length[0];
+	int ret;
+
+	pass->tables = reader->own;
+	if (pass->head->tables == block__tables())
+		return 0;
+	if (length) {
+		*wrong =
+		    wire__hash(text, length) == pass->head->tables ? NULL : "its columns are not those of its digest";
+		if (*wrong)
+			return -EBADMSG;
+		ret = set_foreign(reader, text, length, wrong);
+		if (ret)
+			return ret;
+	}
+	pass->tables = reader->foreign;
+	return pass->tables ? 0 : -EAGAIN;
 }
 
 /* Returns the records after unpacking, NULL with an errno and what is wrong. */
@@ -333,5 +353,19 @@ int block_reader__read(struct block_reader *reader, const void *bytes, size_t si
 	else if (ret == -EBADMSG && wrong)
 		snprintf(err, err_size, "block %llu of host %.64s is refused: %s", (unsigned long long)head->sequence,
 			 head->host, wrong);
+	return ret;
+}
+
+int block_reader__introduce(struct block_reader *reader, const char *columns, const char *tunables, const char *hello)
+{
+	const char *wrong;
+	int ret = 0;
+
+	if (columns && wire__hash(columns, strlen(columns)) != block__tables())
+		ret = set_foreign(reader, columns, strlen(columns), &wrong);
+	if (!ret && tunables)
+		ret = replace(&reader->tunables, tunables, strlen(tunables));
+	if (!ret && hello)
+		ret = replace(&reader->hello, hello, strlen(hello));
 	return ret;
 }

@@ -14,7 +14,8 @@
 #include "report/lines.h"
 #include "report/pipeline.h"
 
-#define TROUBLES_PER_WINDOW 16 /* warnings; further ones are counted only */
+#define TROUBLES_PER_WINDOW 16	  /* warnings; further ones are counted only */
+#define SEQUENCE_MAX (1ULL << 48) /* of a block: a node sends a few a second */
 
 static int add_line(struct worker_job *job, const char *line)
 {
@@ -69,34 +70,26 @@ size_t worker_job__count_hosts(const struct worker_job *job)
 	return hosts;
 }
 
-/* Makes the pipeline by what the first run says of itself: as `vapro analyze` does from the first capture. */
-int worker_job__make_pipeline(struct worker_job *job)
+/* Makes the pipeline of the job's tunables, hello and memory cap (0: by the number of hosts). */
+static int make_pipeline(struct worker_job *job, const char *tunables)
 {
 	struct capture_info *info = calloc(1, sizeof(*info));
-	const char *named[RULES_NAMED], *tunables = NULL, *hello = NULL;
+	const char *named[RULES_NAMED];
 	char err[512];
-	int ret = -ENOMEM;
+	int ret = 0;
 
 	if (!info)
 		return -ENOMEM;
-	for (size_t i = 0; !tunables && i < job->member_count; i++) {
-		tunables = worker_run__tunables(job->members[i].run);
-		hello = worker_run__hello(job->members[i].run);
-	}
 	config__init(&info->config);
-	if (!tunables)
-		ret = worker_job__warn(
-		    job, NULL, "no_introduction",
-		    "no block with the nodes' tunables came: this job is analysed with the default ones");
-	else if (config__from_text(&info->config, tunables, err, sizeof(err)))
+	if (tunables && config__from_text(&info->config, tunables, err, sizeof(err)))
 		ret = worker_job__warn(job, NULL, "no_introduction", err);
-	else
-		ret = 0;
-	if (hello)
-		capture_info__hello(info, hello);
-	info->config.memory_cap *= worker_job__count_hosts(job);
-	if (info->config.memory_cap > job->options.memory_bytes)
-		info->config.memory_cap = job->options.memory_bytes;
+	if (job->hello)
+		capture_info__hello(info, job->hello);
+	if (!job->memory_cap)
+		job->memory_cap = info->config.memory_cap * worker_job__count_hosts(job);
+	if (job->memory_cap > job->options.memory_bytes)
+		job->memory_cap = job->options.memory_bytes;
+	info->config.memory_cap = job->memory_cap;
 	for (int i = 0; i < RULES_NAMED; i++)
 		named[i] = info->named[i][0] ? info->named[i] : NULL;
 	if (!ret)
@@ -109,13 +102,42 @@ int worker_job__make_pipeline(struct worker_job *job)
 		ret = pipeline__name_events(job->pipeline, named);
 	if (!ret)
 		pipeline__tap(job->pipeline, tap, job);
+	free(info);
+	return ret;
+}
+
+int worker_job__make_pipeline(struct worker_job *job)
+{
+	const char *tunables = NULL, *hello = NULL;
+	int ret = 0;
+
+	for (size_t i = 0; !tunables && i < job->member_count; i++) {
+		tunables = worker_run__tunables(job->members[i].run);
+		hello = worker_run__hello(job->members[i].run);
+	}
+	if (tunables)
+		job->tunables = strdup(tunables);
+	else
+		ret = worker_job__warn(
+		    job, NULL, "no_introduction",
+		    "no block with the nodes' tunables came: this job is analysed with the default ones");
+	if (hello)
+		job->hello = strdup(hello);
+	if (!ret && ((tunables && !job->tunables) || (hello && !job->hello)))
+		ret = -ENOMEM;
+	if (!ret)
+		ret = make_pipeline(job, job->tunables);
 	for (size_t i = 0; !ret && i < job->member_count; i++) {
 		hello = worker_run__hello(job->members[i].run);
 		if (hello && hello[0])
 			ret = add_line(job, hello);
 	}
-	free(info);
 	return ret;
+}
+
+int worker_job__remake_pipeline(struct worker_job *job)
+{
+	return make_pipeline(job, job->tunables);
 }
 
 static int put_event(struct stream_sink *sink, const struct stream_event *event)
@@ -133,12 +155,20 @@ int worker_job__reset(struct worker_job *job, uint64_t now_ns)
 	job->member_count = 0;
 	stream_merge__free(job->merge);
 	stream__close(job->pipeline);
+	free(job->tunables);
+	free(job->hello);
 	job->pipeline = NULL;
+	job->tunables = job->hello = NULL;
 	job->lines.length = 0;
 	job->due_ns = job->first_ns = job->caught_up_ns = 0;
 	job->again_ns = UINT64_MAX;
-	job->begun = job->finished = job->overfull = false;
+	job->again_blocks = 0;
+	job->begun = job->finished = job->overfull = job->loaded = false;
 	job->last_judged_ns = 0;
+	job->memory_cap = 0;
+	job->number = job->through = 0;
+	job->late = job->refused = 0;
+	job->saved_ns = 0;
 	job->pass_began_ns = now_ns;
 	job->merge = stream_merge__new(&job->sink, MERGE_BY_WINDOW);
 	return job->merge ? 0 : -ENOMEM;
@@ -173,6 +203,8 @@ void worker_job__free(struct worker_job *job)
 	free(job->members);
 	free(job->expected);
 	free(job->lines.data);
+	free(job->tunables);
+	free(job->hello);
 	stream_merge__free(job->merge);
 	stream__close(job->pipeline);
 	free(job);
@@ -211,11 +243,12 @@ static void note_late(struct worker_job *job, uint64_t missed_ns, uint64_t now_n
 	const struct judged *judged = worker_job__judged_at(job, missed_ns);
 
 	if (!judged || job->overfull || now_ns - judged->at_ns > job->options.again_ns) {
-		job->late++;
+		job->late += job->number > job->through;
 		return;
 	}
 	if (job->again_ns == UINT64_MAX)
 		job->again_since_ns = now_ns;
+	job->again_blocks++;
 	if (judged->begin_ns < job->again_ns)
 		job->again_ns = judged->begin_ns;
 }
@@ -229,8 +262,20 @@ static struct member *find_member(struct worker_job *job, uint64_t run)
 	return NULL;
 }
 
-static struct member *add_member(struct worker_job *job, const struct block_head *head)
+struct member *worker_job__add_member(struct worker_job *job, struct worker_run *run)
 {
+	struct member *member;
+
+	if (grow(&job->members, &job->member_capacity, job->member_count + 1, sizeof(*member)))
+		return NULL;
+	member = &job->members[job->member_count++];
+	*member = (struct member){.source = -1, .run = run};
+	return member;
+}
+
+static struct member *add_run(struct worker_job *job, const struct block_head *head)
+{
+	struct worker_run *run;
 	struct member *member;
 
 	/* an older run of the host has ended, with a word or without */
@@ -238,18 +283,17 @@ static struct member *add_member(struct worker_job *job, const struct block_head
 		if (worker_job__same_host(&job->members[i], head->host) && !head->sequence)
 			worker_run__end(job->members[i].run, stream_merge__end_ns(job->merge));
 	}
-	if (grow(&job->members, &job->member_capacity, job->member_count + 1, sizeof(*member)))
-		return NULL;
-	member = &job->members[job->member_count];
-	*member = (struct member){.source = -1, .run = worker_run__new(head)};
-	if (!member->run)
-		return NULL;
-	job->member_count++;
+	run = worker_run__new(head);
+	member = run ? worker_job__add_member(job, run) : NULL;
+	if (!member)
+		worker_run__free(run);
 	return member;
 }
 
 static int refuse(struct worker_job *job, const char *host, const char *why)
 {
+	if (job->number <= job->through)
+		return 0; /* it was refused before the checkpoint */
 	job->refused++;
 	return worker_job__warn(job, host, "block_refused", why);
 }
@@ -267,6 +311,10 @@ static int find_run(struct worker_job *job, const char *subject, const void *byt
 		snprintf(text, sizeof(text), "a block under the subject of %s was refused: %s", parsed.host, why);
 		return refuse(job, parsed.host, text);
 	}
+	if (head->sequence > SEQUENCE_MAX) {
+		snprintf(text, sizeof(text), "a block of %s has an impossible number: it was refused", parsed.host);
+		return refuse(job, parsed.host, text);
+	}
 	/* who may publish under a subject is the broker's to decide; a block cannot speak for another host or job */
 	if (wire__subject(own, sizeof(own), WIRE_IN, &head->job, head->host) || strcmp(own, subject)) {
 		snprintf(text, sizeof(text), "a block under the subject of %s names job %s of %s: it was refused",
@@ -276,18 +324,62 @@ static int find_run(struct worker_job *job, const char *subject, const void *byt
 	*member = find_member(job, head->run);
 	if (*member)
 		return 0;
-	*member = add_member(job, head);
+	*member = add_run(job, head);
 	return *member ? 0 : -ENOMEM;
 }
 
-int worker_job__put(struct worker_job *job, const char *subject, void *bytes, size_t size, uint64_t now_ns)
+/*
+ * Decides about a block that belongs to windows which were judged without its node. Returns whether its bytes count;
+ * its place is held in any case, and if it counts later, it comes once more when the stream is read again.
+ */
+static bool is_in_time(struct worker_job *job, struct member *member, struct block_head *head, uint64_t now_ns)
 {
 	uint64_t end_ns = stream_merge__end_ns(job->merge);
-	uint64_t skipped_ns;
+	bool passed;
+
+	/* what was read before a checkpoint is read again as it was; what was read since is a duplicate */
+	if (worker_run__was_read(member->run, head->sequence, &passed)) {
+		if (passed && member->missed_ns && head->first_ns)
+			note_late(job, member->missed_ns, now_ns);
+		return !passed;
+	}
+	/* a run that is new when windows were judged already has missed them */
+	if (!member->timed && !member->missed_ns && head->first_ns && head->first_ns < end_ns)
+		member->missed_ns = head->first_ns;
+	member->timed |= head->first_ns != 0;
+	if (job->finished) {
+		if (!head->first_ns || head->first_ns >= end_ns)
+			head->first_ns = end_ns - 1;
+		if (!member->missed_ns)
+			member->missed_ns = head->first_ns;
+	}
+	if (member->missed_ns && head->first_ns >= end_ns)
+		member->missed_ns = 0; /* it has come back to the others */
+	if (!member->missed_ns || !head->first_ns)
+		return true;
+	if (head->first_ns < member->missed_ns)
+		member->missed_ns = head->first_ns;
+	note_late(job, member->missed_ns, now_ns);
+	return false;
+}
+
+int worker_job__put(struct worker_job *job, const char *subject, uint64_t number, void *bytes, size_t size,
+		    uint64_t now_ns)
+{
+	uint64_t end_ns = stream_merge__end_ns(job->merge);
 	struct block_head head;
 	struct member *member;
-	int ret = find_run(job, subject, bytes, size, &head, &member);
+	uint64_t skipped_ns;
+	int ret;
 
+	job->number = number;
+	if (number > job->highest) {
+		if (!job->highest)
+			job->first_number = number;
+		job->highest = number;
+		job->input_bytes += size;
+	}
+	ret = find_run(job, subject, bytes, size, &head, &member);
 	if (ret || !member) {
 		free(bytes);
 		return ret;
@@ -295,27 +387,11 @@ int worker_job__put(struct worker_job *job, const char *subject, void *bytes, si
 	if (!job->first_ns)
 		job->first_ns = now_ns;
 	job->latest_ns = member->came_ns = now_ns;
-	/* a run that is new when windows were judged already has missed them */
-	if (!member->timed && !member->missed_ns && head.first_ns && head.first_ns < end_ns)
-		member->missed_ns = head.first_ns;
-	member->timed |= head.first_ns != 0;
-	if (job->finished) {
-		if (!head.first_ns || head.first_ns >= end_ns)
-			head.first_ns = end_ns - 1;
-		if (!member->missed_ns)
-			member->missed_ns = head.first_ns;
-	}
-	if (member->missed_ns && head.first_ns >= end_ns)
-		member->missed_ns = 0; /* it has come back to the others */
-	if (member->missed_ns && head.first_ns) {
-		if (head.first_ns < member->missed_ns)
-			member->missed_ns = head.first_ns;
-		/* its place is held; if it counts, it comes once more when the stream is read again */
-		note_late(job, member->missed_ns, now_ns);
+	if (!is_in_time(job, member, &head, now_ns)) {
 		free(bytes);
 		bytes = NULL;
 	}
-	ret = worker_run__put(member->run, &head, bytes, size);
+	ret = worker_run__put(member->run, &head, number, bytes, size, number <= job->through);
 	if (ret == RUN_QUEUED)
 		return 0;
 	free(bytes);

@@ -38,10 +38,12 @@ void worker_job__free(struct worker_job *job);
 int worker_job__expect(struct worker_job *job, const char *host);
 
 /*
- * Adds a block, whose bytes the job takes. A block that names another job or host than its subject is refused.
- * Returns 0 or -ENOMEM; what is wrong with a block is counted, and stands in a `warning` record.
+ * Adds a block, whose bytes the job takes; number: in the broker's stream, in the order in which blocks are read. A
+ * block that names another job or host than its subject is refused. Returns 0 or -ENOMEM; what is wrong with a block is
+ * counted, and stands in a `warning` record.
  */
-int worker_job__put(struct worker_job *job, const char *subject, void *bytes, size_t size, uint64_t now_ns);
+int worker_job__put(struct worker_job *job, const char *subject, uint64_t number, void *bytes, size_t size,
+		    uint64_t now_ns);
 
 /*
  * Judges the windows that are complete. caught_up: all that the stream held has been put; before, no node is late.
@@ -49,19 +51,58 @@ int worker_job__put(struct worker_job *job, const char *subject, void *bytes, si
  */
 int worker_job__advance(struct worker_job *job, uint64_t now_ns, bool caught_up);
 
-/* Whether the job should be judged again now; worker_job__again() empties it for that, as its next pass. */
+/*
+ * Whether the job should be judged again now; worker_job__again() empties it for that, as its next pass, and a
+ * checkpoint that ends until the pass's from_ns may be loaded then.
+ */
 bool worker_job__wants_again(const struct worker_job *job, uint64_t now_ns);
+uint64_t worker_job__again_from(const struct worker_job *job); /* UTC */
 int worker_job__again(struct worker_job *job, uint64_t now_ns);
+
+/* The blocks that came late cannot be judged any more, and are counted. */
+void worker_job__too_late(struct worker_job *job);
 
 /* Whether all nodes have ended the job, or nothing came for so long; finish() then judges the rest. */
 bool worker_job__ended(const struct worker_job *job, uint64_t now_ns, uint64_t idle_ns);
 int worker_job__finish(struct worker_job *job, uint64_t now_ns);
 
+/*
+ * A checkpoint (docs/many-nodes.md): the state after a window as bytes, compressed. It rests on the blocks before
+ * number `resume` in the stream; what follows has to be put again. name: of the job, which must be the same when it is
+ * loaded.
+ */
+struct worker_checkpoint {
+	uint8_t *bytes; /* the caller frees them */
+	size_t size;
+	uint64_t end_ns; /* UTC end of the last window in it */
+	uint64_t resume;
+};
+
+/* Returns 0; -EAGAIN where there is none at this moment; or another negative errno with a sentence. */
+int worker_job__save(struct worker_job *job, const char *name, uint64_t now_ns, struct worker_checkpoint *checkpoint,
+		     char *err, size_t err_size);
+
+/*
+ * Loads a checkpoint into a job to which nothing was put yet, or that was emptied; sets *resume. Returns 0 or a
+ * negative errno with a sentence; the job is empty then. The bytes may be of anybody.
+ */
+int worker_job__load(struct worker_job *job, const char *name, const uint8_t *bytes, size_t size, uint64_t now_ns,
+		     uint64_t *resume, char *err, size_t err_size);
+
+/*
+ * Whether windows were judged since the last checkpoint, and bytes of blocks came that pay for one more: those of all
+ * checkpoints are at most a tenth of them. worker_job__saved() says how many bytes were written, or would be.
+ */
+bool worker_job__wants_save(const struct worker_job *job);
+void worker_job__saved(struct worker_job *job, size_t size, bool written);
+
 struct worker_job_state {
-	uint64_t pass;	    /* of this epoch, from 0 */
-	uint64_t from_ns;   /* of this pass: windows that end until then are valid as they were */
-	uint64_t judged_ns; /* UTC end of the last window judged; 0 none */
+	uint64_t pass;	       /* of this epoch, from 0 */
+	uint64_t from_ns;      /* of this pass: windows that end until then are valid as they were */
+	uint64_t judged_ns;    /* UTC end of the last window judged; 0 none */
+	uint64_t first_number; /* in the stream, of the job's first block; 0 none */
 	uint64_t windows, blocks, duplicates, missing, late, refused;
+	uint64_t input_bytes, checkpoint_bytes; /* of blocks that came, of checkpoints that were written */
 	size_t hosts, bytes;
 };
 

@@ -42,9 +42,21 @@ struct worker_job {
 	uint64_t first_ns, latest_ns;  /* when the first and the latest block came */
 	uint64_t again_ns;	       /* UTC: judge again from here; UINT64_MAX: no */
 	uint64_t again_since_ns;       /* when the first late block of it came */
+	uint64_t again_blocks;	       /* late blocks that wait for that */
 	uint64_t pass_began_ns, caught_up_ns;
 	uint64_t late, refused, troubles;
 	uint64_t last_judged_ns;
+	/* what the pipeline was made of: a checkpoint needs the same */
+	char *tunables, *hello;
+	uint64_t memory_cap;
+	uint64_t number;       /* in the stream, of the latest block */
+	uint64_t through;      /* loaded: blocks until this number were counted */
+	uint64_t first_number; /* of the first block ever */
+	uint64_t highest;      /* number of a block whose bytes were counted */
+	uint64_t input_bytes, checkpoint_bytes;
+	uint64_t expected_bytes; /* of the next checkpoint, by the one before */
+	uint64_t saved_ns;	 /* UTC end of the last window in a checkpoint */
+	bool loaded;
 	bool begun, finished;
 	bool overfull; /* the memory was full: nothing is judged again */
 };
@@ -55,8 +67,15 @@ int worker_job__warn(struct worker_job *job, const char *host, const char *code,
 bool worker_job__same_host(const struct member *a, const char *host);
 size_t worker_job__count_hosts(const struct worker_job *job);
 
-/* Makes the pipeline by what the first run says of itself: as `vapro analyze` does from the first capture. */
+/*
+ * Makes the pipeline by what the first run says of itself, as `vapro analyze` does from the first capture, and makes it
+ * again by the texts that are part of a checkpoint.
+ */
 int worker_job__make_pipeline(struct worker_job *job);
+int worker_job__remake_pipeline(struct worker_job *job);
+
+/* Adds a run, whose number as a source of the merge is not yet known. NULL: out of memory. */
+struct member *worker_job__add_member(struct worker_job *job, struct worker_run *run);
 
 /* Empties the job of all that came. Returns 0 or -ENOMEM. */
 int worker_job__reset(struct worker_job *job, uint64_t now_ns);

@@ -32,6 +32,13 @@ static int all_here(struct worker_job *job)
 	uint32_t world = 0, found = 0;
 	uint8_t *set;
 
+	/* also where a node is missing: the job begins with what is known by then */
+	for (size_t i = 0; i < job->member_count; i++) {
+		int ret = worker_run__look(job->members[i].run);
+
+		if (ret)
+			return ret;
+	}
 	for (size_t i = 0; i < job->expected_count; i++) {
 		bool here = false;
 
@@ -44,14 +51,8 @@ static int all_here(struct worker_job *job)
 	if (!set)
 		return -ENOMEM;
 	for (size_t i = 0; i < job->member_count; i++) {
-		int ret = worker_run__look(job->members[i].run);
-		uint32_t size;
+		uint32_t size = worker_run__ranks(job->members[i].run, set, RANKS_MOST);
 
-		if (ret) {
-			free(set);
-			return ret;
-		}
-		size = worker_run__ranks(job->members[i].run, set, RANKS_MOST);
 		if (size > world)
 			world = size;
 	}
@@ -81,6 +82,19 @@ static int begin(struct worker_job *job, uint64_t now_ns, bool caught_up)
 	return 1;
 }
 
+/* Sources are put in the order of their hosts, whenever these came: as captures in the order of their names are. */
+static void place_source(struct worker_job *job, const struct member *member)
+{
+	size_t before = 0;
+
+	for (size_t i = 0; i < job->member_count; i++) {
+		const struct member *other = &job->members[i];
+
+		before += other->source >= 0 && other != member && compare_members(other, member) < 0;
+	}
+	stream_merge__place(job->merge, member->source, before);
+}
+
 static int add_sources(struct worker_job *job)
 {
 	for (size_t i = 0; i < job->member_count; i++) {
@@ -91,6 +105,7 @@ static int add_sources(struct worker_job *job)
 		member->source = stream_merge__add(job->merge, worker_run__reader(member->run));
 		if (member->source < 0)
 			return member->source;
+		place_source(job, member);
 	}
 	return 0;
 }
@@ -214,7 +229,8 @@ int worker_job__advance(struct worker_job *job, uint64_t now_ns, bool caught_up)
 	ret = begin(job, now_ns, caught_up || full);
 	if (ret <= 0)
 		return ret;
-	if (job->finished)
+	/* after a checkpoint all nodes that came since are there first */
+	if (job->finished || (job->loaded && !job->caught_up_ns && !full))
 		return 0;
 	ret = add_sources(job);
 	excuse_missing(job);
@@ -245,6 +261,9 @@ int worker_job__advance(struct worker_job *job, uint64_t now_ns, bool caught_up)
 		ret = report_losses(job);
 		if (!ret)
 			ret = give(job, end_ns);
+		for (size_t i = 0; i < job->member_count; i++)
+			worker_run__release(job->members[i].run,
+					    stream_merge__held_block(job->merge, job->members[i].source));
 		pipeline__held_elsewhere(job->pipeline, bytes_of(job));
 	}
 	return ret < 0 ? ret : 0;
@@ -256,6 +275,18 @@ bool worker_job__wants_again(const struct worker_job *job, uint64_t now_ns)
 
 	return job->again_ns != UINT64_MAX && job->caught_up_ns && now_ns - job->again_since_ns >= GATHER_NS &&
 	       now_ns - job->caught_up_ns >= AGAIN_SHARE * took_ns;
+}
+
+uint64_t worker_job__again_from(const struct worker_job *job)
+{
+	return job->again_ns;
+}
+
+void worker_job__too_late(struct worker_job *job)
+{
+	job->late += job->again_blocks;
+	job->again_blocks = 0;
+	job->again_ns = UINT64_MAX;
 }
 
 int worker_job__again(struct worker_job *job, uint64_t now_ns)
@@ -302,11 +333,14 @@ void worker_job__state(const struct worker_job *job, struct worker_job_state *st
 	    .pass = job->pass,
 	    .from_ns = job->from_ns,
 	    .judged_ns = job->last_judged_ns,
+	    .first_number = job->first_number,
 	    .windows = job->judged_count,
 	    .late = job->late,
 	    .refused = job->refused,
 	    .hosts = worker_job__count_hosts(job),
 	    .bytes = bytes_of(job),
+	    .input_bytes = job->input_bytes,
+	    .checkpoint_bytes = job->checkpoint_bytes,
 	};
 	for (size_t i = 0; i < job->member_count; i++) {
 		const struct run_counts *counts = worker_run__counts(job->members[i].run);

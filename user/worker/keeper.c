@@ -28,6 +28,7 @@ struct keeper {
 	bool stop;
 	struct leases leases;
 	uint64_t alive_ns, started_ns;
+	size_t workers;	    /* that live; 0: not counted yet */
 	struct peer *peers; /* the thread's own */
 	size_t peer_count;
 };
@@ -267,6 +268,7 @@ static void take(struct keeper *keeper, size_t workers)
 	size_t wanted;
 
 	pthread_mutex_lock(&keeper->lock);
+	keeper->workers = workers;
 	wanted = leases__wanted(&keeper->leases, workers);
 	pthread_mutex_unlock(&keeper->lock);
 	for (size_t i = 0; wanted; i++) {
@@ -281,7 +283,9 @@ static void take(struct keeper *keeper, size_t workers)
 			const struct lease *lease = keeper->leases.items[i];
 
 			may = true;
-			request.value = (struct lease_value){.state = LEASE_HELD, .epoch = lease->value.epoch + 1};
+			request.value = (struct lease_value){.state = LEASE_HELD,
+							     .epoch = lease->value.epoch + 1,
+							     .checkpoint = lease->value.checkpoint};
 			snprintf(request.value.worker, sizeof(request.value.worker), "%s", keeper->options.worker);
 			request.revision = lease->revision;
 			snprintf(request.job, sizeof(request.job), "%s", lease->job);
@@ -397,6 +401,7 @@ int keeper__held(struct keeper *keeper, struct held_lease **list, size_t *count)
 			continue;
 		(*list)[*count].epoch = lease->value.epoch;
 		(*list)[*count].blocks = lease->blocks;
+		(*list)[*count].checkpoint = lease->value.checkpoint;
 		snprintf((*list)[(*count)++].job, sizeof((*list)->job), "%s", lease->job);
 	}
 	pthread_mutex_unlock(&keeper->lock);
@@ -423,6 +428,27 @@ void keeper__raise(struct keeper *keeper, const char *job, uint64_t epoch)
 	lease = leases__of(&keeper->leases, job);
 	if (lease && lease->ours && lease->value.epoch < epoch)
 		lease->value.epoch = epoch;
+	pthread_mutex_unlock(&keeper->lock);
+}
+
+bool keeper__has_surplus(struct keeper *keeper)
+{
+	bool surplus;
+
+	pthread_mutex_lock(&keeper->lock);
+	surplus = leases__surplus(&keeper->leases, keeper->workers) > 0;
+	pthread_mutex_unlock(&keeper->lock);
+	return surplus;
+}
+
+void keeper__checkpoint(struct keeper *keeper, const char *job, uint64_t number)
+{
+	struct lease *lease;
+
+	pthread_mutex_lock(&keeper->lock);
+	lease = leases__of(&keeper->leases, job);
+	if (lease && lease->ours)
+		lease->value.checkpoint = number;
 	pthread_mutex_unlock(&keeper->lock);
 }
 

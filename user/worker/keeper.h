@@ -27,7 +27,8 @@ void keeper__stop(struct keeper *keeper);
 struct held_lease {
 	char job[WIRE_SUBJECT_MAX]; /* "<cluster>.<job>", tokens */
 	uint64_t epoch;
-	uint64_t blocks; /* in the stream */
+	uint64_t blocks;     /* in the stream */
+	uint64_t checkpoint; /* number of the latest one; 0 none */
 };
 
 /*
@@ -41,6 +42,12 @@ bool keeper__holds(struct keeper *keeper, const char *job);
 
 /* Raises the epoch of a lease where results of a later one are in the stream. */
 void keeper__raise(struct keeper *keeper, const char *job, uint64_t epoch);
+
+/* Whether this worker holds more than its share: another one would take a lease that is handed back. */
+bool keeper__has_surplus(struct keeper *keeper);
+
+/* Names the latest checkpoint of a job from the next renewal on. */
+void keeper__checkpoint(struct keeper *keeper, const char *job, uint64_t number);
 
 /* Hands a lease back: to others, or because the job has ended with this block. */
 void keeper__hand_back(struct keeper *keeper, const char *job, bool done, uint64_t through);

@@ -15,10 +15,12 @@ static const char *const state_names[] = {[LEASE_FREE] = "free", [LEASE_HELD] = 
 
 int lease_value__format(char *text, size_t size, const struct lease_value *value)
 {
-	int length =
-	    snprintf(text, size, "{\"state\":\"%s\",\"worker\":\"%s\",\"epoch\":%llu,\"through\":%llu,\"blocks\":%llu}",
-		     state_names[value->state], value->worker, (unsigned long long)value->epoch,
-		     (unsigned long long)value->through, (unsigned long long)value->blocks);
+	int length = snprintf(
+	    text, size,
+	    "{\"state\":\"%s\",\"worker\":\"%s\",\"epoch\":%llu,\"through\":%llu,\"blocks\":%llu,\"checkpoint\":%llu}",
+	    state_names[value->state], value->worker, (unsigned long long)value->epoch,
+	    (unsigned long long)value->through, (unsigned long long)value->blocks,
+	    (unsigned long long)value->checkpoint);
 
 	return length >= 0 && (size_t)length < size ? 0 : -ENOSPC;
 }
@@ -36,6 +38,7 @@ int lease_value__parse(struct lease_value *value, const char *text)
 		value->epoch = record__uint(object, "epoch");
 		value->through = record__uint(object, "through");
 		value->blocks = record__uint(object, "blocks");
+		value->checkpoint = record__uint(object, "checkpoint");
 	}
 	cJSON_Delete(object);
 	return worker && state < STATES ? 0 : -EINVAL;
@@ -70,13 +73,13 @@ struct lease *leases__of(struct leases *leases, const char *job)
 
 void lease__note(struct lease *lease, const char *text, uint64_t revision, uint64_t now_ns)
 {
-	uint64_t epoch = lease->value.epoch;
+	uint64_t epoch = lease->value.epoch, checkpoint = lease->value.checkpoint;
 
 	if (lease->revision != revision || !lease->changed_ns)
 		lease->changed_ns = now_ns;
 	lease->revision = revision;
 	if (!text || lease_value__parse(&lease->value, text))
-		lease->value = (struct lease_value){.epoch = epoch};
+		lease->value = (struct lease_value){.epoch = epoch, .checkpoint = checkpoint};
 }
 
 bool leases__may_take(const struct leases *leases, const struct lease *lease, uint64_t now_ns)
@@ -94,16 +97,31 @@ bool leases__may_take(const struct leases *leases, const struct lease *lease, ui
 	return false;
 }
 
-size_t leases__wanted(const struct leases *leases, size_t workers)
+/* Gets how many leases are held, and the share of one of `workers` (0: not known), rounded up. */
+static size_t share_of(const struct leases *leases, size_t workers, size_t *held)
 {
-	size_t active = 0, held = 0, share;
+	size_t active = 0;
 
+	*held = 0;
 	for (size_t i = 0; i < leases->count; i++) {
 		const struct lease *lease = leases->items[i];
 
 		active += lease->present && (lease->value.state != LEASE_DONE || lease->more);
-		held += lease->ours;
+		*held += lease->ours;
 	}
-	share = workers ? (active + workers - 1) / workers : active;
+	return workers ? (active + workers - 1) / workers : active;
+}
+
+size_t leases__wanted(const struct leases *leases, size_t workers)
+{
+	size_t held, share = share_of(leases, workers, &held);
+
 	return share > held ? share - held : 0;
+}
+
+size_t leases__surplus(const struct leases *leases, size_t workers)
+{
+	size_t held, share = share_of(leases, workers, &held);
+
+	return held > share ? held - share : 0;
 }

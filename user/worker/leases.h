@@ -26,8 +26,9 @@ struct lease_value {
 	enum lease_state state;
 	char worker[LEASE_WORKER_MAX];
 	uint64_t epoch;
-	uint64_t through; /* done: number of the last block that was analysed */
-	uint64_t blocks;  /* done: how many blocks the stream held then */
+	uint64_t through;    /* done: number of the last block that was analysed */
+	uint64_t blocks;     /* done: how many blocks the stream held then */
+	uint64_t checkpoint; /* number of the job's latest one; 0 none */
 };
 
 /* Writes and reads an entry. Parsing returns 0 or -EINVAL. */
@@ -66,5 +67,8 @@ bool leases__may_take(const struct leases *leases, const struct lease *lease, ui
 
 /* How many leases this worker should take now, of `workers` that live. */
 size_t leases__wanted(const struct leases *leases, size_t workers);
+
+/* How many it holds beyond its share. */
+size_t leases__surplus(const struct leases *leases, size_t workers);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "worker/run.h"
+#include "worker/run_private.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,49 +7,6 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "capture/held_events.h"
-
-#define LOOKS 4		     /* blocks read ahead of the merge, to learn who takes part */
-#define RANKS_MAX (1U << 20) /* ranks that are noted */
-
-#define GAPS 64 /* that are remembered */
-
-struct queued {
-	struct queued *next;
-	uint64_t sequence;
-	uint64_t dropped_blocks;
-	uint32_t flags;
-	size_t size;
-	void *bytes;
-};
-
-struct worker_run {
-	struct merge_reader reader; /* first */
-	struct stream_sink sink;    /* of the events of a block */
-	struct block_reader *blocks;
-	struct held_events *events;  /* of blocks read */
-	uint64_t settled;	     /* gaps before this sequence are not waited for */
-	uint64_t id, next;	     /* next: sequence of the block to be read */
-	struct queued *queue, *tail; /* by sequence */
-	struct gap {
-		uint64_t from, to; /* sequence */
-		uint64_t at_ns;	   /* what the caller gave */
-	} gaps[GAPS];		   /* the latest gaps that were skipped, in a ring */
-	uint32_t gap_count;
-	size_t queued_bytes;
-	uint32_t windows; /* in events */
-	bool last_read;	  /* the last block was read: the last of the windows is the run's */
-	bool ended;	  /* no block follows */
-	uint32_t looks;
-	uint32_t world_size;
-	int32_t *ranks;
-	size_t rank_count, rank_capacity;
-	struct run_counts counts;
-	uint64_t dropped_before; /* sequence of the block that said counts.dropped_blocks: all of them came before it */
-	char trouble[512];
-	bool has_trouble;
-	char host[WIRE_TEXT_MAX];
-};
 
 static struct worker_run *run_of(struct stream_sink *sink)
 {
@@ -68,15 +25,59 @@ static int note_thread(struct worker_run *run, const struct vapro_thread *thread
 	return 0;
 }
 
+/* Facts count the fragments in blocks that were lost: as many as there were in a block of the run, in the mean. */
+static int put_facts(struct worker_run *run, const struct stream_event *event)
+{
+	struct stream_event facts = *event;
+
+	facts.facts.lost[VAPRO_LOST_PUBLISHED] += run->lost * run->fragments / run->reads;
+	run->lost = 0;
+	return held_events__add(run->events, &facts, 0);
+}
+
 static int put_event(struct stream_sink *sink, const struct stream_event *event)
 {
 	struct worker_run *run = run_of(sink);
 	int ret = 0;
 
+	if (event->type == STREAM_BUNDLE)
+		run->fragments += event->bundle.n;
+
 	if (event->type == STREAM_THREAD)
 		ret = note_thread(run, &event->thread);
 	run->windows += event->type == STREAM_WINDOW;
+	run->recent[run->recent_count - 1].events++;
+	if (!ret && event->type == STREAM_FACTS && run->lost)
+		return put_facts(run, event);
 	return ret ? ret : held_events__add(run->events, event, 0);
+}
+
+/* Jumps over what was skipped, before a checkpoint too. */
+static void jump_gaps(struct worker_run *run)
+{
+	for (uint32_t i = 0; i < GAPS && i < run->gap_count; i++) {
+		const struct gap *gap = &run->gaps[i];
+
+		if (run->next < gap->from || run->next >= gap->to)
+			continue;
+		run->next = gap->to;
+		run->lost += gap->lost;
+		i = UINT32_MAX; /* another one may follow */
+	}
+}
+
+/* Notes what is wrong with a block that was read now for the first time. */
+static void note_trouble(struct worker_run *run, uint64_t sequence, int ret, const char *why)
+{
+	if (!ret || sequence < run->replay_to)
+		return;
+	run->counts.refused++;
+	run->has_trouble = true;
+	snprintf(run->trouble, sizeof(run->trouble), "%s", why);
+	if (ret == -EAGAIN)
+		snprintf(run->trouble, sizeof(run->trouble),
+			 "%s: a block has columns of another version, and the introduction that names them is missing",
+			 run->host);
 }
 
 /* Reads the next block. Returns 1, 0 where there is none in order, or -ENOMEM. */
@@ -84,24 +85,27 @@ static int read_block(struct worker_run *run)
 {
 	struct queued *queued = run->queue;
 	struct block_head head;
+	char why[512] = "";
 	int ret;
 
+	jump_gaps(run);
 	if (!queued || queued->sequence != run->next)
 		return 0;
-	ret = !queued->bytes ? 0
-			     : block_reader__read(run->blocks, queued->bytes, queued->size, &head, &run->sink,
-						  run->trouble, sizeof(run->trouble));
+	if (grow(&run->recent, &run->recent_capacity, run->recent_count + 1, sizeof(*run->recent)))
+		return -ENOMEM;
+	run->recent[run->recent_count++] = (struct recent){
+	    .sequence = queued->sequence,
+	    .number = queued->number,
+	    .lost = run->lost,
+	    .passed = !queued->bytes,
+	};
+	run->reads += queued->bytes != NULL;
+	ret = !queued->bytes
+		  ? 0
+		  : block_reader__read(run->blocks, queued->bytes, queued->size, &head, &run->sink, why, sizeof(why));
 	if (ret == -ENOMEM)
 		return ret;
-	if (ret) {
-		run->counts.refused++;
-		run->has_trouble = true;
-		if (ret == -EAGAIN)
-			snprintf(run->trouble, sizeof(run->trouble),
-				 "%s: a block has columns of another version, and the introduction that names them is "
-				 "missing",
-				 run->host);
-	}
+	note_trouble(run, queued->sequence, ret, why);
 	run->last_read = queued->flags & BLOCK_LAST;
 	run->ended |= run->last_read;
 	run->queue = queued->next;
@@ -114,12 +118,41 @@ static int read_block(struct worker_run *run)
 	return 1;
 }
 
+/* What a checkpoint had read, and is not in the stream any more, is missing. */
+static bool skip_replay(struct worker_run *run)
+{
+	if (run->queue || run->next >= run->replay_to || run->replay_to > run->settled)
+		return false;
+	run->counts.missing += run->replay_to - run->next;
+	run->lost += run->replay_to - run->next;
+	run->next = run->replay_to;
+	return true;
+}
+
+/* Notes where the source is: at an event, or behind all blocks that were read where none is left. */
+static void note_place(struct worker_run *run, bool event)
+{
+	if (!event) {
+		run->at = run->recent_count;
+		run->given = 0;
+		run->reader.block = run->next; /* a block's number here is its sequence plus 1 */
+		run->reader.event = UINT64_MAX;
+		return;
+	}
+	while (run->given >= run->recent[run->at].events) {
+		run->at++;
+		run->given = 0;
+	}
+	run->reader.block = run->recent[run->at].sequence + 1;
+	run->reader.event = run->given++;
+}
+
 /* Whether all that is missing before the latest word about drops is what the node discarded: nothing will come. */
 static bool is_discarded(const struct worker_run *run)
 {
 	uint64_t missing = run->dropped_before - run->next;
 
-	if (run->dropped_before <= run->next || !worker_run__has_gap(run))
+	if (run->dropped_before <= run->next || run->next < run->replay_to || !worker_run__has_gap(run))
 		return false;
 	for (const struct queued *at = run->queue; at && at->sequence < run->dropped_before; at = at->next)
 		missing--;
@@ -143,13 +176,15 @@ static int next_event(struct merge_reader *reader, struct stream_event *event)
 	int ret;
 
 	while (!held_events__take(run->events, event)) {
+		note_place(run, false);
 		ret = read_on(run);
 		if (ret < 0)
 			return ret;
-		if (ret)
+		if (ret || skip_replay(run))
 			continue;
-		return run->ended && !run->queue ? 0 : -EAGAIN;
+		return run->ended && !run->queue && run->next >= run->replay_to ? 0 : -EAGAIN;
 	}
+	note_place(run, true);
 	if (event->type == STREAM_WINDOW && !--run->windows && run->last_read)
 		event->window.last = true;
 	return 1;
@@ -186,6 +221,8 @@ void worker_run__free(struct worker_run *run)
 	}
 	block_reader__free(run->blocks);
 	held_events__free(run->events);
+	free(run->recent);
+	free(run->passed);
 	free(run->ranks);
 	free(run);
 }
@@ -201,7 +238,8 @@ bool worker_run__was_skipped(const struct worker_run *run, uint64_t sequence, ui
 	return false;
 }
 
-int worker_run__put(struct worker_run *run, const struct block_head *head, void *bytes, size_t size)
+int worker_run__put(struct worker_run *run, const struct block_head *head, uint64_t number, void *bytes, size_t size,
+		    bool counted)
 {
 	struct queued **at = &run->queue, *queued;
 	uint64_t at_ns;
@@ -218,12 +256,8 @@ int worker_run__put(struct worker_run *run, const struct block_head *head, void 
 		at = &run->tail->next;
 	while (*at && (*at)->sequence < head->sequence)
 		at = &(*at)->next;
-	if (head->sequence < run->next) {
-		run->counts.duplicates++;
-		return RUN_DUPLICATE;
-	}
-	if (*at && (*at)->sequence == head->sequence) {
-		run->counts.duplicates++;
+	if (head->sequence < run->next || (*at && (*at)->sequence == head->sequence)) {
+		run->counts.duplicates += !counted && head->sequence >= run->first;
 		return RUN_DUPLICATE;
 	}
 	queued = malloc(sizeof(*queued));
@@ -232,6 +266,7 @@ int worker_run__put(struct worker_run *run, const struct block_head *head, void 
 	*queued = (struct queued){
 	    .next = *at,
 	    .sequence = head->sequence,
+	    .number = number,
 	    .dropped_blocks = head->dropped_blocks,
 	    .flags = head->flags,
 	    .size = size,
@@ -241,7 +276,7 @@ int worker_run__put(struct worker_run *run, const struct block_head *head, void 
 	if (!queued->next)
 		run->tail = queued;
 	run->queued_bytes += size;
-	run->counts.blocks += bytes != NULL;
+	run->counts.blocks += bytes && !counted;
 	return RUN_QUEUED;
 }
 
@@ -276,19 +311,40 @@ bool worker_run__has_gap(const struct worker_run *run)
 	return run->queue && run->queue->sequence != run->next;
 }
 
+/* Counts blocks of a gap that the node has not counted as discarded, and returns how many. */
+static uint64_t count_lost(struct worker_run *run)
+{
+	uint64_t missing = run->counts.missing, dropped = run->counts.dropped_blocks;
+	uint64_t total = missing > dropped ? missing - dropped : 0, lost;
+
+	if (total <= run->lost_total)
+		return 0;
+	lost = total - run->lost_total;
+	run->lost_total = total;
+	run->lost += lost;
+	return lost;
+}
+
 bool worker_run__skip(struct worker_run *run, uint64_t at_ns)
 {
+	uint64_t lost;
+
+	jump_gaps(run);
 	if (!worker_run__has_gap(run))
 		return false;
 	run->counts.missing += run->queue->sequence - run->next;
-	run->gaps[run->gap_count++ % GAPS] = (struct gap){run->next, run->queue->sequence, at_ns};
+	lost = count_lost(run);
+	run->gaps[run->gap_count++ % GAPS] = (struct gap){run->next, run->queue->sequence, at_ns, lost};
 	run->next = run->queue->sequence;
 	return true;
 }
 
 void worker_run__settle(struct worker_run *run)
 {
-	run->settled = run->tail ? run->tail->sequence : run->settled;
+	if (run->tail && run->tail->sequence > run->settled)
+		run->settled = run->tail->sequence;
+	if (run->replay_to > run->settled)
+		run->settled = run->replay_to;
 }
 
 void worker_run__end(struct worker_run *run, uint64_t at_ns)

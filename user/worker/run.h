@@ -31,10 +31,11 @@ struct worker_run *worker_run__new(const struct block_head *head);
 void worker_run__free(struct worker_run *run);
 
 /*
- * Adds a block; the run takes the bytes where it is queued. bytes NULL: the block is passed over in its place. Returns
- * a run_fate or -ENOMEM.
+ * Adds a block; the run takes the bytes where it is queued. number: in the broker's stream. bytes NULL: the block is
+ * passed over in its place. counted: it came before the checkpoint that was loaded. Returns a run_fate or -ENOMEM.
  */
-int worker_run__put(struct worker_run *run, const struct block_head *head, void *bytes, size_t size);
+int worker_run__put(struct worker_run *run, const struct block_head *head, uint64_t number, void *bytes, size_t size,
+		    bool counted);
 
 /* Reads the first few blocks, and an introduction, to learn who takes part. Returns 0 or -ENOMEM. */
 int worker_run__look(struct worker_run *run);
@@ -69,6 +70,21 @@ uint32_t worker_run__ranks(const struct worker_run *run, uint8_t *set, size_t si
 
 /* Gets the latest sentence about a refused block, once; NULL: none. */
 const char *worker_run__trouble(struct worker_run *run);
+
+/*
+ * Checkpoints: what the run knows but its blocks. first_held: the first block of which its reader still needs
+ * something, as the reader counts them (UINT64_MAX: none); what was before is forgotten.
+ */
+struct archive;
+
+void worker_run__release(struct worker_run *run, uint64_t first_held);
+void worker_run__archive(struct worker_run **run, struct archive *archive);
+
+/* The least number in the stream of a block that has to be read again, UINT64_MAX: none has come. */
+uint64_t worker_run__resume(const struct worker_run *run);
+
+/* Whether the block was read, here or before the checkpoint, and whether it was passed over then. */
+bool worker_run__was_read(const struct worker_run *run, uint64_t sequence, bool *passed);
 
 size_t worker_run__bytes(const struct worker_run *run);
 

@@ -1,34 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "worker/store.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/grow.h"
+#include "base/log.h"
 #include "broker/streams.h"
+#include "worker/store_private.h"
 
 #define BUCKET "vapro_leases"
 #define IN_SUBJECTS WIRE_PREFIX ".in.>"
 #define OUT_SUBJECTS WIRE_PREFIX ".out.>"
+#define STATE_SUBJECTS WIRE_PREFIX ".state.>"
 
-#define WAIT_MS 2000			   /* for a response of the broker */
-#define ACK_WAIT_NS (300LL * 1000000000LL) /* blocks are acknowledged after their window and its late time */
-#define SILENT_NS 3000000000ULL		   /* without a block: none is on its way */
-#define ACK_PENDING (1 << 24) /* in effect no limit; the library sends no -1, and the broker's default is 1,000 */
-#define INACTIVE_NS (60LL * 1000000000LL) /* a reader that is gone is removed by the broker */
-
-struct store {
-	const struct store_options options;
-	natsConnection *connection;
-	jsCtx *stream;
-	kvStore *bucket;
-	char in[64], out[64]; /* names of the streams */
-};
-
-static int error_of(natsStatus status, jsErrCode code)
+int store__error(natsStatus status, jsErrCode code)
 {
 	if (code == JSStreamWrongLastSequenceErr)
 		return -ESTALE;
@@ -63,7 +48,7 @@ static natsStatus find_stream(struct store *store, const char *subjects, char *n
 	jsErrCode code = 0;
 
 	jsOptions_Init(&options);
-	options.Wait = WAIT_MS;
+	options.Wait = STORE_WAIT_MS;
 	options.Stream.Info.SubjectsFilter = subjects;
 	status = js_StreamNames(&names, store->stream, &options, &code);
 	if (status == NATS_OK && names->Count < 1)
@@ -91,7 +76,7 @@ static int make_stream(struct store *store, enum wire_role role, const char *sub
 	    "the stream %s of %s cannot be made: %s; does the broker run JetStream, has it room for %lld MiB, and may "
 	    "this user make streams?",
 	    broker__stream(role), subjects, natsStatus_GetText(status), STREAM_LEAST_BYTES >> 20);
-	return error_of(status, 0);
+	return store__error(status, 0);
 }
 
 static int open_bucket(struct store *store, char *err, size_t err_size)
@@ -114,7 +99,7 @@ static int open_bucket(struct store *store, char *err, size_t err_size)
 	if (status == NATS_OK)
 		return 0;
 	snprintf(err, err_size, "the bucket %s cannot be made: %s", BUCKET, natsStatus_GetText(status));
-	return error_of(status, 0);
+	return store__error(status, 0);
 }
 
 struct store *store__open(const struct store_options *options, char *err, size_t err_size)
@@ -142,7 +127,7 @@ struct store *store__open(const struct store_options *options, char *err, size_t
 		goto failed;
 	}
 	jsOptions_Init(&js);
-	js.Wait = WAIT_MS;
+	js.Wait = STORE_WAIT_MS;
 	status = natsConnection_JetStream(&store->stream, store->connection, &js);
 	if (status != NATS_OK) {
 		snprintf(err, err_size, "out of memory");
@@ -152,6 +137,10 @@ struct store *store__open(const struct store_options *options, char *err, size_t
 	    make_stream(store, WIRE_OUT, OUT_SUBJECTS, store->out, sizeof(store->out), err, err_size) ||
 	    open_bucket(store, err, err_size))
 		goto failed;
+	if (make_stream(store, WIRE_STATE, STATE_SUBJECTS, store->state, sizeof(store->state), err, err_size)) {
+		log__warning("no checkpoints, jobs that are taken over are read from their start: %s", err);
+		store->state[0] = '\0';
+	}
 	return store;
 failed:
 	store__close(store);
@@ -184,10 +173,10 @@ static int list_subjects(struct store *store, const char *stream, const char *fi
 	*list = NULL;
 	*count = 0;
 	jsOptions_Init(&options);
-	options.Wait = WAIT_MS;
+	options.Wait = STORE_WAIT_MS;
 	options.Stream.Info.SubjectsFilter = filter;
 	status = js_GetStreamInfo(&info, store->stream, stream, &options, &code);
-	ret = error_of(status, code);
+	ret = store__error(status, code);
 	subjects = ret ? NULL : info->State.Subjects;
 	if (subjects && subjects->Count > 0) {
 		*list = calloc((size_t)subjects->Count, sizeof(**list));
@@ -211,23 +200,35 @@ int store__subjects(struct store *store, struct store_subject **list, size_t *co
 }
 
 /* Gets the last message of a subject; -ENOENT: there is none. */
-static int last_message(struct store *store, const char *stream, const char *subject, natsMsg **message)
+int store__last_message(struct store *store, const char *stream, const char *subject, natsMsg **message)
 {
 	jsErrCode code = 0;
 	natsStatus status = js_GetLastMsg(message, store->stream, stream, subject, NULL, &code);
 
-	return code == JSNoMessageFoundErr ? -ENOENT : error_of(status, code);
+	return code == JSNoMessageFoundErr ? -ENOENT : store__error(status, code);
 }
 
 int store__last_block(struct store *store, const char *subject, uint64_t *sequence)
 {
 	natsMsg *message = NULL;
-	int ret = last_message(store, store->in, subject, &message);
+	int ret = store__last_message(store, store->in, subject, &message);
 
 	if (!ret)
 		*sequence = natsMsg_GetSequence(message);
 	natsMsg_Destroy(message);
 	return ret;
+}
+
+int store__first_number(struct store *store, uint64_t *sequence)
+{
+	jsStreamInfo *info = NULL;
+	jsErrCode code = 0;
+	natsStatus status = js_GetStreamInfo(&info, store->stream, store->in, NULL, &code);
+
+	if (status == NATS_OK)
+		*sequence = info->State.FirstSeq;
+	jsStreamInfo_Destroy(info);
+	return store__error(status, code);
 }
 
 int store__get(struct store *store, const char *key, char *value, size_t size, uint64_t *revision)
@@ -242,7 +243,7 @@ int store__get(struct store *store, const char *key, char *value, size_t size, u
 		*revision = kvEntry_Revision(entry);
 	}
 	kvEntry_Destroy(entry);
-	return error_of(status, 0);
+	return store__error(status, 0);
 }
 
 int store__set(struct store *store, const char *key, const char *value, uint64_t *revision)
@@ -254,17 +255,17 @@ int store__set(struct store *store, const char *key, const char *value, uint64_t
 	else
 		status = kvStore_CreateString(revision, store->bucket, key, value);
 	/* the library has no other status for a revision that is not the latest */
-	return status == NATS_ERR ? -ESTALE : error_of(status, 0);
+	return status == NATS_ERR ? -ESTALE : store__error(status, 0);
 }
 
 int store__put(struct store *store, const char *key, const char *value)
 {
-	return error_of(kvStore_PutString(NULL, store->bucket, key, value), 0);
+	return store__error(kvStore_PutString(NULL, store->bucket, key, value), 0);
 }
 
 int store__remove(struct store *store, const char *key)
 {
-	return error_of(kvStore_Purge(store->bucket, key, NULL), 0);
+	return store__error(kvStore_Purge(store->bucket, key, NULL), 0);
 }
 
 int store__keys(struct store *store, const char *prefix, char (**keys)[WIRE_SUBJECT_MAX], size_t *count)
@@ -290,253 +291,5 @@ int store__keys(struct store *store, const char *prefix, char (**keys)[WIRE_SUBJ
 
 int store__send(struct store *store, const char *subject, const void *bytes, size_t size)
 {
-	return error_of(natsConnection_Publish(store->connection, subject, bytes, (int)size), 0);
-}
-
-/* A block that was given and is not acknowledged yet. */
-struct pending {
-	uint64_t sequence;
-	char *reply;
-};
-
-struct store_reader {
-	struct store *store;
-	natsSubscription *subscription; /* NULL: to be made again */
-	char filter[WIRE_SUBJECT_MAX], name[64];
-	struct pending *pending; /* in the order in which they came */
-	size_t first, count, capacity;
-	uint64_t sequence; /* in the stream, of the latest block */
-	uint64_t delivery; /* number of its delivery: they are dense, whatever else the stream holds */
-	uint64_t left;	   /* blocks of the stream that were still to come with the latest one */
-	bool any;
-	uint64_t came_ns; /* own clock, of the latest block or subscription */
-};
-
-static void forget_pending(struct store_reader *reader)
-{
-	for (size_t i = reader->first; i < reader->count; i++)
-		free(reader->pending[i].reply);
-	reader->first = reader->count = 0;
-}
-
-static void unsubscribe(struct store_reader *reader)
-{
-	natsSubscription_Unsubscribe(reader->subscription);
-	natsSubscription_Destroy(reader->subscription);
-	reader->subscription = NULL;
-}
-
-/* Subscribes to what follows the latest block. */
-static natsStatus subscribe(struct store_reader *reader)
-{
-	struct store *store = reader->store;
-	jsSubOptions options;
-	jsErrCode code = 0;
-	natsStatus status;
-
-	/* one of an earlier lease or pass may have this name */
-	js_DeleteConsumer(store->stream, store->in, reader->name, NULL, NULL);
-	forget_pending(reader);
-	jsSubOptions_Init(&options);
-	options.Stream = store->in;
-	options.ManualAck = true;
-	options.Config.DeliverPolicy = reader->sequence ? js_DeliverByStartSequence : js_DeliverAll;
-	options.Config.OptStartSeq = reader->sequence ? reader->sequence + 1 : 0;
-	options.Config.AckPolicy = js_AckExplicit;
-	options.Config.AckWait = ACK_WAIT_NS;
-	options.Config.MaxAckPending =
-	    ACK_PENDING; /* a job that is taken over is read whole before the first window is judged */
-	options.Config.InactiveThreshold = INACTIVE_NS;
-	status =
-	    js_PullSubscribe(&reader->subscription, store->stream, reader->filter, reader->name, NULL, &options, &code);
-	if (status == NATS_OK)
-		natsSubscription_SetPendingLimits(reader->subscription, -1, -1);
-	reader->delivery = 0;
-	reader->came_ns = mono_now();
-	return status;
-}
-
-struct store_reader *store_reader__new(struct store *store, const char *filter, const char *name, char *err,
-				       size_t err_size)
-{
-	struct store_reader *reader = calloc(1, sizeof(*reader));
-	natsStatus status;
-
-	if (!reader) {
-		snprintf(err, err_size, "out of memory");
-		return NULL;
-	}
-	reader->store = store;
-	snprintf(reader->filter, sizeof(reader->filter), "%s", filter);
-	snprintf(reader->name, sizeof(reader->name), "%s", name);
-	status = subscribe(reader);
-	if (status == NATS_OK)
-		return reader;
-	snprintf(err, err_size, "blocks cannot be read: %s", natsStatus_GetText(status));
-	store_reader__free(reader);
-	return NULL;
-}
-
-void store_reader__free(struct store_reader *reader)
-{
-	if (!reader)
-		return;
-	forget_pending(reader);
-	free(reader->pending);
-	unsubscribe(reader);
-	free(reader);
-}
-
-/* Gives one block. Returns 0, -EPIPE where one before it was lost on its way, or another negative errno. */
-static int give_block(struct store_reader *reader, natsMsg *message, store_take take, void *arg)
-{
-	size_t size = (size_t)natsMsg_GetDataLength(message);
-	jsMsgMetaData *meta = NULL;
-	struct pending pending;
-	void *bytes;
-	int ret = 0;
-
-	if (natsMsg_GetMetaData(&meta, message) != NATS_OK)
-		return -EPIPE;
-	pending = (struct pending){meta->Sequence.Stream, NULL};
-	if (meta->Sequence.Consumer != reader->delivery + 1)
-		ret = -EPIPE;
-	else if (grow(&reader->pending, &reader->capacity, reader->count + 1, sizeof(pending)))
-		ret = -ENOMEM;
-	if (!ret) {
-		reader->delivery = meta->Sequence.Consumer;
-		reader->sequence = meta->Sequence.Stream;
-		reader->left = meta->NumPending;
-		reader->any = true;
-	}
-	jsMsgMetaData_Destroy(meta);
-	if (ret)
-		return ret;
-	bytes = malloc(size ? size : 1);
-	pending.reply = strdup(natsMsg_GetReply(message));
-	if (!bytes || !pending.reply) {
-		free(bytes);
-		free(pending.reply);
-		return -ENOMEM;
-	}
-	reader->pending[reader->count++] = pending;
-	memcpy(bytes, natsMsg_GetData(message), size);
-	return take(arg, natsMsg_GetSubject(message), pending.sequence, bytes, size);
-}
-
-static bool is_silent(const struct store_reader *reader)
-{
-	return mono_now() - reader->came_ns > SILENT_NS;
-}
-
-int store_reader__next(struct store_reader *reader, int most, store_take take, void *arg)
-{
-	natsMsgList list = {0};
-	jsFetchRequest request;
-	natsStatus status;
-	int count = 0, ret = 0;
-
-	if (!reader->subscription && subscribe(reader) != NATS_OK)
-		return 0;
-	/* a block that is under way while a request expires would be missing until it is delivered again */
-	jsFetchRequest_Init(&request);
-	request.Batch = most;
-	request.NoWait = true;
-	request.Expires = WAIT_MS * 1000000LL;
-	status = natsSubscription_FetchRequest(&list, reader->subscription, &request);
-	for (int i = 0; i < list.Count; i++) {
-		if (!ret)
-			ret = give_block(reader, list.Msgs[i], take, arg);
-		count += !ret;
-	}
-	if (count)
-		reader->came_ns = mono_now();
-	natsMsgList_Destroy(&list);
-	if (reader->first && reader->first == reader->count)
-		reader->first = reader->count = 0;
-	/* what was lost on its way, or with the broker's memory, is requested again */
-	if (!ret && status != NATS_OK && status != NATS_TIMEOUT && status != NATS_NOT_FOUND)
-		ret = -EPIPE;
-	if (!ret && reader->any && reader->left && is_silent(reader))
-		ret = -EPIPE;
-	if (ret == -EPIPE)
-		unsubscribe(reader);
-	return ret && ret != -EPIPE ? ret : count;
-}
-
-bool store_reader__caught_up(const struct store_reader *reader)
-{
-	return reader->any ? !reader->left : is_silent(reader);
-}
-
-int store_reader__acknowledge(struct store_reader *reader, uint64_t sequence)
-{
-	while (reader->first < reader->count && reader->pending[reader->first].sequence <= sequence) {
-		struct pending *pending = &reader->pending[reader->first++];
-
-		natsConnection_PublishString(reader->store->connection, pending->reply, "+ACK");
-		free(pending->reply);
-	}
-	return 0;
-}
-
-static uint64_t header_number(natsMsg *message, const char *key)
-{
-	const char *text = NULL;
-
-	if (natsMsgHeader_Get(message, key, &text) != NATS_OK || !text)
-		return 0;
-	return strtoull(text, NULL, 10);
-}
-
-int store__last_result(struct store *store, const char *subject, struct store_result *last)
-{
-	natsMsg *message = NULL;
-	int ret = last_message(store, store->out, subject, &message);
-
-	memset(last, 0, sizeof(*last));
-	if (!ret) {
-		last->sequence = natsMsg_GetSequence(message);
-		last->epoch = header_number(message, "Vapro-Epoch");
-		last->judged_ns = header_number(message, "Vapro-Judged");
-	}
-	natsMsg_Destroy(message);
-	return ret == -ENOENT ? 0 : ret;
-}
-
-static natsStatus add_number(natsMsg *message, const char *key, uint64_t value)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
-	return natsMsgHeader_Set(message, key, text);
-}
-
-int store__publish(struct store *store, const char *subject, const char *id, const void *lines, size_t size,
-		   const char *encoding, struct store_result *result)
-{
-	natsMsg *message = NULL;
-	jsPubAck *ack = NULL;
-	jsPubOptions options;
-	jsErrCode code = 0;
-	natsStatus status = natsMsg_Create(&message, subject, NULL, lines, (int)size);
-
-	if (status == NATS_OK)
-		status = add_number(message, "Vapro-Epoch", result->epoch);
-	if (status == NATS_OK)
-		status = add_number(message, "Vapro-Judged", result->judged_ns);
-	if (status == NATS_OK && encoding)
-		status = natsMsgHeader_Set(message, "Vapro-Encoding", encoding);
-	jsPubOptions_Init(&options);
-	options.MaxWait = WAIT_MS;
-	options.MsgId = id;
-	options.ExpectLastSubjectSeq = result->sequence;
-	options.ExpectNoMessage = !result->sequence;
-	if (status == NATS_OK)
-		status = js_PublishMsg(&ack, store->stream, message, &options, &code);
-	if (status == NATS_OK)
-		result->sequence = ack->Sequence;
-	jsPubAck_Destroy(ack);
-	natsMsg_Destroy(message);
-	return error_of(status, code);
+	return store__error(natsConnection_Publish(store->connection, subject, bytes, (int)size), 0);
 }

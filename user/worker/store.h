@@ -38,6 +38,9 @@ int store__subjects(struct store *store, struct store_subject **list, size_t *co
 /* Gets the number of the last message of a subject with blocks; -ENOENT: there is none. */
 int store__last_block(struct store *store, const char *subject, uint64_t *sequence);
 
+/* Gets the number of the first block that the stream holds, of any job. */
+int store__first_number(struct store *store, uint64_t *sequence);
+
 /* Entries of the bucket. revision 0: the key must not exist yet. Returns -ESTALE where the revision is another. */
 int store__get(struct store *store, const char *key, char *value, size_t size, uint64_t *revision); /* -ENOENT */
 int store__set(struct store *store, const char *key, const char *value, uint64_t *revision);
@@ -47,11 +50,11 @@ int store__remove(struct store *store, const char *key);
 /* Lists the keys that begin with "prefix."; the caller frees the list, an array of texts of WIRE_SUBJECT_MAX bytes. */
 int store__keys(struct store *store, const char *prefix, char (**keys)[WIRE_SUBJECT_MAX], size_t *count);
 
-/* Reads all blocks of a job, from the first that the stream holds on. */
+/* Reads the blocks of a job, from number `from` on or the first one that the stream holds then. */
 struct store_reader;
 
-struct store_reader *store_reader__new(struct store *store, const char *filter, const char *name, char *err,
-				       size_t err_size);
+struct store_reader *store_reader__new(struct store *store, const char *filter, const char *name, uint64_t from,
+				       char *err, size_t err_size);
 void store_reader__free(struct store_reader *reader);
 
 /*
@@ -82,5 +85,34 @@ int store__last_result(struct store *store, const char *subject, struct store_re
  */
 int store__publish(struct store *store, const char *subject, const char *id, const void *lines, size_t size,
 		   const char *encoding, struct store_result *result);
+
+/*
+ * State of a job's analysis, in chunks: messages on its state subject, each of which names the one before. The number
+ * of the last chunk is that of the checkpoint.
+ */
+#define STORE_CHUNK_BYTES (512U << 10) /* a broker accepts 1 MiB by default */
+
+struct store_chunk {
+	uint64_t before; /* number of the chunk before; 0: it is the first one */
+	/* of the last chunk */
+	uint64_t chunks; /* how many; 0: it is not the last */
+	uint64_t first;	 /* number of the first one */
+	uint64_t older;	 /* the checkpoint before, 0 none */
+	uint64_t end_ns; /* UTC end of the last window in it */
+};
+
+/* Whether the broker has a stream for it. */
+bool store__has_state(const struct store *store);
+
+/* Publishes a chunk; *number is that of its message. */
+int store__put_state(struct store *store, const char *subject, const char *id, const void *bytes, size_t size,
+		     const struct store_chunk *chunk, uint64_t *number);
+
+/* Gets a chunk; the caller frees its bytes. -ENOENT: no chunk of this subject has this number (any more). */
+int store__get_state(struct store *store, const char *subject, uint64_t number, struct store_chunk *chunk, void **bytes,
+		     size_t *size);
+
+/* Removes what the subject has before this number. */
+int store__drop_state(struct store *store, const char *subject, uint64_t before);
 
 #endif

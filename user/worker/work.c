@@ -139,6 +139,8 @@ static int announce(struct work *work, const char *reason)
 	     json__add_job(object, subject.job.job, subject.job.user) &&
 	     json__add_text(object, "worker", work->worker->id) && json__add_text(object, "reason", reason) &&
 	     (state.from_ns ? json__add_time(object, "from", state.from_ns) : json__add_text(object, "from", NULL)) &&
+	     (work->resumed_ns ? json__add_time(object, "checkpoint", work->resumed_ns)
+			       : json__add_text(object, "checkpoint", NULL)) &&
 	     json__add_uint(object, "epoch", work->epoch) && json__add_uint(object, "pass", state.pass);
 	record = json__finish(object);
 	if (!ok || !record || asprintf(&line, "%s\n", record) < 0) {
@@ -156,13 +158,14 @@ static int announce(struct work *work, const char *reason)
 	return ret;
 }
 
-/* Opens the reader from the first block on. */
-static int read_from_start(struct work *work)
+/* Opens the reader from this number on. */
+static int read_from(struct work *work, uint64_t number)
 {
 	char err[512];
 
 	store_reader__free(work->reader);
-	work->reader = store_reader__new(work->worker->store, work->filter, work->reader_name, err, sizeof(err));
+	work->reader =
+	    store_reader__new(work->worker->store, work->filter, work->reader_name, number, err, sizeof(err));
 	if (work->reader)
 		return 0;
 	log__warning("%s: %s", work->key, err);
@@ -203,7 +206,7 @@ static void expect_hosts(struct work *work)
 int work__open(struct worker *worker, const struct held_lease *lease, struct work **opened)
 {
 	struct work *work = calloc(1, sizeof(*work));
-	uint64_t from_ns;
+	uint64_t from_ns, number = 0;
 	int ret;
 
 	if (!work)
@@ -214,6 +217,7 @@ int work__open(struct worker *worker, const struct held_lease *lease, struct wor
 	snprintf(work->key, sizeof(work->key), "%s", lease->job);
 	snprintf(work->filter, sizeof(work->filter), WIRE_PREFIX ".in.%.600s.*", lease->job);
 	snprintf(work->out, sizeof(work->out), WIRE_PREFIX ".out.%.600s", lease->job);
+	snprintf(work->state, sizeof(work->state), WIRE_PREFIX ".state.%.600s", lease->job);
 	ret = store__last_result(worker->store, work->out, &work->result);
 	if (ret)
 		goto failed;
@@ -226,10 +230,17 @@ int work__open(struct worker *worker, const struct held_lease *lease, struct wor
 	from_ns = work->result.judged_ns;
 	work->job = worker_job__new(work->epoch, from_ns, mono_now(), &worker->options->job, &work->receiver);
 	ret = work->job ? open_file(work) : -ENOMEM;
-	if (!ret)
+	if (!ret) {
+		work__list(work, lease->checkpoint);
+		number = work__load(work, from_ns);
+		if (lease->checkpoint && !number)
+			log__warning(
+			    "%s: there is no checkpoint to go on from, the job's blocks are read from the first one",
+			    work->key);
 		ret = announce(work, work->result.sequence ? "taken_over" : "new");
+	}
 	if (!ret)
-		ret = read_from_start(work);
+		ret = read_from(work, number);
 	if (ret)
 		goto failed;
 	expect_hosts(work);
@@ -257,17 +268,39 @@ static int put_block(void *arg, const char *subject, uint64_t sequence, void *by
 	struct work *work = arg;
 
 	work->last_sequence = sequence;
-	return worker_job__put(work->job, subject, bytes, size, mono_now());
+	return worker_job__put(work->job, subject, sequence, bytes, size, mono_now());
 }
 
+/* Whether the stream still holds the first blocks of the job. */
+static bool has_start(const struct work *work)
+{
+	struct worker_job_state state;
+	uint64_t first;
+
+	worker_job__state(work->job, &state);
+	return !store__first_number(work->worker->store, &first) && first <= state.first_number;
+}
+
+/* Judges again from the checkpoint before the late blocks, or from the start. */
 static int judge_again(struct work *work)
 {
-	int ret = worker_job__again(work->job, mono_now());
+	uint64_t from_ns = worker_job__again_from(work->job), number;
+	int ret;
 
+	if (!work__has(work, from_ns) && !has_start(work)) {
+		log__warning(
+		    "%s: late blocks are counted only: neither a checkpoint nor the stream has what was before them",
+		    work->key);
+		worker_job__too_late(work->job);
+		return 0;
+	}
+	ret = worker_job__again(work->job, mono_now());
+	if (ret)
+		return ret;
+	number = work__load(work, from_ns);
+	ret = announce(work, "late_blocks");
 	if (!ret)
-		ret = announce(work, "late_blocks");
-	if (!ret)
-		ret = read_from_start(work);
+		ret = read_from(work, number);
 	work->finished_ns = 0;
 	return ret;
 }
@@ -312,11 +345,15 @@ int work__step(struct work *work)
 	if (ret)
 		return ret;
 	worker_job__state(work->job, &after);
-	/* blocks that were read before the last window was due have served */
-	if (after.judged_ns > before.judged_ns) {
+	/* without checkpoints, blocks that were read before the last window was due have served */
+	if (after.judged_ns > before.judged_ns && !store__has_state(work->worker->store))
 		store_reader__acknowledge(work->reader, read);
-		if (caught_up)
-			work__request(work, after.judged_ns);
+	if (after.judged_ns > before.judged_ns && caught_up)
+		work__request(work, after.judged_ns);
+	if (work__save(work) && keeper__has_surplus(work->worker->keeper)) {
+		log__info("%s: handed over to a worker with fewer jobs", work->key);
+		keeper__hand_back(work->worker->keeper, work->key, false, 0);
+		return -ECANCELED;
 	}
 	if (worker_job__wants_again(work->job, mono_now()))
 		return judge_again(work);

@@ -94,7 +94,8 @@ static void step_all(struct worker *worker)
 		if (!ret)
 			continue;
 		if (ret == -ESTALE)
-			log__warning("%s: another worker has published results, or may have: this one stops",
+			log__warning("%s: the broker did not renew the lease in time, or another worker has published "
+				     "results: this one stops until it has the job again",
 				     work->key);
 		else if (ret != -ECANCELED)
 			log__error("%s: the analysis stopped: %s; it begins again from the stream", work->key,

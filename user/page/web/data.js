@@ -53,11 +53,18 @@ function duration(seconds) {
 	return Math.floor(whole / 3600) + " h " + Math.floor(whole / 60 % 60) + " min";
 }
 
+// A whole number in groups of three digits.
+function grouped(count) {
+	return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
 function percent(share) {
 	if (share === null || share === undefined)
 		return "";
+	if (share === 0)
+		return "0 %";
 	const value = 100 * share;
-	return value.toFixed(value >= 10 ? 1 : value >= 0.01 || value === 0 ? 2 : 4) + " %";
+	return value.toFixed(value >= 10 ? 1 : value >= 0.01 ? 2 : 4) + " %";
 }
 
 // An offset in seconds as a time of the records: RFC 3339, UTC, nanoseconds.

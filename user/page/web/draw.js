@@ -230,6 +230,8 @@ class Picture {
 			const size = values[x] / most * height;
 			context.fillRect(box.left + x, base - size, 1, size);
 		}
+		if (!values.some(value => value > 0)) // nothing was lost, or nothing evaluated: there is no bar to measure
+			return;
 		context.fillStyle = theme().soft;
 		context.textAlign = "left";
 		context.fillText((heat.map.waiting ? "ranks' time spent waiting" : "ranks' time lost") + " per second; the height is " + most.toFixed(most < 10 ? 2 : 0) + " s", box.left, 10);
@@ -254,6 +256,8 @@ class Picture {
 			if (!edge)
 				context.fillRect(left, box.top + y, values[y] / most * width, 1);
 		}
+		if (!values.some(value => value > 0))
+			return;
 		context.fillStyle = theme().soft;
 		context.textAlign = "right";
 		context.fillText("of a rank,", box.full - 4, box.top - 22);

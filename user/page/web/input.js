@@ -14,7 +14,7 @@ function fillLegend() {
 		scale.append(swatch(css(colours[value])));
 	const hatched = swatch("repeating-linear-gradient(45deg, " + theme().hatch[0] + " 0 2px, " + theme().hatch[1] + " 2px 6px)");
 	byId("legend").replaceChildren(make("span", "", waiting ? "0 % waiting " : "100 % of the best observed speed ", scale, waiting ? " 100 % waiting (no fault of the rank that waits)" : " 0 %"),
-		make("span", "", hatched, "not evaluated"), make("span", "", waiting ? "dashed: waiting that a region explains" : "numbered: slow regions" + (regionsOfMap().length > LABELS_MOST ? ", the worst " + LABELS_MOST + " in the picture" : "")));
+		make("span", "", hatched, "not evaluated"), make("span", "", !regionsOfMap().length ? "" : waiting ? "dashed: waiting that a region explains" : "numbered: slow regions" + (regionsOfMap().length > LABELS_MOST ? ", the worst " + LABELS_MOST + " in the picture" : "")));
 }
 
 function makeTools() {

@@ -212,7 +212,7 @@ function fillDetail() {
 	addDetail(list, "loss", duration(region.lost) + (waited(region) ? " waited" : " lost" + (region.speed === null ? "" : ", " +
 		(region.work_unknown ? "could run for " + percent(region.speed) + " of the time" : "at " + percent(region.speed) + " of the best observed speed"))) +
 		(region.alarm ? "; severity " + region.severity : ""));
-	addDetail(list, "when", utc(region.begin) + " to " + utc(region.end).slice(11) + ": " + (region.begin > 0 ? duration(region.begin) + " after the start" : "from the start") + ", for " + duration(region.end - region.begin) +
+	addDetail(list, "when", utc(region.begin).slice(0, 21).replace("T", " ") + " to " + clock(region.end) + " UTC: " + (region.begin > 0 ? duration(region.begin) + " after the start" : "from the start") + ", for " + duration(region.end - region.begin) +
 		(region.ended ? "" : ", and not over when last seen"));
 	addDetail(list, "ranks", region.ranks === "?" ? "not known" : region.ranks + (region.hosts && region.hosts.length ? " on " + region.hosts.slice(0, 8).join(", ") + (region.hosts.length > 8 ? " and " + (region.hosts.length - 8) + " more hosts" : "") : ""));
 	addDetail(list, "shared by them", (region.shared || []).map(one => one.fact + " " + one.value).join(", "));
@@ -239,6 +239,16 @@ function fillDetail() {
 			(one.state ? ": " + one.state : "")));
 }
 
+// A column that says nothing of any row takes no room.
+function hideEmptyColumns(table) {
+	const rows = [...table.tBodies[0].rows];
+	[...table.tHead.rows[0].cells].forEach((head, at) => {
+		head.hidden = rows.every(row => !row.cells[at].textContent);
+		for (const row of rows)
+			row.cells[at].hidden = head.hidden;
+	});
+}
+
 let statesShown = ROWS_FIRST;
 
 function fillStates() {
@@ -248,11 +258,9 @@ function fillStates() {
 		const row = make("tr", "");
 		cell(row, clipped(state.text));
 		cell(row, state.class, "short");
-		if (page.states_all) {
-			cell(row, state.fragments ?? "", "number");
-			for (const seconds of [state.seconds, state.seconds / state.fragments, state.least, state.most])
-				cell(row, state.fragments ? duration(seconds) : "", "number");
-		}
+		cell(row, state.fragments ? grouped(state.fragments) : "", "number");
+		for (const seconds of [state.seconds, state.seconds / state.fragments, state.least, state.most])
+			cell(row, state.fragments ? duration(seconds) : "", "number");
 		cell(row, state.lost ? duration(state.lost) : "", "number");
 		cell(row, state.ratio ? state.ratio.toFixed(2) : "", "number");
 		cell(row, state.regions || "", "number");
@@ -263,13 +271,14 @@ function fillStates() {
 	}
 	byId("more-states").hidden = page.states.length <= list.length;
 	byId("more-states").textContent = "show all " + page.states.length;
-	for (const head of byId("states-table").tHead.querySelectorAll(".total"))
-		head.hidden = !page.states_all;
+	hideEmptyColumns(byId("states-table"));
+	byId("states-what").hidden = !page.states.length;
 	byId("states-what").textContent = (page.states_all ? "All calls, and the computation between two calls; those in which most time was lost first." :
 		"Calls, and the computation between two calls, of which the records say that time was lost in them, that their time could not be evaluated, or that something else was found. A page of a capture has all states, with their time.") +
 		(page.states_more ? " " + page.states_more + " more are not listed: less was lost in them." : "");
 	byId("states-table").parentElement.hidden = !page.states.length;
 	byId("states-none").hidden = page.states.length > 0;
+	byId("states-none").textContent = page.states_all ? "None was observed: no call, and no computation between two calls." : "The records say nothing of any state.";
 }
 
 function fillFindings() {
@@ -288,7 +297,7 @@ function fillCoverage() {
 		const speeds = job.classes.filter(one => one.class !== "communication" && one.speed !== null && one.covered >= 0.01);
 		const waiting = job.classes.find(one => one.class === "communication" && one.speed !== null && one.covered >= 0.01);
 		const list = make("ul", "");
-		list.append(make("li", "", make("b", "", percent(job.covered)), " of the ranks' time was evaluated" + (classes ? ": " + classes : "") + ". " + job.fragments + " fragments." +
+		list.append(make("li", "", make("b", "", percent(job.covered)), " of the ranks' time was evaluated" + (classes ? ": " + classes : "") + ". " + grouped(job.fragments) + " fragments." +
 			(speeds.length ? " Average speed: " + speeds.map(one => one.class + " " + percent(one.speed)).join(", ") + " of the best observed." : "") +
 			(waiting ? " Waiting: " + percent(1 - waiting.speed) + " of the evaluated time in communication." : "")));
 		for (const gap of job.gaps.slice().sort((a, b) => b.share - a.share)) {
