@@ -9,9 +9,10 @@
 #include <string.h>
 #include <time.h>
 
-#define HELD 64		  /* messages */
-#define LOOK_S 1	  /* between looks at the connection */
-#define BACKOFF_MOST_S 30 /* between attempts to connect */
+#define HELD 64		/* messages */
+#define LOOK_MS 500	/* that a message is waited for */
+#define BACKOFF_MS 1000 /* between attempts to connect, at first */
+#define BACKOFF_MOST_MS 30000
 
 struct held {
 	size_t size;
@@ -32,14 +33,10 @@ struct requests {
 	bool stop;
 };
 
-/* Called by a thread of the library. */
-static void on_message(natsConnection *connection, natsSubscription *subscription, natsMsg *message, void *closure)
+static void add(struct requests *requests, const natsMsg *message)
 {
-	struct requests *requests = closure;
 	int size = natsMsg_GetDataLength(message);
 
-	(void)connection;
-	(void)subscription;
 	pthread_mutex_lock(&requests->lock);
 	if (size <= 0 || size > WIRE_REQUEST_MAX || requests->count == HELD) {
 		requests->dropped++;
@@ -50,7 +47,6 @@ static void on_message(natsConnection *connection, natsSubscription *subscriptio
 		memcpy(held->bytes, natsMsg_GetData(message), held->size);
 	}
 	pthread_mutex_unlock(&requests->lock);
-	natsMsg_Destroy(message);
 }
 
 static void disconnect(struct requests *requests)
@@ -70,8 +66,7 @@ static bool open_connection(struct requests *requests)
 	natsStatus status = natsConnection_Connect(&requests->connection, requests->options);
 
 	if (status == NATS_OK)
-		status = natsConnection_Subscribe(&requests->subscription, requests->connection, requests->subject,
-						  on_message, requests);
+		status = natsConnection_SubscribeSync(&requests->subscription, requests->connection, requests->subject);
 	/* what the library holds is bounded, too */
 	if (status == NATS_OK)
 		status = natsSubscription_SetPendingLimits(requests->subscription, HELD, HELD * WIRE_REQUEST_MAX);
@@ -80,30 +75,61 @@ static bool open_connection(struct requests *requests)
 	return status == NATS_OK;
 }
 
+/* Waits for the end of the thread. Returns whether it has come. */
+static bool is_over(struct requests *requests, uint64_t wait_ms)
+{
+	struct timespec until;
+	bool stop;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += (time_t)(wait_ms / 1000);
+	until.tv_nsec += (long)(wait_ms % 1000) * 1000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	pthread_mutex_lock(&requests->lock);
+	while (wait_ms && !requests->stop &&
+	       pthread_cond_timedwait(&requests->changed, &requests->lock, &until) != ETIMEDOUT)
+		;
+	stop = requests->stop;
+	pthread_mutex_unlock(&requests->lock);
+	return stop;
+}
+
+/* Waits a while for a message. Returns for how long none should be waited for. */
+static uint64_t receive(struct requests *requests)
+{
+	natsMsg *message = NULL;
+	natsStatus status = natsSubscription_NextMsg(&message, requests->subscription, LOOK_MS);
+
+	if (status == NATS_OK)
+		add(requests, message);
+	natsMsg_Destroy(message);
+	if (status == NATS_SLOW_CONSUMER) { /* the library has dropped some */
+		pthread_mutex_lock(&requests->lock);
+		requests->dropped++;
+		pthread_mutex_unlock(&requests->lock);
+	}
+	return status == NATS_OK || status == NATS_TIMEOUT || status == NATS_SLOW_CONSUMER ? 0 : LOOK_MS;
+}
+
 static void *run(void *ctx)
 {
 	struct requests *requests = ctx;
-	unsigned wait_s = LOOK_S;
-	bool stop = false;
+	uint64_t backoff_ms = BACKOFF_MS, wait_ms = 0;
 
-	while (!stop) {
-		struct timespec until;
-
+	while (!is_over(requests, wait_ms)) {
 		/* the library connects again by itself, but closes a connection whose credentials are refused */
 		if (requests->connection && natsConnection_IsClosed(requests->connection))
 			disconnect(requests);
-		if (requests->connection || open_connection(requests))
-			wait_s = LOOK_S;
-		else
-			wait_s = 2 * wait_s < BACKOFF_MOST_S ? 2 * wait_s : BACKOFF_MOST_S;
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_sec += wait_s;
-		pthread_mutex_lock(&requests->lock);
-		while (!requests->stop &&
-		       pthread_cond_timedwait(&requests->changed, &requests->lock, &until) != ETIMEDOUT)
-			;
-		stop = requests->stop;
-		pthread_mutex_unlock(&requests->lock);
+		if (requests->connection || open_connection(requests)) {
+			backoff_ms = BACKOFF_MS;
+			wait_ms = receive(requests);
+		} else {
+			wait_ms = backoff_ms;
+			backoff_ms = 2 * backoff_ms < BACKOFF_MOST_MS ? 2 * backoff_ms : BACKOFF_MOST_MS;
+		}
 	}
 	disconnect(requests);
 	return NULL;
