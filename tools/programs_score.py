@@ -39,7 +39,8 @@ def variances_of(records):
             "ranks": t.parse_ranks(text) if text[:1].isdigit() else [],
             "tids": [thread["tid"] for thread in variance.get("threads") or []],
             "begin": t.parse_time(variance["begin"]) - offset, "end": t.parse_time(variance["end"]) - offset,
-            "lost_s": sum((variance.get("lost_by_class") or {"": variance["lost_seconds"]}).values()), "caused_s": variance.get("caused_seconds", 0),
+            "lost_s": sum((variance.get("lost_by_class") or {"": variance["lost_seconds"]}).values())
+                      + variance.get("whole_lost_seconds", variance["lost_seconds"]) - variance["lost_seconds"], "caused_s": variance.get("caused_seconds", 0),
             "evidence": variance.get("evidence"), "majors": live_score.majors_of(factors),
             "interferers": [i["comm"] for i in interferers],
             "culprits": [{"rank": c["rank"], "tid": numbers.get((c["rank"], c.get("thread")))} for c in variance.get("culprits") or []]})

@@ -197,8 +197,10 @@ struct result_variance {
 	double performance; /* 0..1, over all states of the class in the region */
 	double ratio_slow;  /* its time in states that are slow there over the expected time */
 	double lost_seconds;
-	double caused_seconds; /* others' waiting for it: losses of its effects */
-	double share;	       /* lost and caused share of ranks' time since its begin */
+	double observed;	   /* share of its ranks' time in it that was in fragments; NAN unknown */
+	double whole_lost_seconds; /* loss if the time that was not observed was like the rest */
+	double caused_seconds;	   /* others' waiting for it: losses of its effects */
+	double share;		   /* lost and caused share of ranks' time since its begin */
 	enum vapro_severity severity;
 	enum vapro_confidence confidence;
 	bool work_unknown;    /* it rests on the kernel's account: the work in its time is unknown */

@@ -69,6 +69,7 @@ struct sim_found {
 	enum vapro_class class;
 	enum vapro_region_state state;
 	bool alarm, ever_alarm, confirmed, still_open, ever_open;
+	double observed, whole_lost;
 	double begin, end, lost, lost_by_class[VAPRO_CLASSES], performance, ratio_slow, site_ratio;
 	int32_t first_rank, last_rank; /* or threads, where the scenario has threads */
 	uint32_t rank_count, reports, closed, culprits;

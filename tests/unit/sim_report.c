@@ -42,6 +42,8 @@ static void note(struct sim_report *report, const struct result_variance *v)
 	f->begin = ((double)v->begin_ns - (double)SIM_BEGIN_NS) / 1e9;
 	f->end = ((double)v->end_ns - (double)SIM_BEGIN_NS) / 1e9;
 	f->lost = v->lost_seconds;
+	f->observed = v->observed;
+	f->whole_lost = v->whole_lost_seconds;
 	memcpy(f->lost_by_class, v->lost_by_class, sizeof(f->lost_by_class));
 	f->performance = v->performance;
 	f->ratio_slow = v->ratio_slow;

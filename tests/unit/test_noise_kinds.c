@@ -200,6 +200,40 @@ static void test_governed(void **state)
 	expect(report.not_seen < 0.1);
 }
 
+/* Of a region that was observed in part, the loss is projected; what was observed as a whole is not. */
+static void test_observed_in_part(void **state)
+{
+	struct sim_scenario scenario = {.ranks = 4,
+					.seconds = 40,
+					.seed = 9,
+					.noise = 0.03,
+					.memory_rank = 2,
+					.memory_begin = 19,
+					.memory_end = 23,
+					.memory_factor = 1.6};
+	const struct sim_found *alarm;
+	double lost;
+
+	(void)state;
+	run(&scenario);
+	alarm = sim_alarm(&report);
+	lost = alarm->lost;
+	expect(alarm->observed > 0.9 && alarm->whole_lost == lost);
+	scenario.governed_share = 0.4;
+	run(&scenario);
+	alarm = sim_alarm(&report);
+	expect(alarm->observed > 0.5 && alarm->observed < 0.7);
+	expect(alarm->lost < 0.8 * lost);
+	expect(fabs(alarm->whole_lost / lost - 1) < 0.1);
+	/* the kernel attributes at all times */
+	scenario.memory_factor = 1;
+	scenario.hogs[0] = (struct sim_hog){1, 18, 21, 77};
+	scenario.hog_count = 1;
+	run(&scenario);
+	alarm = sim_alarm(&report);
+	expect(alarm->whole_lost - alarm->lost < 0.1 * alarm->lost);
+}
+
 static void test_instructions(void **state)
 {
 	struct sim_scenario scenario = {
@@ -293,6 +327,7 @@ int main(void)
 	    cmocka_unit_test(test_few_that_agree),
 	    cmocka_unit_test(test_imbalance),
 	    cmocka_unit_test(test_governed),
+	    cmocka_unit_test(test_observed_in_part),
 	    cmocka_unit_test(test_instructions),
 	    cmocka_unit_test(test_slow_from_start),
 	    cmocka_unit_test(test_deterministic),

@@ -310,6 +310,7 @@ static int build_variance(const struct builder *builder, const struct emitted_va
 {
 	const struct variance *variance = emitted->variance;
 	const struct tally *tally = &variance->total;
+	double observed = variance__observed(variance, &builder->job->map);
 	int32_t *ranks = builder__take(builder, variance->row_count, sizeof(*ranks));
 	struct result_thread *threads = builder__take(builder, variance->row_count, sizeof(*threads));
 	struct diagnosis_of *item;
@@ -340,6 +341,9 @@ static int build_variance(const struct builder *builder, const struct emitted_va
 	    .effect_of = variance->effect_of,
 	    .still_open = tally->open,
 	    .lost_seconds = emitted->lost_seconds,
+	    .observed = observed,
+	    .whole_lost_seconds =
+		variance->matched ? variance__whole_loss(variance, observed) / 1e9 : emitted->lost_seconds,
 	    .culprits = emitted->culprits,
 	    .culprit_count = emitted->culprit_count,
 	    .performance = performance_of(variance),

@@ -6,7 +6,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#define GROWN_SHARE 0.5 /* share of an emitted loss: growth worth another line while it goes on */
+#define MOSTLY_OBSERVED 0.9 /* so much is whole: the ends of a region are bin borders */
+#define LEAST_OBSERVED 0.1  /* from less than that a loss is not projected */
+#define GROWN_SHARE 0.5	    /* share of an emitted loss: growth worth another line while it goes on */
 
 struct overlap {
 	size_t draft;
@@ -240,6 +242,41 @@ cleanup:
 	free(ids);
 	free(overlaps);
 	return error;
+}
+
+double variance__observed(const struct variance *variance, const struct heatmap *map)
+{
+	uint64_t begin = variance->begin < map->begin ? map->begin : variance->begin;
+	uint64_t end = variance->end > map->end ? map->end : variance->end;
+	double seen = 0;
+
+	for (uint64_t bin = begin; bin < end; bin++) {
+		for (size_t i = 0; i < variance->row_count; i++) {
+			double ns = 0;
+
+			for (int class = 0; class < VAPRO_CLASSES; class ++) {
+				struct cell cell = heatmap__cell(map, variance->rows[i], bin, (enum vapro_class) class);
+
+				ns += (double)cell.closed.seen + cell.open.seen;
+			}
+			seen += fmin(ns, VAPRO_BIN_NS);
+		}
+	}
+	return begin < end && variance->row_count
+		   ? seen / ((double)(end - begin) * (double)variance->row_count * VAPRO_BIN_NS)
+		   : NAN;
+}
+
+double variance__whole_loss(const struct variance *variance, double observed)
+{
+	const struct tally *tally = &variance->total;
+	int class = variance->class;
+	double lost = fmax(0, tally->lost[class]);
+	double work = fmax(0, lost - tally->cpu[class] - tally->blocked[class]);
+
+	if (variance->waiting || variance->path || !(observed < MOSTLY_OBSERVED))
+		return lost;
+	return lost - work + work / fmax(observed, LEAST_OBSERVED);
 }
 
 double variance__least_s(const struct vapro_config *config)

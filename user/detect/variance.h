@@ -80,6 +80,18 @@ int variance__match(struct variance_book *book, struct heatmap *map, const struc
 /* NULL where no variance has the id. */
 struct variance *variance__find(const struct variance_book *book, uint32_t id);
 
+/*
+ * Returns the share of its rows' time in the variance that was in fragments, judged or not, as far as the map goes
+ * back; the rest passed with probes closed, in lost fragments or in open ones. NAN where the map has none of its bins.
+ */
+double variance__observed(const struct variance *variance, const struct heatmap *map);
+
+/*
+ * Returns the variance's loss, ns, if the time that was not observed was like the rest. What the kernel attributes is
+ * known at all times. A waiting or a path's loss is returned as it is.
+ */
+double variance__whole_loss(const struct variance *variance, double observed);
+
 /* Least loss, in seconds, of a variance that is new. */
 double variance__least_s(const struct vapro_config *config);
 

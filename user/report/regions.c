@@ -16,7 +16,8 @@
 #include "base/table.h"
 #include "report/regions.h"
 
-#define INDENT 18 /* the longest label is "preempted by" */
+#define SHOWN_GROWTH 1.1 /* a projected loss is shown where it is so many times the observed one */
+#define INDENT 18	 /* the longest label is "preempted by" */
 
 const char *region__meaning(const struct region *region, const char *name)
 {
@@ -384,6 +385,17 @@ static double caused_seconds(const struct regions *regions, const struct effects
 	return fmax(sum, regions->items[at].caused_seconds);
 }
 
+/* Says how much of the region was observed, where the rest may have lost as much again. */
+static void print_observed(const struct region *region, FILE *out, unsigned width)
+{
+	char whole[40];
+
+	if (region->whole_lost_seconds <= SHOWN_GROWTH * region->lost_seconds)
+		return;
+	print(out, "    observed", width, "%.0f %% of this time; %s lost if the rest was alike", 100 * region->observed,
+	      duration__text(region->whole_lost_seconds, whole, sizeof(whole)));
+}
+
 static void print_region(const struct regions *regions, const struct effects *effects, size_t at, size_t number,
 			 FILE *out, const struct regions_options *options)
 {
@@ -410,6 +422,7 @@ static void print_region(const struct regions *regions, const struct effects *ef
 			 region->class ? region->class : "?", region->confirmed ? "" : " [unconfirmed]");
 	regions__wrap(out, head, text, 4, width);
 	print_when(region, out, options->start_ns, width);
+	print_observed(region, out, width);
 	if (region->site)
 		print(out, "    where", width, "%s", region->site);
 	if (region->inside)

@@ -43,6 +43,7 @@ struct region {
 	uint64_t begin_ns, end_ns;
 	bool work_unknown; /* performance is the share of time without obstacles to running */
 	double performance, lost_seconds;
+	double observed, whole_lost_seconds; /* as in struct result_variance */
 	double caused_seconds; /* waiting of others, caused by this region */
 	char severity[16];     /* in words; "" unknown */
 	bool confirmed, alarm, ended;

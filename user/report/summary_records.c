@@ -129,6 +129,8 @@ static int add_variance(struct summary *summary, const cJSON *line, const char *
 	    .effect_of = region_of(summary, line, "effect_of"),
 	    .performance = record__number(line, "performance", NAN),
 	    .lost_seconds = record__number(line, "lost_seconds", 0),
+	    .observed = record__number(line, "observed_pct", NAN) / 100,
+	    .whole_lost_seconds = record__number(line, "whole_lost_seconds", 0),
 	    .caused_seconds = record__number(line, "caused_seconds", 0),
 	    .work_unknown = record__true(line, "work_unknown"),
 	    .alarm = record__true(line, "alarm"),

@@ -64,6 +64,8 @@ int region__fill(struct region *region, const struct result_variance *variance, 
 	region->performance = variance->performance;
 	region->work_unknown = variance->work_unknown;
 	region->lost_seconds = variance->lost_seconds;
+	region->observed = variance->observed;
+	region->whole_lost_seconds = variance->whole_lost_seconds;
 	region->caused_seconds = variance->caused_seconds;
 	region->level = variance->severity;
 	snprintf(region->severity, sizeof(region->severity), "%s", json_severity_name[variance->severity]);
