@@ -94,6 +94,11 @@ def forget(command):
             os.unlink(value)
 
 
+def take_interrupts():
+    """A shell starts what runs in its background with SIGINT ignored, which programs inherit."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Jobs:
     """All jobs of a measurement; a context manager that ends them."""
 
@@ -119,7 +124,7 @@ class Jobs:
         as_user = {"user": user, "group": user, "extra_groups": []} if user else {}
         with open(out_path, "wb") as out, open(err_path, "wb") as err:
             process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                                       cwd=cwd, env=environment, start_new_session=True, **as_user)
+                                       cwd=cwd, env=environment, start_new_session=True, preexec_fn=take_interrupts, **as_user)
         job = Job(process, name, out_path, err_path)
         self.jobs.append(job)
         return job
