@@ -404,6 +404,46 @@ static void a_question_about_the_account(void **state)
 	assert_non_null(strstr(selection->diagnosis.verdict, "throttled"));
 }
 
+/* Ends a window and returns what the variance that began in the first 6 s has lost, or `known` where it is not emitted.
+ */
+static double early_loss(unsigned from, unsigned to, double known)
+{
+	uint32_t count;
+
+	facts();
+	assert_int_equal(analysis__end_window(analysis, UTC(from), UTC(to), false, &result, &count), 0);
+	for (uint32_t i = 0; i < result->variance_count; i++)
+		if (result->variances[i].begin_ns < UTC(6))
+			known = result->variances[i].lost_seconds;
+	return known;
+}
+
+/* What a thread loses later takes nothing away from what it has lost before, also where it is not the first one. */
+static void an_early_loss_stays(void **state)
+{
+	struct vapro_thread thread = {
+	    .id = 2, .rank = 0, .world_size = 2, .thread = 1, .pid = 10, .tid = 12, .job = "j", .host = "h"};
+	double lost = 0;
+
+	(void)state;
+	assert_int_equal(analysis__add_thread(analysis, &thread), 0);
+	for (uint64_t at = 0; at < 175; at++) {
+		bool early = at >= 20 && at < 30, late = at >= 80 && at < 100;
+
+		if (at == 75) {
+			lost = early_loss(0, 15, 0);
+			assert_near(lost, 1, 0.05);
+		} else if (at == 125) {
+			lost = early_loss(15, 25, lost);
+			assert_near(lost, 1, 0.05);
+		}
+		bin(0, at, (struct vapro_account){0});
+		bin(1, at, (struct vapro_account){0});
+		bin(2, at, (struct vapro_account){.preempted_ns = early * 100 * MS, .throttled_ns = late * 150 * MS});
+	}
+	assert_near(early_loss(25, 35, lost), 1, 0.05);
+}
+
 #define JOB(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -414,7 +454,7 @@ int main(void)
 	    JOB(a_quiet_account_is_silent),    JOB(an_oversubscribed_job),
 	    JOB(an_idle_thread_takes_no_part), JOB(a_thread_that_never_ran_takes_no_part),
 	    JOB(fragments_carry_their_own),    JOB(a_long_computation),
-	    JOB(a_question_about_the_account),
+	    JOB(a_question_about_the_account), JOB(an_early_loss_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,6 +27,7 @@ struct stg_thread {
 	bool used;			 /* has finished a fragment, unlike the helper threads of MPI libraries */
 	uint64_t from_ns, to_ns;	 /* to_ns 0: still running; from_ns 0: nothing known yet */
 	uint64_t work_from;		 /* first bin of its account, + 1; 0: it has none */
+	uint64_t work_to;		 /* last bin of its account, + 2 */
 	double on_cpu_ns, attributed_ns; /* by its account, since work_from */
 	uint32_t processor;		 /* equal for threads on CPUs of one model and core type; 0: unknown */
 };
@@ -98,7 +99,10 @@ int stg__touch(struct stg *stg, uint32_t thread, uint64_t start_ns, bool finishe
 /* Adds a bin of a thread's account: time on a CPU, and attributed time off it. */
 void stg__add_work(struct stg *stg, uint32_t thread, uint64_t bin, double on_cpu_ns, double attributed_ns);
 
-/* The share of time on a CPU in the time that a thread could run up to the end of a bin, by its account. */
+/*
+ * The share of time on a CPU in the time that a thread could run, by its account: up to the end of a bin, or of a later
+ * bin that the account has. 0 for a thread that is not the first of its process and could hardly run at all so far.
+ */
 double stg__work_share(const struct stg *stg, uint32_t thread, uint64_t bin);
 
 size_t stg__threads(const struct stg *stg);

@@ -6,16 +6,17 @@
 #include <stdlib.h>
 
 static const struct archive_column thread_columns[] = {
-    ARCHIVE_ONE(struct stg_thread, about.id),	   ARCHIVE_ONE(struct stg_thread, about.rank),
-    ARCHIVE_ONE(struct stg_thread, about.thread),  ARCHIVE_ONE(struct stg_thread, about.world_size),
-    ARCHIVE_ONE(struct stg_thread, about.pid),	   ARCHIVE_ONE(struct stg_thread, about.tid),
-    ARCHIVE_ONE(struct stg_thread, about.job),	   ARCHIVE_ONE(struct stg_thread, about.host),
-    ARCHIVE_ONE(struct stg_thread, about.user),	   ARCHIVE_ONE(struct stg_thread, job),
-    ARCHIVE_ONE(struct stg_thread, row),	   ARCHIVE_ONE(struct stg_thread, next),
-    ARCHIVE_ONE(struct stg_thread, watched),	   ARCHIVE_ONE(struct stg_thread, used),
-    ARCHIVE_ONE(struct stg_thread, from_ns),	   ARCHIVE_ONE(struct stg_thread, to_ns),
-    ARCHIVE_ONE(struct stg_thread, work_from),	   ARCHIVE_ONE(struct stg_thread, on_cpu_ns),
-    ARCHIVE_ONE(struct stg_thread, attributed_ns), ARCHIVE_ONE(struct stg_thread, processor),
+    ARCHIVE_ONE(struct stg_thread, about.id),	  ARCHIVE_ONE(struct stg_thread, about.rank),
+    ARCHIVE_ONE(struct stg_thread, about.thread), ARCHIVE_ONE(struct stg_thread, about.world_size),
+    ARCHIVE_ONE(struct stg_thread, about.pid),	  ARCHIVE_ONE(struct stg_thread, about.tid),
+    ARCHIVE_ONE(struct stg_thread, about.job),	  ARCHIVE_ONE(struct stg_thread, about.host),
+    ARCHIVE_ONE(struct stg_thread, about.user),	  ARCHIVE_ONE(struct stg_thread, job),
+    ARCHIVE_ONE(struct stg_thread, row),	  ARCHIVE_ONE(struct stg_thread, next),
+    ARCHIVE_ONE(struct stg_thread, watched),	  ARCHIVE_ONE(struct stg_thread, used),
+    ARCHIVE_ONE(struct stg_thread, from_ns),	  ARCHIVE_ONE(struct stg_thread, to_ns),
+    ARCHIVE_ONE(struct stg_thread, work_from),	  ARCHIVE_ONE(struct stg_thread, work_to),
+    ARCHIVE_ONE(struct stg_thread, on_cpu_ns),	  ARCHIVE_ONE(struct stg_thread, attributed_ns),
+    ARCHIVE_ONE(struct stg_thread, processor),
 };
 static const struct archive_table thread_table = ARCHIVE_TABLE("threads", struct stg_thread, thread_columns);
 

@@ -114,6 +114,8 @@ void stg__add_work(struct stg *stg, uint32_t id, uint64_t bin, double on_cpu_ns,
 
 	if (!thread->work_from || bin + 1 < thread->work_from)
 		thread->work_from = bin + 1;
+	if (bin + 2 > thread->work_to)
+		thread->work_to = bin + 2;
 	thread->on_cpu_ns += on_cpu_ns;
 	thread->attributed_ns += attributed_ns;
 }
@@ -121,11 +123,13 @@ void stg__add_work(struct stg *stg, uint32_t id, uint64_t bin, double on_cpu_ns,
 double stg__work_share(const struct stg *stg, uint32_t id, uint64_t bin)
 {
 	const struct stg_thread *thread = &stg->threads[id];
+	uint64_t to = bin + 2 > thread->work_to ? bin + 2 : thread->work_to;
 	double all;
 
 	if (!thread->work_from || bin + 1 < thread->work_from)
 		return 0;
-	all = (double)((bin + 2 - thread->work_from) * VAPRO_BIN_NS) - thread->attributed_ns;
+	/* of the same time as the sums: what is attributed later takes nothing away from an early bin */
+	all = (double)((to - thread->work_from) * VAPRO_BIN_NS) - thread->attributed_ns;
 	/* the account of a thread that always slept begins where it is stopped */
 	if (thread->about.thread && all < WORK_LEAST_NS)
 		return 0;
