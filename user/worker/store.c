@@ -9,6 +9,8 @@
 #include "worker/store_private.h"
 
 #define BUCKET "vapro_leases"
+#define OPENING_TRIES 10 /* with STORE_WAIT_MS each, while streams are made at the start */
+#define OPENING_PAUSE_MS 500
 #define IN_SUBJECTS WIRE_PREFIX ".in.>"
 #define OUT_SUBJECTS WIRE_PREFIX ".out.>"
 #define STATE_SUBJECTS WIRE_PREFIX ".state.>"
@@ -59,16 +61,29 @@ static natsStatus find_stream(struct store *store, const char *subjects, char *n
 	return status;
 }
 
+/* Whether brokers that are still choosing a leader may answer soon; waits a little before the next try. */
+static bool tries_again(natsStatus status, int tries)
+{
+	if ((status != NATS_TIMEOUT && status != NATS_NO_RESPONDERS) || tries >= OPENING_TRIES)
+		return false;
+	nats_Sleep(OPENING_PAUSE_MS);
+	return true;
+}
+
 /* Makes the stream of a role where no stream holds its subjects. */
 static int make_stream(struct store *store, enum wire_role role, const char *subjects, char *found, size_t size,
 		       char *err, size_t err_size)
 {
-	natsStatus status = find_stream(store, subjects, found, size);
+	natsStatus status;
+	int tries = 0;
 
-	if (status == NATS_NOT_FOUND) {
+	do {
+		status = find_stream(store, subjects, found, size);
+		if (status != NATS_NOT_FOUND)
+			continue;
 		status = broker__create_stream(store->stream, role, store->options.replicas);
 		snprintf(found, size, "%s", broker__stream(role));
-	}
+	} while (tries_again(status, ++tries));
 	if (status == NATS_OK)
 		return 0;
 	snprintf(
@@ -79,7 +94,8 @@ static int make_stream(struct store *store, enum wire_role role, const char *sub
 	return store__error(status, 0);
 }
 
-static int open_bucket(struct store *store, char *err, size_t err_size)
+/* Opens the bucket of the leases, or makes it. */
+static natsStatus find_bucket(struct store *store)
 {
 	natsStatus status = js_KeyValue(&store->bucket, store->stream, BUCKET);
 	kvConfig config;
@@ -96,6 +112,17 @@ static int open_bucket(struct store *store, char *err, size_t err_size)
 		if (status != NATS_OK) /* another worker was faster */
 			status = js_KeyValue(&store->bucket, store->stream, BUCKET);
 	}
+	return status;
+}
+
+static int open_bucket(struct store *store, char *err, size_t err_size)
+{
+	natsStatus status;
+	int tries = 0;
+
+	do
+		status = find_bucket(store);
+	while (tries_again(status, ++tries));
 	if (status == NATS_OK)
 		return 0;
 	snprintf(err, err_size, "the bucket %s cannot be made: %s", BUCKET, natsStatus_GetText(status));
