@@ -400,6 +400,9 @@ static void test_advice(void **state)
 	advice__write(&variance, false, false, advice, sizeof(advice));
 	assert_string_equal(advice, "hog (pid 123) ran 2.9 s on the CPU of ranks 0-2,7: move or stop it, or bind ranks "
 				    "and daemons apart.");
+	hog.seconds = 0.028;
+	advice__write(&variance, false, false, advice, sizeof(advice));
+	assert_non_null(strstr(advice, "hog (pid 123) ran 28 ms on"));
 	variance.effect_of = 4;
 	advice__write(&variance, true, false, advice, sizeof(advice));
 	assert_non_null(strstr(advice, "variance 4"));

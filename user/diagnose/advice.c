@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "diagnose/advice.h"
 
+#include "base/duration.h"
 #include "diagnose/factors.h"
 #include "diagnose/interferers.h"
 #include "diagnose/root_cause.h"
@@ -151,11 +152,23 @@ static void advise_slow_path(const struct result_variance *variance, char *buf, 
 			 variance->who);
 }
 
+/* A time in an advice: tenths of a second, and what is shorter in its own unit. */
+static const char *rounded(double seconds, char *buf, size_t size)
+{
+	if (seconds < 0.1)
+		return duration__text(seconds, buf, size);
+	snprintf(buf, size, "%.1f s", seconds);
+	return buf;
+}
+
 static void advise_preempted(const struct result_variance *variance, char *buf, size_t size)
 {
 	const struct result_diagnosis *diagnosis = &variance->diagnosis;
 	const struct result_interferer *top = interferers__named(diagnosis);
+	char ran[40], all[40];
 
+	if (top)
+		rounded(top->seconds, ran, sizeof(ran));
 	if (diagnosis->oversubscribed.cpus)
 		snprintf(buf, size,
 			 "The job is oversubscribed: %.1f of its threads are runnable on %u CPU%s. Start fewer ranks "
@@ -166,8 +179,8 @@ static void advise_preempted(const struct result_variance *variance, char *buf, 
 		snprintf(buf, size, "Other tasks ran on the CPU of %s: bind ranks and daemons apart.", variance->who);
 	else if (top->relation == VAPRO_MONITOR)
 		snprintf(buf, size,
-			 "This monitor (%.15s, pid %u) ran %.1f s on the CPU of %s: give it a CPU of its own (--cpus).",
-			 top->comm, top->pid, top->seconds, variance->who);
+			 "This monitor (%.15s, pid %u) ran %s on the CPU of %s: give it a CPU of its own (--cpus).",
+			 top->comm, top->pid, ran, variance->who);
 	else if (top->relation != VAPRO_FOREIGN)
 		snprintf(buf, size,
 			 "Threads of the job ran on each other's CPUs, although there are enough: bind each rank and "
@@ -175,14 +188,13 @@ static void advise_preempted(const struct result_variance *variance, char *buf, 
 			 variance->who);
 	else if (top->seconds < MOST * diagnosis->interfered)
 		snprintf(buf, size,
-			 "%.15s (pid %u, %.1f s) and others ran %.1f s on the CPUs of %s: move or stop them, or bind "
+			 "%.15s (pid %u, %s) and others ran %s on the CPUs of %s: move or stop them, or bind "
 			 "ranks and daemons apart.",
-			 top->comm, top->pid, top->seconds, diagnosis->interfered, variance->who);
+			 top->comm, top->pid, ran, rounded(diagnosis->interfered, all, sizeof(all)), variance->who);
 	else
-		snprintf(
-		    buf, size,
-		    "%.15s (pid %u) ran %.1f s on the CPU of %s: move or stop it, or bind ranks and daemons apart.",
-		    top->comm, top->pid, top->seconds, variance->who);
+		snprintf(buf, size,
+			 "%.15s (pid %u) ran %s on the CPU of %s: move or stop it, or bind ranks and daemons apart.",
+			 top->comm, top->pid, ran, variance->who);
 }
 
 /* Time on the CPU inside a call is MPI's polling or the kernel's copying, not the program's work. */
