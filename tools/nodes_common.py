@@ -67,7 +67,7 @@ class Client:
                 return json.loads(data[int(words[-2]):] if words[0] == b"HMSG" else data or b"{}")
 
     def publish(self, subject, body):
-        """A message that nobody answers."""
+        """Publishes a message without a reply."""
         self.socket.sendall(b"PUB %s %d\r\n%s\r\n" % (subject.encode(), len(body), body))
 
     def stored(self, stream):

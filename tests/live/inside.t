@@ -9,18 +9,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from live import ROOT, VAPRO, VAPROD, attached, j, main, of_type, rank_pids, records, select, tool, until  # noqa: E402
-
-
-def clocks(pid):
-    """How many perf events of this process are open with a program: the sampled threads, and those of its finder."""
-    found = 0
-    for name in os.listdir(f"/proc/{pid}/fd"):
-        try:
-            found += os.readlink(f"/proc/{pid}/fd/{name}") == "anon_inode:[perf_event]"
-        except OSError:
-            continue
-    return found
+from live import ROOT, VAPRO, VAPROD, attached, clocks, j, main, of_type, rank_pids, records, select, tool, until  # noqa: E402
 
 
 def inside_of(lines):

@@ -76,6 +76,17 @@ class Jobs(j.Jobs):
         return super().start(*args, **kwargs)
 
 
+def clocks(pid):
+    """How many perf events of this process are open with a program: the sampled threads, and those of its finder."""
+    found = 0
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            found += os.readlink(f"/proc/{pid}/fd/{name}") == "anon_inode:[perf_event]"
+        except OSError:
+            continue
+    return found
+
+
 def main(*tests, held=True):
     """Runs tests, each with its own directory and its own jobs; held: workloads with a --delay wait for go()."""
     tap = Tap()

@@ -9,22 +9,11 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from live import VAPROD, attached, j, main, of_type, rank_pids, records, select, tool, until  # noqa: E402
+from live import VAPROD, attached, clocks, j, main, of_type, rank_pids, records, select, tool, until  # noqa: E402
 import nodes_common  # noqa: E402
 
 HOST = socket.gethostname()
 SUBJECT = "vapro.v1.req.main." + "".join(c if c.isalnum() or c in "-_" else f"={ord(c):02X}" for c in HOST)
-
-
-def clocks(pid):
-    """How many perf events of this process are open: the sampled threads, and those of its finder."""
-    found = 0
-    for name in os.listdir(f"/proc/{pid}/fd"):
-        try:
-            found += os.readlink(f"/proc/{pid}/fd/{name}") == "anon_inode:[perf_event]"
-        except OSError:
-            continue
-    return found
 
 
 def reasons(out):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-The broker's configuration of deploy/nats, with a nats-server of its own: `vapro publish` as each role. A node speaks for
-itself only, and nobody else speaks as a node. test_brokers.py [BUILD]
+The broker's configuration of deploy/nats, with a nats-server of its own: `vapro publish` as each role. A node publishes
+under its own name only, and no other role publishes as a node. test_brokers.py [BUILD]
 """
 import json
 import os

@@ -106,16 +106,18 @@ static void test_io_stall_until_the_end(void **state)
 	expect(fabs(alarm->lost - 27) < 0.5);
 }
 
+static const struct sim_scenario slow_memory = {.ranks = 4,
+						.seconds = 40,
+						.seed = 9,
+						.noise = 0.03,
+						.memory_rank = 2,
+						.memory_begin = 19,
+						.memory_end = 23,
+						.memory_factor = 1.6};
+
 static void test_memory(void **state)
 {
-	struct sim_scenario scenario = {.ranks = 4,
-					.seconds = 40,
-					.seed = 9,
-					.noise = 0.03,
-					.memory_rank = 2,
-					.memory_begin = 19,
-					.memory_end = 23,
-					.memory_factor = 1.6};
+	struct sim_scenario scenario = slow_memory;
 	const struct sim_found *alarm;
 
 	(void)state;
@@ -203,14 +205,7 @@ static void test_governed(void **state)
 /* Of a region that was observed in part, the loss is projected; what was observed as a whole is not. */
 static void test_observed_in_part(void **state)
 {
-	struct sim_scenario scenario = {.ranks = 4,
-					.seconds = 40,
-					.seed = 9,
-					.noise = 0.03,
-					.memory_rank = 2,
-					.memory_begin = 19,
-					.memory_end = 23,
-					.memory_factor = 1.6};
+	struct sim_scenario scenario = slow_memory;
 	const struct sim_found *alarm;
 	double lost;
 

@@ -384,7 +384,7 @@ static void test_refused(void **state)
 	free_blocks(&sent);
 }
 
-/* Bytes of somebody who knows the format: whatever they say, the job does not crash, hang or grow. */
+/* Bytes that obey the format and hold random values: the job that loads them does not crash, hang or grow. */
 static void test_hostile(void **state)
 {
 	struct worker_checkpoint checkpoint;

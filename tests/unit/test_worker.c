@@ -365,7 +365,7 @@ static void test_leases(void **state)
 	/* what is held beyond the share */
 	leases__of(&leases, "c.k")->ours = true;
 	leases__of(&leases, "c.l")->ours = true;
-	assert_int_equal(leases__surplus(&leases, 0), 0); /* nobody knows how many there are */
+	assert_int_equal(leases__surplus(&leases, 0), 0); /* the number of workers is unknown */
 	assert_int_equal(leases__surplus(&leases, 1), 0);
 	assert_int_equal(leases__surplus(&leases, 2), 1);
 	assert_int_equal(leases__surplus(&leases, 4), 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Shared by publisher.c (the thread that sends) and publisher_ring.c (what waits, and what is said of it). */
+/* Shared by publisher.c (the sender thread) and publisher_ring.c (the blocks that wait, and the statistics). */
 #ifndef VAPRO_BROKER_PUBLISHER_PRIVATE_H
 #define VAPRO_BROKER_PUBLISHER_PRIVATE_H
 
@@ -42,7 +42,7 @@ struct publisher {
 	jsCtx *context;
 	bool connected, created;
 	uint64_t open_ns;   /* no connection is opened before */
-	unsigned opened;    /* since the last one that was made */
+	unsigned opened;    /* since the last checkpoint was made */
 	natsStatus trouble; /* the last of a send, reported once */
 	char servers[256];
 };

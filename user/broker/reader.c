@@ -281,7 +281,7 @@ static uint64_t header_number(natsMsg *message, const char *key)
 	return strtoull(text, NULL, 10);
 }
 
-/* Gets the next message of the list. Returns false where one before it was lost on its way. */
+/* Reads the next message of the list. Returns false where a message before it was lost in transit. */
 static bool give(struct broker_reader *reader, struct broker_message *message)
 {
 	natsMsg *next = reader->list.Msgs[reader->given++];

@@ -180,7 +180,7 @@ static int note_mark(struct source *source, uint64_t time_ns)
 	return 0;
 }
 
-/* Whether the event just read is one that a checkpoint had read, at the last of them too. */
+/* Whether the event just read is in the checkpoint; also true of the last event in it. */
 static bool was_read(const struct source *source)
 {
 	const struct merge_reader *reader = source->reader;
@@ -207,7 +207,7 @@ static int drop(struct stream_sink *sink, const struct stream_event *event)
 	return 0;
 }
 
-/* Gives facts and open fragments the time of their window. */
+/* Sets the times of facts and open fragments to that of their window. */
 static int date(struct source *source, uint64_t time_ns)
 {
 	struct stream_sink dropped = {.put = drop};
@@ -229,7 +229,7 @@ static int add_window(const struct stream_merge *merge, struct source *source, c
 {
 	int ret;
 
-	/* one that comes after its time, from a source that was excused, is no window of its own */
+	/* a late window record of a source that was excused starts no further window */
 	if (window->end_ns <= merge->end_ns)
 		source->window = *window;
 	else if (grow(&source->windows, &source->window_capacity, source->window_count + 1, sizeof(*window)))

@@ -69,7 +69,7 @@ int merge_source__take(struct stream_merge *merge, struct source *source, struct
 /* Sets an id of a source. Returns 0, -EINVAL or -ENOMEM. */
 int merge_source__set_id(struct ids *ids, uint32_t theirs, uint32_t ours);
 
-/* Whether the source gives again what a checkpoint had read. */
+/* Whether the source repeats events that are in the checkpoint. */
 static inline bool merge_source__replays(const struct source *source)
 {
 	const struct merge_reader *reader = source->reader;

@@ -8,7 +8,7 @@
 
 struct summary;
 
-/* Says on standard error, and in the summary (or NULL), what of the blocks is not in the analysis. */
+/* Reports on standard error, and in the summary (or NULL), which blocks are not in the analysis. */
 void from_blocks__say(const char *command, const struct source_blocks *blocks, struct summary *summary);
 
 /* Responds to a query as a vaprod would that watched all nodes of the job. Returns an exit code. */

@@ -82,7 +82,7 @@ static bool parse_count(const char *text, unsigned *count)
 	return true;
 }
 
-/* What the command line says. */
+/* The options of the command line. */
 struct choice {
 	struct view_options view;
 	struct outcome_limit limit;

@@ -127,16 +127,17 @@ bool daemon__carry_out_hop(struct daemon *daemon, struct vapro_hop_event *event)
 /* Takes what workers have requested since the last call, once a second. */
 void daemon__take_requests(struct daemon *daemon);
 
-/* Gets the counters that a worker requests now. Returns false where none does, and the own analysis decides. */
+/* Reads the counters that a worker requests at present. Returns false without a request: then the node's own analysis
+ * decides. */
 bool daemon__remote_stage(const struct daemon *daemon, struct vapro_stage_request *request);
 
-/* Returns whether a worker wants interrupts to be timed now. */
+/* Returns whether a worker requests at present that interrupts are timed. */
 bool daemon__remote_interrupts(const struct daemon *daemon);
 
 /* Forgets a request for counters that this node cannot follow: *expand, which the stream has refused. */
 void daemon__refuse_remote_stage(struct daemon *daemon);
 
-/* Adds the threads that a worker wants to be sampled before those that are there already, as far as there is room. */
+/* Puts the threads that a worker requests to sample before those of the request, up to VAPRO_INSIDE_THREADS. */
 void daemon__add_remote_inside(const struct daemon *daemon, struct vapro_inside_request *request);
 
 /* Emits the hello line: the daemon and what it has learnt of the machine. */

@@ -129,7 +129,7 @@ static void take_hop(struct daemon *daemon, struct wire_request *request)
 		refuse(daemon, "%d call-sites were distinguished for workers in this run, and no more are", HOPS_MOST);
 		return;
 	}
-	/* one that has to wait comes again */
+	/* a request that cannot be carried out yet is repeated by the worker */
 	if (!daemon__carry_out_hop(daemon, &event))
 		return;
 	remote->hops++;

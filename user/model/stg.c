@@ -205,7 +205,7 @@ static void label(const char *labels, const char *key, char *buf, size_t size)
 	}
 }
 
-static bool waits_for_somebody(const char *fd_kind)
+static bool waits_for_a_peer(const char *fd_kind)
 {
 	static const char *const kinds[] = {"pipe", "fifo", "socket", "char", "chr", "tty", "eventfd", "anon"};
 
@@ -267,7 +267,7 @@ int stg__add_state(struct stg *stg, const struct vapro_state *state)
 	label(new.about.labels, "function", value, sizeof(value));
 	new.together = state->class == VAPRO_COMMUNICATION &&new.group != STG_PROCESS &&leaves_together(value);
 	label(new.about.labels, "fd_kind", value, sizeof(value));
-	new.peer = waits_for_somebody(value);
+	new.peer = waits_for_a_peer(value);
 	label(new.about.labels, "no_return", value, sizeof(value));
 	new.no_return = *value != '\0';
 	label(new.about.labels, "bytes", value, sizeof(value));

@@ -53,7 +53,7 @@ static struct state_row *find_row(struct state_rows *rows, const char *job, char
 	return &rows->items[rows->count++];
 }
 
-/* Returns whether a job is the one that is wanted, by its name with or without its user; NULL: all are. */
+/* Returns whether a job is the selected one, by its name with or without its user; NULL selects all jobs. */
 static bool is_wanted(const char *wanted, const struct state_total *total)
 {
 	char name[512];

@@ -129,7 +129,7 @@ static int receive(int fd, double until, char **text, size_t *size)
 	}
 }
 
-/* Says why there is no connection. Returns the error. */
+/* Writes why there is no connection. Returns the error. */
 static int say_why(const char *path, int error, char *err, size_t err_size)
 {
 	if (error == -ENOENT || error == -ECONNREFUSED)

@@ -39,7 +39,8 @@ struct query_response {
 	const char *sentence; /* of the error */
 };
 
-/* Reads a response in place; note gets the sentence of each note. Returns 0, or -EINVAL where it is incomplete. */
+/* Reads a response in place and calls note with the sentence of each note. Returns 0, or -EINVAL where the response is
+ * incomplete. */
 int query_client__read(char *text, size_t size, void (*note)(const char *sentence), struct query_response *response);
 
 #endif

@@ -13,21 +13,28 @@
 #define SECOND_NS 1000000000ULL
 #define PATIENCE_NS 2000000000ULL /* time for a request to arrive */
 
-int listener__init(struct listener *listener, int fd, const struct listener_policy *policy, void *ctx)
+int listener__init(struct listener *listener, int fd, const struct listener_policy *policy, void *ctx, char *err,
+		   size_t err_size)
 {
 	size_t size = sizeof(*listener->clients) + policy->request_most;
 	struct stat status;
 	char *texts;
 
-	listener->policy = policy;
-	listener->ctx = ctx;
-	listener->fd = fd;
-	listener->clients = calloc(policy->clients, size);
-	if (!listener->clients) {
-		unlink(listener->path);
-		close(fd);
-		return -ENOMEM;
+	if (fd >= 0) {
+		listener->policy = policy;
+		listener->ctx = ctx;
+		listener->fd = fd;
+		listener->clients = calloc(policy->clients, size);
+		if (!listener->clients) {
+			unlink(listener->path);
+			close(fd);
+			fd = -ENOMEM;
+		}
 	}
+	if (fd == -ENOMEM)
+		snprintf(err, err_size, "out of memory");
+	if (fd < 0)
+		return fd;
 	texts = (char *)&listener->clients[policy->clients];
 	for (size_t i = 0; i < policy->clients; i++)
 		listener->clients[i] = (struct listener_client){.fd = -1, .text = texts + i * policy->request_most};
@@ -58,7 +65,7 @@ void listener__refuse(struct listener *listener, size_t at, enum query_error err
 	listener__drop(listener, at);
 }
 
-/* Returns why a user gets no connection at this place, or NULL. */
+/* Returns why the connection of a user is refused, or NULL. */
 static const char *why_not(const struct listener *listener, const struct listener_client *fresh)
 {
 	const struct listener_policy *policy = listener->policy;

@@ -51,10 +51,12 @@ struct listener {
 };
 
 /*
- * Takes over a socket that listens at listener->path. Returns 0, or -ENOMEM, and then the socket is closed. The policy
- * stays the caller's.
+ * Takes over a socket that listens at listener->path; fd negative: the -errno of one that could not be opened, with a
+ * sentence in err unless memory is out. Returns 0, or a negative errno with a sentence in err, and then the socket is
+ * closed. The policy stays the caller's.
  */
-int listener__init(struct listener *listener, int fd, const struct listener_policy *policy, void *ctx);
+int listener__init(struct listener *listener, int fd, const struct listener_policy *policy, void *ctx, char *err,
+		   size_t err_size);
 
 /* Accepts clients and reads their requests. now_ns: CLOCK_MONOTONIC. */
 void listener__step(struct listener *listener, uint64_t now_ns);

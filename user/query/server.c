@@ -37,18 +37,17 @@ struct query_server *query_server__open(const char *where, query_answerer respon
 					size_t err_size)
 {
 	struct query_server *server = calloc(1, sizeof(*server));
-	int fd = server ? query_socket__listen(where, server->listener.path, err, err_size) : -ENOMEM;
 
-	if (fd >= 0) {
-		server->response = response;
-		server->ctx = ctx;
-		server->copies.most = COPIES;
-		fd = listener__init(&server->listener, fd, &policy, server);
-	}
-	if (fd >= 0)
-		return server;
-	if (fd == -ENOMEM)
+	if (!server) {
 		snprintf(err, err_size, "out of memory");
+		return NULL;
+	}
+	server->response = response;
+	server->ctx = ctx;
+	server->copies.most = COPIES;
+	if (!listener__init(&server->listener, query_socket__listen(where, server->listener.path, err, err_size),
+			    &policy, server, err, err_size))
+		return server;
 	free(server);
 	return NULL;
 }

@@ -63,17 +63,16 @@ struct status_server *status_server__open(const char *path, const struct status_
 					  size_t err_size)
 {
 	struct status_server *server = calloc(1, sizeof(*server));
-	int fd = server ? query_socket__listen_status(path, server->listener.path, err, err_size) : -ENOMEM;
 
-	if (fd >= 0) {
-		server->answers = *answers;
-		server->copies.most = COPIES_MOST;
-		fd = listener__init(&server->listener, fd, &policy, server);
-	}
-	if (fd >= 0)
-		return server;
-	if (fd == -ENOMEM)
+	if (!server) {
 		snprintf(err, err_size, "out of memory");
+		return NULL;
+	}
+	server->answers = *answers;
+	server->copies.most = COPIES_MOST;
+	if (!listener__init(&server->listener, query_socket__listen_status(path, server->listener.path, err, err_size),
+			    &policy, server, err, err_size))
+		return server;
 	free(server);
 	return NULL;
 }

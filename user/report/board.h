@@ -69,7 +69,7 @@ void board__line(struct board *board, const char *line);
  */
 int board__records(struct board *board, const char *job, uint32_t user, const char *text, size_t size);
 
-/* Forgets a job: what was said of it does not count any more. */
+/* Forgets a job with all records about it. */
 void board__forget(struct board *board, const char *job, uint32_t user);
 
 /* Gets the ranks of the jobs' latest windows as processes, at most room; returns how many there are. Texts are the

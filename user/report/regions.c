@@ -385,7 +385,7 @@ static double caused_seconds(const struct regions *regions, const struct effects
 	return fmax(sum, regions->items[at].caused_seconds);
 }
 
-/* Says how much of the region was observed, where the rest may have lost as much again. */
+/* Prints the observed share of the region, where the projected loss is much greater than the observed one. */
 static void print_observed(const struct region *region, FILE *out, unsigned width)
 {
 	char whole[40];

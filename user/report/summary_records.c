@@ -339,7 +339,7 @@ static int add_process(struct summary *summary, const cJSON *line)
 				    record__text(line, "host"));
 }
 
-/* Adds what a running vaprod says of a job's processes. */
+/* Adds the processes of a job, from the status of a running vaprod. */
 static int add_job_status(struct summary *summary, const cJSON *line)
 {
 	const cJSON *process;

@@ -47,7 +47,7 @@ static struct member *add_member(struct source_blocks *blocks, const struct bloc
 {
 	struct member *member;
 
-	/* an older run of the host has ended, with a word or without */
+	/* an older run of the host has ended, whether its last block came or not */
 	for (size_t i = 0; i < blocks->count; i++) {
 		if (same_host(&blocks->members[i], head->host) && !head->sequence)
 			worker_run__end(blocks->members[i].run, 0);

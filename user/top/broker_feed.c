@@ -11,7 +11,7 @@
 #include "report/board.h"
 #include "report/record.h"
 
-#define BACK_NS 600000000000ULL /* messages of so long are read at the begin */
+#define BACK_NS 600000000000ULL /* age of the oldest messages that are read at the begin */
 #define RETRY_NS 1000000000ULL
 #define MESSAGES_MOST 1000	 /* of a step */
 #define WINDOW_BYTES (64U << 20) /* of the lines of a job's window; others are not shown */
@@ -98,7 +98,7 @@ static struct feed_job *job_of(struct broker_feed *feed, const char *subject)
 	return job->subject ? job : NULL;
 }
 
-/* A pass begins: what a later one than the first says replaces what was said. */
+/* A pass begins: records of a later pass replace those of earlier ones. */
 static void begin_pass(struct broker_feed *feed, struct feed_job *job, const char *text, size_t size)
 {
 	const char *end = memchr(text, '\n', size);
@@ -125,7 +125,7 @@ static void add_lines(struct broker_feed *feed, struct feed_job *job, const stru
 		memcpy(job->text + job->size, text, size);
 		job->size += size;
 	}
-	/* the last message of a window says that this is whole */
+	/* the last message of a window marks the window as complete */
 	if (message->judged_ns == job->judged_ns)
 		return;
 	job->judged_ns = message->judged_ns;

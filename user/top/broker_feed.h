@@ -15,7 +15,7 @@ struct broker_feed;
 struct broker_feed *broker_feed__new(const struct source_options *options, unsigned interval_ms, const char *version);
 void broker_feed__free(struct broker_feed *feed);
 
-/* Goes on, for at most some tenths of a second unless the broker does not answer; now_ns: CLOCK_MONOTONIC. */
+/* Works for some tenths of a second, or longer where the broker does not answer; now_ns: CLOCK_MONOTONIC. */
 enum feed_state broker_feed__step(struct broker_feed *feed, uint64_t now_ns);
 
 /* As those of feed.h. */

@@ -65,7 +65,7 @@ int wire_request__format(char *text, size_t size, const struct wire_request *req
 	return length;
 }
 
-/* Gets a whole number of at most so much; false where the member is none. */
+/* Reads a whole number up to a maximum; false where the member is no such number. */
 static bool get_number(const cJSON *object, const char *key, double most, uint64_t *number)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
@@ -77,7 +77,7 @@ static bool get_number(const cJSON *object, const char *key, double most, uint64
 	return true;
 }
 
-/* Gets a text without control characters that fits. */
+/* Reads a text that has no control characters and fits. */
 static bool get_text(const cJSON *object, const char *key, char *text, size_t size)
 {
 	const char *value = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));

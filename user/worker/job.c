@@ -278,7 +278,7 @@ static struct member *add_run(struct worker_job *job, const struct block_head *h
 	struct worker_run *run;
 	struct member *member;
 
-	/* an older run of the host has ended, with a word or without */
+	/* an older run of the host has ended, whether its last block came or not */
 	for (size_t i = 0; i < job->member_count; i++) {
 		if (worker_job__same_host(&job->members[i], head->host) && !head->sequence)
 			worker_run__end(job->members[i].run, stream_merge__end_ns(job->merge));

@@ -13,7 +13,7 @@
 #include "report/lines.h"
 #include "report/pipeline.h"
 
-#define GATHER_NS 1000000000ULL /* late blocks of so long are judged again together */
+#define GATHER_NS 1000000000ULL /* late blocks that arrive within this time are judged again together */
 #define AGAIN_SHARE 10		/* between two passes lies so many times the duration of the first */
 #define RANKS_MOST (1U << 20)	/* of a job that is waited for until all ranks are there */
 
@@ -194,7 +194,7 @@ static void note_judged(struct worker_job *job, uint64_t begin_ns, uint64_t end_
 	*judged = (struct judged){begin_ns, end_ns, now_ns};
 }
 
-/* Gives the lines since the last window to the receiver, unless they were given in an earlier pass. */
+/* Passes the lines since the last window to the receiver, unless an earlier pass did. */
 static int give(struct worker_job *job, uint64_t end_ns)
 {
 	int ret = job->lines.failed ? -ENOMEM : 0;

@@ -97,7 +97,7 @@ bool leases__may_take(const struct leases *leases, const struct lease *lease, ui
 	return false;
 }
 
-/* Gets how many leases are held, and the share of one of `workers` (0: not known), rounded up. */
+/* Counts the leases held, and computes the share of one of `workers` (0: unknown), rounded up. */
 static size_t share_of(const struct leases *leases, size_t workers, size_t *held)
 {
 	size_t active = 0;

@@ -59,7 +59,7 @@ void leases__clear(struct leases *leases);
 /* Finds a lease, or makes one. NULL: out of memory. */
 struct lease *leases__of(struct leases *leases, const char *job);
 
-/* Notes what the bucket says; text NULL: there is no entry. An entry that nobody can read counts as free. */
+/* Notes the entry of the bucket; text NULL: there is none. An entry that cannot be parsed counts as free. */
 void lease__note(struct lease *lease, const char *text, uint64_t revision, uint64_t now_ns);
 
 /* Whether the lease may be taken: free, or not renewed for so long, or done and more has come. */

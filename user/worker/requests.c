@@ -13,7 +13,7 @@
 #define HOPS_MOST 8		 /* decisions about call-sites in a window */
 #define RECENT_NS 120000000000LL /* since the end of a window; what is older is read again, or comes late */
 
-/* Gives a request for each node once. */
+/* Makes the request of each node of the job, once per node. */
 static void give(const struct worker_job *job, const struct wire_request *request, struct worker_requests *requests)
 {
 	for (size_t i = 0; i < job->member_count; i++) {

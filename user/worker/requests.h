@@ -14,7 +14,7 @@ struct worker_requests {
 	void (*send)(struct worker_requests *requests, const char *host, const struct wire_request *request);
 };
 
-/* Gives the requests for each node that has sent blocks of the job, whose identity the caller knows. now_ns: own clock.
+/* Makes the requests of each node that has sent blocks of the job, whose identity the caller knows. now_ns: own clock.
  */
 void worker_job__request(struct worker_job *job, const struct wire_job *about, uint64_t now_ns,
 			 struct worker_requests *requests);

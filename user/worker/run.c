@@ -147,7 +147,7 @@ static void note_place(struct worker_run *run, bool event)
 	run->reader.event = run->given++;
 }
 
-/* Whether all that is missing before the latest word about drops is what the node discarded: nothing will come. */
+/* Whether all blocks missing before the latest report of drops were discarded by the node: none of them will come. */
 static bool is_discarded(const struct worker_run *run)
 {
 	uint64_t missing = run->dropped_before - run->next;

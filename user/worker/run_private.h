@@ -63,7 +63,8 @@ struct worker_run {
 	int32_t *ranks;
 	size_t rank_count, rank_capacity;
 	struct run_counts counts;
-	uint64_t dropped_before; /* sequence of the block that said counts.dropped_blocks: all of them came before it */
+	uint64_t dropped_before; /* sequence of the block that reported counts.dropped_blocks: these were all before
+				    that block */
 	char trouble[512];
 	bool has_trouble;
 	char host[WIRE_TEXT_MAX];

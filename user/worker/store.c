@@ -226,7 +226,7 @@ int store__subjects(struct store *store, struct store_subject **list, size_t *co
 	return list_subjects(store, store->in, filter, list, count);
 }
 
-/* Gets the last message of a subject; -ENOENT: there is none. */
+/* Reads the last message of a subject; -ENOENT: there is none. */
 int store__last_message(struct store *store, const char *stream, const char *subject, natsMsg **message)
 {
 	jsErrCode code = 0;

@@ -23,7 +23,7 @@ struct store_options {
 struct store *store__open(const struct store_options *options, char *err, size_t err_size);
 void store__close(struct store *store);
 
-/* Sends a message that no stream keeps; nobody acknowledges it. */
+/* Sends a message that no stream stores: it is neither acknowledged nor sent again. */
 int store__send(struct store *store, const char *subject, const void *bytes, size_t size);
 
 /* A subject with blocks. */
@@ -38,7 +38,7 @@ int store__subjects(struct store *store, struct store_subject **list, size_t *co
 /* Gets the number of the last message of a subject with blocks; -ENOENT: there is none. */
 int store__last_block(struct store *store, const char *subject, uint64_t *sequence);
 
-/* Gets the number of the first block that the stream holds, of any job. */
+/* Reads the number of the first block in the stream, of any job. */
 int store__first_number(struct store *store, uint64_t *sequence);
 
 /* Entries of the bucket. revision 0: the key must not exist yet. Returns -ESTALE where the revision is another. */
@@ -108,7 +108,7 @@ bool store__has_state(const struct store *store);
 int store__put_state(struct store *store, const char *subject, const char *id, const void *bytes, size_t size,
 		     const struct store_chunk *chunk, uint64_t *number);
 
-/* Gets a chunk; the caller frees its bytes. -ENOENT: no chunk of this subject has this number (any more). */
+/* Reads a chunk, whose bytes the caller frees. -ENOENT: the subject has no chunk of this number, or no longer. */
 int store__get_state(struct store *store, const char *subject, uint64_t number, struct store_chunk *chunk, void **bytes,
 		     size_t *size);
 

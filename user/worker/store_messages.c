@@ -39,13 +39,27 @@ static natsStatus add_number(natsMsg *message, const char *key, uint64_t value)
 	return natsMsgHeader_Set(message, key, text);
 }
 
+/* Publishes a message that was made, unless status is an error of that, and frees it. *sequence: in its stream. */
+static int publish(struct store *store, natsMsg *message, natsStatus status, jsPubOptions *options, uint64_t *sequence)
+{
+	jsPubAck *ack = NULL;
+	jsErrCode code = 0;
+
+	options->MaxWait = STORE_WAIT_MS;
+	if (status == NATS_OK)
+		status = js_PublishMsg(&ack, store->stream, message, options, &code);
+	if (status == NATS_OK)
+		*sequence = ack->Sequence;
+	jsPubAck_Destroy(ack);
+	natsMsg_Destroy(message);
+	return store__error(status, code);
+}
+
 int store__publish(struct store *store, const char *subject, const char *id, const void *lines, size_t size,
 		   const char *encoding, struct store_result *result)
 {
 	natsMsg *message = NULL;
-	jsPubAck *ack = NULL;
 	jsPubOptions options;
-	jsErrCode code = 0;
 	natsStatus status = natsMsg_Create(&message, subject, NULL, lines, (int)size);
 
 	if (status == NATS_OK)
@@ -55,17 +69,10 @@ int store__publish(struct store *store, const char *subject, const char *id, con
 	if (status == NATS_OK && encoding)
 		status = natsMsgHeader_Set(message, "Vapro-Encoding", encoding);
 	jsPubOptions_Init(&options);
-	options.MaxWait = STORE_WAIT_MS;
 	options.MsgId = id;
 	options.ExpectLastSubjectSeq = result->sequence;
 	options.ExpectNoMessage = !result->sequence;
-	if (status == NATS_OK)
-		status = js_PublishMsg(&ack, store->stream, message, &options, &code);
-	if (status == NATS_OK)
-		result->sequence = ack->Sequence;
-	jsPubAck_Destroy(ack);
-	natsMsg_Destroy(message);
-	return store__error(status, code);
+	return publish(store, message, status, &options, &result->sequence);
 }
 
 bool store__has_state(const struct store *store)
@@ -77,9 +84,7 @@ int store__put_state(struct store *store, const char *subject, const char *id, c
 		     const struct store_chunk *chunk, uint64_t *number)
 {
 	natsMsg *message = NULL;
-	jsPubAck *ack = NULL;
 	jsPubOptions options;
-	jsErrCode code = 0;
 	natsStatus status = natsMsg_Create(&message, subject, NULL, bytes, (int)size);
 
 	if (status == NATS_OK)
@@ -93,15 +98,8 @@ int store__put_state(struct store *store, const char *subject, const char *id, c
 	if (status == NATS_OK && chunk->chunks)
 		status = add_number(message, "Vapro-End", chunk->end_ns);
 	jsPubOptions_Init(&options);
-	options.MaxWait = STORE_WAIT_MS;
 	options.MsgId = id;
-	if (status == NATS_OK)
-		status = js_PublishMsg(&ack, store->stream, message, &options, &code);
-	if (status == NATS_OK)
-		*number = ack->Sequence;
-	jsPubAck_Destroy(ack);
-	natsMsg_Destroy(message);
-	return store__error(status, code);
+	return publish(store, message, status, &options, number);
 }
 
 int store__get_state(struct store *store, const char *subject, uint64_t number, struct store_chunk *chunk, void **bytes,

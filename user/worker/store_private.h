@@ -18,7 +18,7 @@ struct store {
 
 int store__error(natsStatus status, jsErrCode code);
 
-/* Gets the last message of a subject; -ENOENT: there is none. */
+/* Reads the last message of a subject; -ENOENT: there is none. */
 int store__last_message(struct store *store, const char *stream, const char *subject, natsMsg **message);
 
 #endif

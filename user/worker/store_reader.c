@@ -109,7 +109,7 @@ void store_reader__free(struct store_reader *reader)
 	free(reader);
 }
 
-/* Gives one block. Returns 0, -EPIPE where one before it was lost on its way, or another negative errno. */
+/* Passes one block on. Returns 0, -EPIPE where a block before it was lost in transit, or another negative errno. */
 static int give_block(struct store_reader *reader, natsMsg *message, store_take take, void *arg)
 {
 	size_t size = (size_t)natsMsg_GetDataLength(message);
@@ -127,7 +127,7 @@ static int give_block(struct store_reader *reader, natsMsg *message, store_take 
 		ret = -ENOMEM;
 	if (!ret) {
 		reader->delivery = meta->Sequence.Consumer;
-		/* one that was not acknowledged for long comes again */
+		/* a block that was not acknowledged for long is delivered again */
 		if (meta->Sequence.Stream > reader->sequence)
 			reader->sequence = meta->Sequence.Stream;
 		reader->left = meta->NumPending;

@@ -30,9 +30,10 @@ struct work {
 	uint64_t last_sequence;				   /* of the latest block that was read */
 	struct stored_checkpoint checkpoints[CHECKPOINTS]; /* oldest first */
 	size_t checkpoint_count;
-	uint64_t resumed_ns;	    /* UTC end of the last window in the one that was loaded for this pass; 0 none */
+	uint64_t
+	    resumed_ns; /* UTC end of the last window in the checkpoint that was loaded for this pass; 0: none was */
 	uint64_t checkpoints_tried; /* for the ids of messages */
-	bool checkpoint_failed;	    /* and that was said */
+	bool checkpoint_failed;	    /* and the failure was reported */
 	uint64_t finished_ns;	    /* own clock; 0: the job goes on */
 	bool fenced;		    /* another worker has published, or has the lease */
 };
@@ -51,7 +52,8 @@ struct worker {
 int work__open(struct worker *worker, const struct held_lease *lease, struct work **opened);
 void work__free(struct work *work);
 
-/* Requests of the job's nodes what its analysis wants after the window that ended then (UTC), if that is not long ago.
+/* Sends the requests of the job's analysis to its nodes, after a window that ended at this time (UTC), if that is
+ * recent.
  */
 void work__request(struct work *work, uint64_t judged_ns);
 
@@ -73,7 +75,7 @@ void work__list(struct work *work, uint64_t number);
  */
 uint64_t work__load(struct work *work, uint64_t until_ns);
 
-/* Whether there is one that ends until then. */
+/* Whether a checkpoint ends at that time or before. */
 bool work__has(const struct work *work, uint64_t until_ns);
 
 #endif

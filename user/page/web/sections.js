@@ -239,7 +239,7 @@ function fillDetail() {
 			(one.state ? ": " + one.state : "")));
 }
 
-// A column that says nothing of any row takes no room.
+// A column whose cells are all empty is hidden.
 function hideEmptyColumns(table) {
 	const rows = [...table.tBodies[0].rows];
 	[...table.tHead.rows[0].cells].forEach((head, at) => {
