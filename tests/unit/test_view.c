@@ -235,6 +235,35 @@ static void test_regions(void **state)
 	has(" 2. io of ranks 4-7: 9.00 s lost, at 90 % of its best observed speed [by its place, not certain]\n");
 }
 
+/* A region that was observed in part shows its projected loss; values that are none show nothing. */
+static void test_observed(void **state)
+{
+	static const struct view_options plain = {.color = VIEW_COLOR_NEVER, .width = 120};
+	static const struct {
+		const char *observed, *whole, *shown;
+	} cases[] = {{"59", "3.22", "    observed      59 % of this time; 3.22 s lost if the rest was alike\n"},
+		     {"97", "1.95", NULL},
+		     {"null", "1e308", NULL},
+		     {"-1", "4", NULL},
+		     {"50", "{}", NULL}};
+	char lines[1024];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		snprintf(lines, sizeof(lines),
+			 HEAD "\"type\":\"variance\",\"id\":1,\"class\":\"io\",\"begin\":\"2027-01-15T08:00:02Z\","
+			      "\"end\":\"2027-01-15T08:00:05Z\",\"ranks\":\"3\",\"performance\":0.5,"
+			      "\"lost_seconds\":1.9,\"confidence\":\"confirmed\",\"alarm\":true,"
+			      "\"observed_pct\":%s,\"whole_lost_seconds\":%s}\n%s",
+			 cases[i].observed, cases[i].whole, MAP("io", "00.0", "0", ROW("0", "1")));
+		assert_int_equal(view(lines, &plain), 0);
+		if (cases[i].shown)
+			has(cases[i].shown);
+		else
+			assert_null(strstr(text, "    observed "));
+	}
+}
+
 /*
  * A later revision of a variance carries its own verdict: head and verdict agree, whatever the last diagnosis said
  * (which is older here).
@@ -406,6 +435,7 @@ int main(void)
 	    cmocka_unit_test(test_color),
 	    cmocka_unit_test(test_regions),
 	    cmocka_unit_test(test_verdict),
+	    cmocka_unit_test(test_observed),
 	    cmocka_unit_test(test_ranks_and_waiting),
 	    cmocka_unit_test(test_findings),
 	    cmocka_unit_test(test_bad_lines),

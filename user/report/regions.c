@@ -17,6 +17,7 @@
 #include "report/regions.h"
 
 #define SHOWN_GROWTH 1.1 /* a projected loss is shown where it is so many times the observed one */
+#define GROWTH_MOST 11	 /* a loss is projected to ten times itself at most */
 #define INDENT 18	 /* the longest label is "preempted by" */
 
 const char *region__meaning(const struct region *region, const char *name)
@@ -390,7 +391,10 @@ static void print_observed(const struct region *region, FILE *out, unsigned widt
 {
 	char whole[40];
 
-	if (region->whole_lost_seconds <= SHOWN_GROWTH * region->lost_seconds)
+	double growth = region->whole_lost_seconds / region->lost_seconds;
+
+	/* records of a file may say anything */
+	if (!(region->observed >= 0 && region->observed < 1 && growth > SHOWN_GROWTH && growth < GROWTH_MOST))
 		return;
 	print(out, "    observed", width, "%.0f %% of this time; %s lost if the rest was alike", 100 * region->observed,
 	      duration__text(region->whole_lost_seconds, whole, sizeof(whole)));
