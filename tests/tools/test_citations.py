@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-What the documents cite in code marks exists: files, identifiers, values of constants, targets of make. So do the
+What the documents cite in code marks exists: files, identifiers and the files they are in, values of constants, targets of make. So do the
 sections of ARCHITECTURE.md that the sources cite.
 """
 import os
@@ -19,6 +19,7 @@ INDENTED = re.compile(r"^ {4}.*$", re.M)
 SPAN = re.compile(r"`([^`]+)`")
 FILE = re.compile(r"[\w./-]+\.(?:c|h|S|py|t|sh|awk|mk|json|csv|md|in|service)")
 IDENTIFIER = re.compile(r"(?:(?:struct|enum)\s+)?([A-Za-z]\w*)(?:\(\))?")
+PLACE = re.compile(r"`(\w+)` (?:of|in) `([\w.-]+\.(?:c|h|py|t|js))`")
 VALUE = re.compile(r"`([A-Z][A-Z0-9_]+)`\s+\((\d+)\)")
 DEFINED = re.compile(r"^#define[ \t]+(\w+)[ \t]+(\d+)\b|^\s*(\w+) = (\d+),", re.M)
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
@@ -45,7 +46,10 @@ class Tree:
     def __init__(self, names, texts):
         self.names = names
         code = [COMMENT.sub(" ", text) if re.search(r"\.[chS]$", name) else text for name, text in texts.items()]
-        self.words = {word for text in code for word in re.findall(r"[A-Za-z_]\w*", text)}
+        self.defines = {}
+        for name, text in zip(texts, code):
+            self.defines.setdefault(os.path.basename(name), set()).update(re.findall(r"[A-Za-z_]\w*", text))
+        self.words = {word for words in self.defines.values() for word in words}
         self.values = {}
         for hit in (hit for text in code for hit in DEFINED.finditer(text)):
             self.values.setdefault(hit[1] or hit[3], set()).add(hit[2] or hit[4])
@@ -84,6 +88,9 @@ def wrong(text, tree):
     for name, value in VALUE.findall(text):
         if name in tree.values and value not in tree.values[name]:
             found.append(f"{name} ({value})")
+    for name, file in PLACE.findall(text):
+        if file in tree.defines and name in tree.words and name not in tree.defines[file]:
+            found.append(f"{name} in {file}")
     for targets in (hit for part in code + spans for hit in MAKE.findall(QUOTED.sub("", part))):
         found += ["make " + target for target in targets.split() if "=" not in target and not tree.has_target(target)]
     return [name for name in found if name not in NOT_HERE]
@@ -108,11 +115,11 @@ class Citations(unittest.TestCase):
     def test_it_can_fail(self):
         code = "#define MOST 8\nint a__add; /* gone */\nenum { B = 3,\n};"
         tree = Tree(["user/a.c", "tests/unit/test_a.c"], {"user/a.c": code, "Makefile": "$(B)/a: a\nall: x\n"})
-        right = "`a.c`, `a__add`, `struct\na__add`, `MOST` (8), `B`, `make all\nX='gone it'`"
+        right = "`a.c`, `a__add`, `struct\na__add`, `MOST` (8), `MOST` of `a.c`, `B`, `make all\nX='gone it'`"
         self.assertEqual(wrong(right + "\n\n    make build/test/test_a V=1\n```\nmake `all`\n```\n", tree), [])
-        false = "`b.c`, `b/a.c`, `gone`, `enum less`, `a__gone()`, `MOST` (9), `make x`"
+        false = "`b.c`, `b/a.c`, `gone`, `enum less`, `a__gone()`, `MOST` (9), `all` in `a.c`, `make x`"
         self.assertEqual(wrong(false + "\n\n    make y\n\n```\nmake z\n```\n", tree),
-                         ["b.c", "b/a.c", "gone", "less", "a__gone", "MOST (9)", "make z", "make y", "make x"])
+                         ["b.c", "b/a.c", "gone", "less", "a__gone", "MOST (9)", "all in a.c", "make z", "make y", "make x"])
 
 
 if __name__ == "__main__":
