@@ -24,7 +24,7 @@ struct prototype {
 
 static char *header;
 
-/* Returns whether a function is of MPI 4: a library of MPI 3 has no prototype. */
+/* Returns whether a function is of MPI 4 or later: a library of MPI 3 has no prototype. */
 static bool is_new(const char *symbol)
 {
 	static const char *const names[] = {"MPI_Isendrecv",
