@@ -16,6 +16,7 @@ figures that mean something, an otherwise idle machine.
   model      what vaprod says it costs against what it costs, at 10 to 1000 times a natural rate of
              calls; and what the governor leaves of it
   drain      calls flat out: nothing lost unsaid, vaprod's CPU and memory
+  inside     samples of slow computation while they are taken, of the CPU time of the ranks
   analysis   bundles and fragments a second of `vapro analyze`, 16 to 4096 ranks
   ndjson     what vaprod writes
   page       the report page of large jobs: size, time to the first picture, drawing, moving, zooming
@@ -36,6 +37,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import bench_analysis  # noqa: E402
 import bench_calls  # noqa: E402
+import bench_inside  # noqa: E402
 import bench_model  # noqa: E402
 import bench_page  # noqa: E402
 import bench_programs  # noqa: E402
@@ -44,6 +46,7 @@ from bench_common import CALLS, PROBES, QUICK, SHIM, VAPROD, TimeLimit, path, ro
 PARTS = {
     "calls": bench_calls.part_calls, "hits": bench_calls.part_hits, "attach": bench_calls.part_attach,
     "programs": bench_programs.part_programs, "model": bench_model.part_model, "drain": bench_model.part_drain,
+    "inside": bench_inside.part_inside,
     "analysis": bench_analysis.part_analysis, "ndjson": bench_analysis.part_ndjson,
     "page": bench_page.part_page,
 }

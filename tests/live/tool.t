@@ -151,6 +151,8 @@ def test_check(tap, jobs):
     tap.equal((code, found["schema"], found["can_run"]), (0, "vapro-check/1", True), "vapro check --json")
     tap.ok({"lockdown", "perf_event_paranoid", "ptrace_scope", "unprivileged BPF", "seccomp", "cgroup", "BTF"} <=
            {row["name"] for row in found["needs"]}, "it has what the kernel permits", found["needs"])
+    tap.equal([row["state"] for row in found["improves"] if row["name"] == "disk space" and "GiB free in the current folder" in row["detail"]],
+              ["yes" if shutil.disk_usage(".").free >= 2**30 else "no"], "it has the disk's room")
     tap.equal([c["name"] for c in found["capabilities"] if c["missing"]], [], "it has the capabilities, of which none is missing")
 
 

@@ -106,6 +106,21 @@ class Mistakes(unittest.TestCase):
         self.mistake("vapro diagnose", USAGE, "a region is needed, such as all@..")
         self.mistake("vapro run --pid 1 -- true", USAGE, "--pid, --exe and --duration are vaprod's")
 
+    def test_command_that_is_not_there(self):
+        self.mistake("vapro run -- /nonexistent/program", 127, "cannot run /nonexistent/program: No such file or directory")
+        self.mistake("vapro run -- no-such-program-anywhere", 127, "cannot run no-such-program-anywhere: No such file")
+        with open(self.path("plain"), "w", encoding="utf-8"):
+            os.chmod(self.path("plain"), 0o644)
+        self.mistake("vapro run -- ./plain", 126, "cannot run ./plain: Permission denied")
+
+    def test_disk_space(self):
+        with open(self.path("disk.conf"), "w", encoding="utf-8") as file:
+            file.write("[output]\noutput = /nonexistent/run.ndjson\ncapture = run.capture\n")
+        done = subprocess.run([*self.unprivileged(), os.path.join(BUILD, "vapro"), "check", "--config", self.path("disk.conf")],
+                              capture_output=True, text=True, check=False, cwd=self.folder.name, timeout=60)
+        self.assertRegex(done.stdout, r"disk space +no +/nonexistent/: No such file")
+        self.assertRegex(done.stdout, r"disk space +(yes|no) +[0-9.]+ GiB free for run\.capture")
+
     def test_region(self):
         self.mistake("vapro analyze -o /dev/null --region 9@1..2 run.capture", FAILED, "no such ranks; available: ranks 0-3")
         self.mistake("vapro analyze --region 1 run.capture", USAGE, "RANKS@BEGIN..END")

@@ -268,6 +268,9 @@ static void test_sentences(void **state)
 
 	(void)state;
 	reads(&region, "hog preempted rank 3 on host n1: 1.50 s lost, 0.15 % of the job");
+	region.culprit = NULL;
+	reads(&region, "other tasks preempted rank 3 on host n1: 1.50 s lost, 0.15 % of the job");
+	region.culprit = "hog";
 	region.culprit_seconds = 1;
 	region.task_seconds = 3;
 	reads(&region, "hog and others preempted rank 3 on host n1: 1.50 s lost, 0.15 % of the job");

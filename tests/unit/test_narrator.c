@@ -118,6 +118,14 @@ static void test_regions(void **state)
 	variance(2, "closed", "warning", true);
 	assert_string_equal(said(),
 			    "08:00:09 slow region 2 (warning) began and ended: rank 3 lost 1.5 s: 91 % descheduled.\n");
+	/* sentences follow each other */
+	narrator__record(narrator,
+			 HEAD("variance") "\"id\":4,\"state\":\"open\",\"begin\":\"2027-01-15T08:00:05.000000000Z\","
+					  "\"severity\":\"info\",\"verdict\":\"rank 3 lost 1.5 s.\",\"alarm\":true,"
+					  "\"inside_samples\":10,\"inside\":[{\"function\":\"walk\",\"source\":"
+					  "\"walk (a.c:3)\",\"samples\":6,\"share_pct\":60}]}");
+	assert_string_equal(said(),
+			    "08:00:05 slow region 4 (info) began: rank 3 lost 1.5 s. Inside: 60 % in walk (a.c:3).\n");
 	/* what was an alarm and is none is taken back */
 	variance(3, "open", "warning", true);
 	said();

@@ -285,7 +285,7 @@ static void test_verdicts(void **state)
 	(void)state;
 	read_text(&report, WINDOW("2026-01-01T00:00:10.000000000Z", "0.5"));
 	assert_string_equal(run_report__verdict(&report, text), "quiet");
-	assert_string_equal(text, "no slow region found in what could be compared");
+	assert_string_equal(text, "no slow region found in the 50.0 % of the ranks' time that could be compared");
 	run_report__free(&report);
 	read_text(&report, WINDOW("2026-01-01T00:00:10.000000000Z", "0"));
 	assert_string_equal(run_report__verdict(&report, text), "no result");

@@ -297,6 +297,46 @@ static void test_verdict(void **state)
 
 #define THREAD_ROW "{\"rank\":0,\"thread\":1,\"pid\":7,\"values\":[1]}"
 
+/* The only thread of which anything was judged is no row beside its rank: it says the same. */
+static void test_only_thread(void **state)
+{
+	static const struct view_options options = {.color = VIEW_COLOR_NEVER, .width = 80};
+	static const char one[] = MAP("computation", "00.0", "0", ROW("0", "1,1") "," ROW("1", "1,1")) MAP(
+	    "computation", "00.4", "0",
+	    ROW("0", "0.5") ",{\"rank\":0,\"thread\":0,\"pid\":7,\"values\":[0.5]},{\"rank\":0,\"thread\":1,\"pid\":7,"
+			    "\"values\":[null]}," ROW("1", "1"));
+	static const char two[] = MAP("computation", "00.0", "0",
+				      ROW("0", "0.5") ",{\"rank\":0,\"thread\":0,\"pid\":7,\"values\":"
+						      "[0.5]}," THREAD_ROW);
+
+	(void)state;
+	assert_int_equal(view(one, &options), 0);
+	has("rank 0 ..*");
+	has("rank 1 ...");
+	assert_null(strstr(text, "thread"));
+	assert_int_equal(view(two, &options), 0);
+	has(" thread 0 *");
+	has(" thread 1 .");
+}
+
+/* A whole run without a map is one in which nothing was found; lines without its begin may be of anything. */
+static void test_nothing_watched(void **state)
+{
+	static const struct view_options options = {.color = VIEW_COLOR_NEVER, .width = 80};
+	static const char begin[] =
+	    "{\"schema\":\"vapro/1\",\"type\":\"hello\",\"time\":\"2027-01-15T08:00:00.0Z\",\"host\":\"n1\"}\n";
+	static const char end[] =
+	    "{\"schema\":\"vapro/1\",\"type\":\"bye\",\"time\":\"2027-01-15T08:00:09.0Z\",\"host\":\"n1\"}\n";
+	char both[512];
+
+	(void)state;
+	snprintf(both, sizeof(both), "%s%s", begin, end);
+	assert_int_equal(view(both, &options), 0);
+	assert_string_equal(text, "no MPI or multi-threaded process was found\n");
+	assert_int_equal(view(end, &options), -ENODATA);
+	assert_non_null(strstr(err, "no heat map in 1 lines"));
+}
+
 /* Threads of a rank are rows, not ranks; waiting is drawn on demand, in digits. */
 static void test_ranks_and_waiting(void **state)
 {
@@ -436,6 +476,8 @@ int main(void)
 	    cmocka_unit_test(test_regions),
 	    cmocka_unit_test(test_verdict),
 	    cmocka_unit_test(test_observed),
+	    cmocka_unit_test(test_only_thread),
+	    cmocka_unit_test(test_nothing_watched),
 	    cmocka_unit_test(test_ranks_and_waiting),
 	    cmocka_unit_test(test_findings),
 	    cmocka_unit_test(test_bad_lines),

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/check_disk.h"
 #include "cli/commands.h"
 #include "cli/settings.h"
 
@@ -89,14 +90,19 @@ static void add_capability(const struct privilege *privilege, bool missing, bool
 static void check_capabilities(void)
 {
 	uint64_t held = privileges__held();
-	char text[320];
+	char text[320], names[320] = "";
 	bool all = true;
 
 	for (size_t i = 0; i < privilege_count; i++) {
 		bool missing = privilege__missing(&privileges[i], held, NULL);
 
+		bool needed = privilege__missing(&privileges[i], 0, NULL);
+
 		if (report.json)
-			add_capability(&privileges[i], missing, privilege__missing(&privileges[i], 0, NULL));
+			add_capability(&privileges[i], missing, needed);
+		if (needed)
+			snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", *names ? ", " : "",
+				 privileges[i].name);
 		if (!missing)
 			continue;
 		all = false;
@@ -107,7 +113,7 @@ static void check_capabilities(void)
 			row(privileges[i].name, "no", text);
 	}
 	if (all)
-		row("capabilities", "yes", "all that vaprod needs");
+		row("capabilities", "yes", names);
 }
 
 static void check_lockdown(const struct machine *machine)
@@ -235,9 +241,11 @@ static void check_probes(struct counters *counters)
 		   "of a process watched beside others of its image only the main thread is seen",
 		   "a link for one process sees all its threads");
 	if (!status) {
-		snprintf(text, sizeof(text), "%.2f us entry and return, %.2f us entry alone, %.2f us single-stepped",
+		snprintf(text, sizeof(text),
+			 "%.2f us entry and return, %.2f us entry alone; %.2f us where the kernel cannot emulate the "
+			 "instruction",
 			 costs.call_ns * 1e-3, costs.entry_ns * 1e-3, costs.stepped_call_ns * 1e-3);
-		row("cost of a probe", "", text);
+		row("cost of a probed call", "", text);
 		print_pauses(&costs);
 		if (costs.nop5_ns > 0) {
 			snprintf(text, sizeof(text), "%.2f us entry alone%s", costs.nop5_ns * 1e-3,
@@ -320,6 +328,22 @@ static void check_libraries(void)
 		free(seen[--count]);
 }
 
+static void check_disk(const struct check_disk *disk)
+{
+	const char *files[] = {disk->output, disk->capture};
+	char text[CHECK_DISK_PATH + 160];
+	bool named = false;
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		if (!*files[i])
+			continue;
+		named = true;
+		row("disk space", check_disk__room(files[i], text, sizeof(text)) ? "yes" : "no", text);
+	}
+	if (!named)
+		row("disk space", check_disk__room("", text, sizeof(text)) ? "yes" : "no", text);
+}
+
 enum { ROW_COUNTERS = 1, ROW_CONFIG, ROW_JSON };
 
 static const struct option_row rows[] = {
@@ -361,7 +385,7 @@ static bool print_json(void)
 	return text;
 }
 
-static int check_all(const struct vapro_config *config, bool json)
+static int check_all(const struct vapro_config *config, const struct check_disk *disk, bool json)
 {
 	struct counters *all;
 
@@ -380,6 +404,7 @@ static int check_all(const struct vapro_config *config, bool json)
 	counters__free(all);
 	check_finder();
 	check_libraries();
+	check_disk(disk);
 	if (json)
 		return !print_json() ? EXIT_FAILED : report.problems ? EXIT_REFUSED : EXIT_OK;
 	puts(report.problems ? "\nvaprod cannot run here: see what is MISSING above." : "\nvaprod can run here.");
@@ -389,6 +414,8 @@ static int check_all(const struct vapro_config *config, bool json)
 static int check__main(int argc, char **argv)
 {
 	struct options options = command__options(&check_command, argc, argv);
+	struct config_others others = settings_of_vaprod;
+	struct check_disk disk = {.output = ""};
 	bool counters = false, json = false;
 	struct vapro_config config;
 	const char *file = NULL;
@@ -421,11 +448,13 @@ static int check__main(int argc, char **argv)
 		fputs("vapro check: --counters has no JSON; --json includes which counters are available\n", stderr);
 		return EXIT_USAGE;
 	}
-	if (settings__read(&config, file, "", &settings_of_vaprod, NULL, err, sizeof(err)) < 0) {
+	others.set = check_disk__set;
+	others.ctx = &disk;
+	if (settings__read(&config, file, "", &others, NULL, err, sizeof(err)) < 0) {
 		fprintf(stderr, "vapro check: %s\n", err);
 		return EXIT_USAGE;
 	}
 	if (counters)
 		return counters__report(&config, stdout) ? EXIT_OK : EXIT_REFUSED;
-	return check_all(&config, json);
+	return check_all(&config, &disk, json);
 }

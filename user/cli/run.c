@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -85,6 +87,28 @@ static pid_t start(char *const *command, int *gate)
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
+/* Returns 0 where execvp() would find the command, else its errno. */
+static int find(const char *command)
+{
+	const char *path = getenv("PATH");
+	int error = ENOENT;
+
+	if (!path || strchr(command, '/'))
+		return !path || !access(command, X_OK) ? 0 : errno;
+	while (path && *path && error) {
+		size_t length = strcspn(path, ":");
+		char file[PATH_MAX];
+
+		snprintf(file, sizeof(file), "%.*s/%s", length ? (int)length : 1, length ? path : ".", command);
+		if (!access(file, X_OK))
+			error = 0;
+		else if (errno == EACCES)
+			error = EACCES;
+		path += length + (path[length] == ':');
+	}
+	return error;
+}
+
 static void open_gate(void *ctx)
 {
 	int gate = *(int *)ctx;
@@ -103,7 +127,7 @@ static int run__main(int argc, char **argv)
 	struct sigaction action = {.sa_handler = on_child, .sa_flags = SA_NOCLDSTOP};
 	struct daemon_options options = {.sentences = -1, .stop = &stop};
 	struct command_line line;
-	int status, gate = -1, ended = 0;
+	int status, error, gate = -1, ended = 0;
 	pid_t pid;
 
 	status = command_line__parse(&line, &run_command, argc, argv, &options);
@@ -119,6 +143,12 @@ static int run__main(int argc, char **argv)
 	}
 	if (status)
 		goto out;
+	error = find(line.rest[0]);
+	if (error) {
+		fprintf(stderr, "vapro run: cannot run %s: %s\n", line.rest[0], strerror(error));
+		status = error == ENOENT ? 127 : 126;
+		goto out;
+	}
 	options.summary = summary__new();
 	signal(SIGINT, SIG_IGN); /* the terminal sends SIGINT to the command as well, whose end stops the run */
 	signal(SIGPIPE, SIG_IGN);

@@ -286,7 +286,7 @@ const char *run_report__verdict(const struct run_report *report, char *text)
 		judged |= job->end_ns && !job_summary__no_result(job, text, RUN_REPORT_VERDICT_SIZE);
 	}
 	if (judged) {
-		snprintf(text, RUN_REPORT_VERDICT_SIZE, "no slow region found in what could be compared");
+		summary__say_nothing_found(summary, text, RUN_REPORT_VERDICT_SIZE);
 		return "quiet";
 	}
 	for (size_t i = 0; !windows && i < report->view.map_count; i++) {

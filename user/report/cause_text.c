@@ -79,8 +79,10 @@ char *cause_text__write(const struct cause *cause, char *buf)
 	char duration[40];
 
 	*buf = 0;
-	if (cause->culprit && !strcmp(cause->cause, CAUSE_PREEMPTED)) {
-		if (cause->relation == VAPRO_MONITOR)
+	if (!strcmp(cause->cause, CAUSE_PREEMPTED)) {
+		if (!cause->culprit)
+			say(buf, "other tasks preempted ");
+		else if (cause->relation == VAPRO_MONITOR)
 			say(buf, "this monitor (%.32s) preempted ", cause->culprit);
 		else if (cause->relation == VAPRO_FOREIGN)
 			say(buf, "%.32s%s preempted ", cause->culprit,

@@ -219,8 +219,8 @@ static void say_variance(struct narrator *narrator, const cJSON *record)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "no alarm any more: %s",
 			 evidence ? evidence : "it lost too little");
 	else if (verdict)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s%s", verdict,
-			 inside ? "; inside: " : "", inside ? inside : "");
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s%s%s", verdict,
+			 inside ? " Inside: " : "", inside ? inside : "", inside ? "." : "");
 	else
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s of %s, %s lost so far",
 			 class ? class : "work", who ? who : "?", lost);

@@ -77,6 +77,9 @@ char *job_summary__name(const struct job_summary *job, char *buf);
  */
 bool job_summary__no_result(const struct job_summary *job, char *text, size_t size);
 
+/* Says that no slow region was found, and in which share of the time one could have been. */
+void summary__say_nothing_found(const struct summary *summary, char *text, size_t size);
+
 /* Describes the state of a record's item, whose labels are its member of that name, as summary__describe(). */
 char *summary__describe_item(const cJSON *item, const char *labels);
 

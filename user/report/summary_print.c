@@ -294,12 +294,25 @@ bool job_summary__no_result(const struct job_summary *job, char *text, size_t si
 	return true;
 }
 
+void summary__say_nothing_found(const struct summary *summary, char *text, size_t size)
+{
+	double all = rank_seconds(summary), covered = 0;
+
+	for (size_t i = 0; i < summary->job_count; i++)
+		covered += summary->jobs[i].covered_total;
+	if (all > 0)
+		snprintf(text, size, "no slow region found in the %.1f %% of the ranks' time that could be compared",
+			 100 * covered / all);
+	else
+		snprintf(text, size, "no slow region found");
+}
+
 /* Prints what was found, as causes; or that nothing was, as far as could be seen. */
 static void print_causes(struct summary *summary, FILE *out, unsigned width, bool all)
 {
 	struct cause_list list = {0};
 	struct causes *causes = NULL;
-	bool judged = !summary->job_count, any = false;
+	bool judged = !summary->job_count;
 	char text[1600];
 
 	for (size_t i = 0; i < summary->job_count; i++) {
@@ -309,14 +322,15 @@ static void print_causes(struct summary *summary, FILE *out, unsigned width, boo
 		if (no_result)
 			regions__wrap(out, "", text, 0, width);
 		judged |= !no_result;
-		any |= summary->jobs[i].rank_seconds > 0;
 	}
 	if (summary__causes(summary, &causes, &list))
 		fputs("!!! out of memory: the causes are not listed\n", out);
 	else if (list.count)
 		cause_text__print(&list, out, width, all ? SIZE_MAX : CAUSES_PRINTED, summary->job_count > 1);
-	else if (judged)
-		fprintf(out, "no slow region found%s\n", any ? " in what could be compared" : "");
+	else if (judged) {
+		summary__say_nothing_found(summary, text, sizeof(text));
+		regions__wrap(out, "", text, 0, width);
+	}
 	cause_list__free(&list);
 	causes__free(causes);
 }

@@ -120,8 +120,14 @@ static int draw(struct view_model *model, const struct view_options *options, FI
 	    .width = options->width, .all = options->all, .more = "--all lists them"};
 	int ret;
 
-	if (!has_maps(model, options))
-		return 0;
+	if (!has_maps(model, options)) {
+		/* a whole run without a map is one in which nothing was watched, or for too short */
+		if (model->map_count || !model->began)
+			return 0;
+		summary__print_top(model->summary, out, &summary);
+		*drawn = 1;
+		return fflush(out) ? -errno : 0;
+	}
 	summary__start(model->summary, model->start_ns);
 	summary__print_top(model->summary, out, &summary);
 	putc('\n', out);

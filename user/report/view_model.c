@@ -198,12 +198,37 @@ static void drop_blank_threads(struct view_map *map)
 	map->row_count = left;
 }
 
+static bool same_process(const struct view_row *a, const struct view_row *b)
+{
+	return a->rank == b->rank && (a->rank >= 0 || (a->pid == b->pid && !strcmp(a->host, b->host)));
+}
+
+/* Drops the row of a rank's only thread, of rows in order: the row of the rank, which is before it, has all of it. */
+static void drop_only_threads(struct view_map *map)
+{
+	size_t left = 0, next;
+
+	for (size_t i = 0; i < map->row_count; i = next) {
+		for (next = i + 1; next < map->row_count && same_process(&map->rows[i], &map->rows[next]);)
+			next++;
+		map->rows[left++] = map->rows[i];
+		if (next - i == 2 && map->rows[i].thread < 0) {
+			free_row(&map->rows[i + 1]);
+			continue;
+		}
+		for (size_t k = i + 1; k < next; k++)
+			map->rows[left++] = map->rows[k];
+	}
+	map->row_count = left;
+}
+
 void view_model__sort(struct view_model *model)
 {
 	for (size_t i = 0; i < model->map_count; i++) {
 		drop_blank_threads(&model->maps[i]);
 		if (model->maps[i].row_count)
 			qsort(model->maps[i].rows, model->maps[i].row_count, sizeof(struct view_row), compare_rows);
+		drop_only_threads(&model->maps[i]);
 	}
 }
 

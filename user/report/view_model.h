@@ -39,6 +39,7 @@ struct view_model {
 	struct summary *summary;
 	uint64_t start_ns; /* start of the first window or map */
 	uint64_t lines, bad_lines;
+	bool began;	      /* a hello was read: what follows is all of a run */
 	size_t run, runs;     /* number of the run that was read, from 1, and count of runs */
 	const char *job;      /* only records of this job, as it is shown or reported, and of none; NULL: all */
 	uint64_t job_records; /* records of that job */
@@ -65,7 +66,10 @@ int view_model__add_map(struct view_model *model, const cJSON *line, const char 
 /* Leaves out bins and regions outside [begin_ns, end_ns), UTC. Returns whether a bin is left. */
 bool view_model__clip(struct view_model *model, uint64_t begin_ns, uint64_t end_ns);
 
-/* Puts the rows of all maps in order, without those of threads of which nothing was judged. */
+/*
+ * Puts the rows of all maps in order, without those of threads of which nothing was judged, and that of a thread that
+ * is the only judged one of its rank.
+ */
 void view_model__sort(struct view_model *model);
 /* Sets what rows of maps in order lost: the bins that they would have needed less. Returns 0 or -ENOMEM. */
 int view_model__measure(struct view_model *model);

@@ -61,6 +61,7 @@ static int add_line(struct view_model *model, struct line_runs *runs, const char
 	} else if (!strcmp(type, "heatmap")) {
 		ret = view_model__add_map(model, line, why);
 	} else {
+		model->began |= !strcmp(type, "hello");
 		ret = summary__add_record(model->summary, line, why);
 	}
 	if (!ret && model->seen)

@@ -7,8 +7,9 @@
 const struct kernel_range kernel_ranges[] = {
     {KERNEL_SECCOMP_KILLS, 6, 11, 6, 13, "a return probe is a system call that seccomp filters: the target is killed",
      "processes with a seccomp filter are watched without returns, as by --no-return; or not at all before 6.13"},
-    {KERNEL_NOP5_RED_ZONE, 6, 18, 6, 18, "a probe on a nop5 inside a function corrupts the red zone",
-     "handled: nop5 is used at function entries only"},
+    {KERNEL_NOP5_RED_ZONE, 6, 18, 6, 18,
+     "a probe on a 5-byte nop inside a function overwrites the function's data below its stack pointer",
+     "handled: such places are probed at function entries only"},
     {KERNEL_THREAD_FILTER, 6, 6, 6, 9, "a uprobe_multi link for one process sees its main thread only",
      "found by trying, and said of each process it concerns; --attach perf sees all threads"},
 };
