@@ -2,6 +2,7 @@
 /* What the overhead enforcer (overhead/enforce.h) does to the probes of the tracked processes. */
 #include <bpf/libbpf.h>
 
+#include "base/base_name.h"
 #include "base/clock.h"
 #include "collect/requests.h"
 #include "daemon/tracker_private.h"
@@ -128,6 +129,24 @@ void tracker__join_image(const struct tracker *tracker, const struct tracked *tr
 bool tracker__govern(struct tracker *tracker, uint64_t now_ns)
 {
 	return enforcer__pass(tracker->enforcer, now_ns);
+}
+
+bool tracker__follow(struct tracker *tracker, const struct wire_request *request, uint32_t units, uint64_t until_ns,
+		     const char *why)
+{
+	bool maps = false;
+
+	for (size_t i = 0; i < tracker->count; i++) {
+		const struct tracked *tracked = &tracker->tracked[i];
+
+		if (tracked->ended_ns || !tracked->image || tracked->identity.uid + 1 != request->user ||
+		    strcmp(tracked->identity.job, request->job) != 0 ||
+		    strcmp(base_name(tracked->image->path), request->image) != 0)
+			continue;
+		enforcer__follow(tracked->governed, units, until_ns, why);
+		maps = true;
+	}
+	return maps;
 }
 
 bool tracker__is_governed(const struct tracker *tracker)

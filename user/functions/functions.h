@@ -75,6 +75,9 @@ int functions__other_unit(void);
 /* "Isend,Irecv,others"; what does not fit is left out. */
 void functions__name_units(uint32_t units, char *text, size_t size);
 
+/* Reads such a text. Returns false where it names anything but units, or nothing. */
+bool functions__read_units(const char *text, uint32_t *units);
+
 /* Argument bits for a probe's cookie and KERNEL_SITE_PLAIN, or 0 where a call needs more than registers. */
 uint32_t functions__plain(const struct function_row *row);
 

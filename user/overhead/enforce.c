@@ -112,7 +112,7 @@ void enforcer__join(struct enforcer *enforcer, struct governed *governed, const 
 		governed->duty = duty;
 		governed->next_of_image = duty->first;
 		duty->first = governed;
-		governed->process.orders->set = duty->set.without;
+		governed->process.orders->set = image_duty__without(duty);
 	}
 	/* waits for an attachment are no running cost */
 	for (struct governed *other = enforcer->governed; other; other = other->next)
@@ -230,6 +230,11 @@ struct enforcer_window enforcer__end_window(const struct enforcer *enforcer, str
 					  .thinned_ns = orders->thinned_ns - governed->thinned_ns,
 					  .thinned = 2 * (orders->thinned - governed->thinned) +
 						     2 * (orders->thinned_io - governed->thinned_io)};
+	if (governed->duty) {
+		window.image = governed->duty->path;
+		window.without = image_duty__without(governed->duty);
+		window.own = governed->duty->set.without;
+	}
 	governed->reported_ns = governed->spent_ns;
 	governed->closed_ns = 0;
 	governed->thinned = orders->thinned;
@@ -416,6 +421,7 @@ bool enforcer__pass(struct enforcer *enforcer, uint64_t now_ns)
 	for (struct image_duty *duty = enforcer->duties; duty; duty = duty->next) {
 		enforcer__cycle_image(enforcer, duty, now_ns);
 		enforcer__probe_again(enforcer, duty, now_ns);
+		enforcer__carry_out_requests(enforcer, duty, now_ns);
 		alert |= (duty->cycle.closed_until_ns && now_ns + AHEAD_NS > duty->cycle.closed_until_ns) ||
 			 now_ns < duty->cycle.opened_ns + ALERT_NS;
 	}

@@ -63,6 +63,9 @@ struct enforcer_window {
 	uint64_t closed_ns;  /* time with unseen calls */
 	uint64_t thinned_ns; /* threads' time in and after suppressed calls */
 	uint64_t thinned;    /* suppressed fragments */
+	const char *image;   /* path; NULL: none, or the process has ended */
+	uint32_t without;    /* units left out of it at present */
+	uint32_t own;	     /* those of them that its processes' budget needs */
 };
 
 /* costs and ctx outlive the enforcer. NULL when out of memory. */
@@ -91,6 +94,16 @@ void enforcer__join(struct enforcer *enforcer, struct governed *governed, const 
 
 /* Prepares a change of links one by one: until enforcer__join(), no time between two calls is a fragment. */
 void enforcer__suspend(struct governed *governed);
+
+#define ENFORCER_WHY 384 /* bytes of a reason for a warning */
+
+/*
+ * Leaves units out of a process's image, beside what its budget needs, until that time: other nodes of its job do
+ * without them, and states of different sets are not compared (docs/many-nodes.md). why: for the warning, as in "not
+ * probed for at least 60 s: why". The image changes in the next pass, but not twice in GOVERNOR_STEP_NS. A process
+ * without an image is left alone.
+ */
+void enforcer__follow(struct governed *governed, uint32_t units, uint64_t until_ns, const char *why);
 
 /* Handles the end of a process: its window is still read, but no decision is made about it any more. */
 void enforcer__leave(struct enforcer *enforcer, struct governed *governed, uint64_t now_ns);

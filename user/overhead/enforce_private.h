@@ -31,13 +31,23 @@ struct governed {
 	uint64_t thinned, thinned_ns, thinned_io; /* counts at the last window's end */
 };
 
+/* Units left out of an image for all nodes of a job, since another node needs that. */
+struct followed_set {
+	uint32_t without; /* some may be in the own set, too */
+	double ratio;	  /* cost of those that are not to that of the rest, when they were left out */
+	uint64_t until_ns[FUNCTIONS_UNITS]; /* 0: not requested */
+	uint64_t changed_ns;		    /* 0: never */
+	char why[ENFORCER_WHY];		    /* of the latest request */
+};
+
 /* An image's probes: the functions left out, and the duty cycle. */
 struct image_duty {
 	const struct attached_image *image;
 	const char *path;
 	struct image_duty *next;
-	struct governed *first; /* process of the image */
-	struct governor_set set;
+	struct governed *first;	 /* process of the image */
+	struct governor_set set; /* what this node needs */
+	struct followed_set followed;
 	uint64_t counted_ns; /* begin of the count of calls, for the shares of functions */
 	struct governor_duty cycle;
 	bool closed;	    /* its functions that are called most, or all, are not seen at present */
@@ -122,6 +132,18 @@ void enforcer__remember_set(struct enforcer *enforcer, const struct image_duty *
 /* Begins with the set of an earlier run of the program of an image's first process, see enforcer__former_units(). */
 void enforcer__recall_set(struct enforcer *enforcer, struct image_duty *duty, const struct governed *first,
 			  uint64_t now_ns);
+
+/* Returns the units that are not probed at present. */
+static inline uint32_t image_duty__without(const struct image_duty *duty)
+{
+	return duty->set.without | duty->followed.without;
+}
+
+/* Changes an image's probes to image_duty__without(); before: units left out until now. */
+void enforcer__change_set(struct enforcer *enforcer, struct image_duty *duty, uint32_t before);
+
+/* Leaves out what is requested for all nodes of a job, and probes again what is not requested any more. */
+void enforcer__carry_out_requests(struct enforcer *enforcer, struct image_duty *duty, uint64_t now_ns);
 
 /* Calls enforcer__leave_out() where a process is over its budget, though its allowance lasts for a while. */
 bool enforcer__leave_out_early(struct enforcer *enforcer, struct governed *governed, uint64_t now_ns);

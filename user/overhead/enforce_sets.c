@@ -30,14 +30,13 @@ static void publish_set(const struct image_duty *duty, uint32_t without, uint64_
 	}
 }
 
-/* Changes an image's probes to duty->set. before: units left out until now. */
-static void change_set(struct enforcer *enforcer, struct image_duty *duty, uint32_t before)
+void enforcer__change_set(struct enforcer *enforcer, struct image_duty *duty, uint32_t before)
 {
 	publish_set(duty, before, UINT64_MAX);
 	image_duty__begin_change(duty, enforcer->ops.now());
-	if (enforcer->ops.leave_out(enforcer->ctx, duty->image, duty->set.without))
+	if (enforcer->ops.leave_out(enforcer->ctx, duty->image, image_duty__without(duty)))
 		enforcer__warn(enforcer, "attach_failed", 0, "some links could not be opened again");
-	publish_set(duty, duty->set.without, enforcer->ops.now() + UNDER_WAY_NS);
+	publish_set(duty, image_duty__without(duty), enforcer->ops.now() + UNDER_WAY_NS);
 	duty->counted_ns = image_duty__end_change(enforcer, duty);
 }
 
@@ -52,13 +51,13 @@ bool enforcer__leave_out(struct enforcer *enforcer, struct governed *governed, u
 	if (!duty || duty->closed || load->open_ns < LEAST_LOOK_NS)
 		return false;
 	cost = fmax(load->cost_ns / load->open_ns, governed->account.mean);
-	before = duty->set.without;
+	before = image_duty__without(duty);
 	enforcer->ops.unit_shares(enforcer->ctx, duty->image, shares);
 	if (!governor__leave_out(&enforcer->governor, &duty->set, shares, cost, now_ns))
 		return false;
 	functions__name_units(duty->set.without, names, sizeof(names));
 	governed__describe_load(governed, text, sizeof(text));
-	change_set(enforcer, duty, before);
+	enforcer__change_set(enforcer, duty, before);
 	enforcer__warn(
 	    enforcer, "coarser", governed->process.pid,
 	    "%s, over the budget of %.2g %%: functions of %s that never wait (%s) are not probed for at least "
@@ -152,7 +151,7 @@ bool enforcer__leave_out_early(struct enforcer *enforcer, struct governed *gover
 
 void enforcer__probe_again(struct enforcer *enforcer, struct image_duty *duty, uint64_t now_ns)
 {
-	uint32_t before = duty->set.without;
+	uint32_t before = image_duty__without(duty), again;
 	char names[96];
 	double cost = 0, mean = 0;
 
@@ -167,10 +166,14 @@ void enforcer__probe_again(struct enforcer *enforcer, struct image_duty *duty, u
 		enforcer->ops.begin_count(enforcer->ctx, duty->image);
 		duty->counted_ns = now_ns;
 	}
-	if (!governor__restore(&enforcer->governor, &duty->set, fmax(cost, mean), now_ns))
+	/* what others need does not count: the set is what this node would need alone */
+	if (!governor__restore(&enforcer->governor, &duty->set, fmax(cost, mean) * (1 + duty->followed.ratio), now_ns))
 		return;
-	functions__name_units(before, names, sizeof(names));
-	change_set(enforcer, duty, before);
+	again = before & ~image_duty__without(duty);
+	if (!again)
+		return;
+	functions__name_units(again, names, sizeof(names));
+	enforcer__change_set(enforcer, duty, before);
 	enforcer__warn(enforcer, "released", 0,
 		       "functions of %s that never wait (%s) are probed again: no process that maps it would cost over "
 		       "%.2g %% of its time with them",
