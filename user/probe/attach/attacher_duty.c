@@ -75,13 +75,17 @@ static bool choose_hot(const struct attacher *attacher, struct mpi_image *image,
 	return changed;
 }
 
-/* Closes links that are not to be open, and those of functions that were divided again. */
+/*
+ * Closes links that are not to be open, and those of functions that were divided again. All of them go together: each
+ * link that is waited for before lets the expensive one cost for longer.
+ */
 static void close_links(const struct attacher *attacher, struct mpi_image *image, bool divided)
 {
 	for (size_t i = 0; i < image->base.link_count; i++) {
 		struct attached_link *link = &image->base.links[i];
 
 		link->marked = (divided && (link->set == SET_CALM || link->set == SET_HOT)) ||
+			       (image->base.public.closed && link->set == SET_POLLING) ||
 			       mpi_image__stays_closed(attacher, image, link);
 	}
 	attached__close_marked(&attacher->base, &image->base, false);
@@ -104,12 +108,12 @@ int attacher__close(struct attacher *attacher, const struct attached_image *publ
 	*closed = (struct attacher_closed){0};
 	if (!image)
 		return -ENOENT;
-	mpi_image__learnt(attacher, image);
 	changed = choose_hot(attacher, image, keep, stepped, closed);
 	closed->parted = changed && !kernel_side__frugal(attacher->base.side);
 	image->base.public.closed = true;
 	mpi_image__describe_rows(&attacher->base, image);
 	close_links(attacher, image, changed);
+	mpi_image__learnt(attacher, image);
 	return mpi_image__open_links(attacher, image);
 }
 
