@@ -13,7 +13,8 @@
 
 _Static_assert(GOVERNOR_UNITS == FUNCTIONS_UNITS, "a share for each unit");
 
-#define LEAST_LOOK_NS 2e7	   /* open time before a process's cost in it is trusted, and of its first check */
+#define LEAST_COUNT_NS 5e6	   /* open time before a process's cost in it is trusted */
+#define LEAST_LOOK_NS 2e7	   /* the same before the first check of a process that has not spent its allowance */
 #define CHECK_EACH_NS 500000000ULL /* each check reads a counter of each function on each CPU */
 
 /* Requests under way when posts are probed again are unknown; nearly all of them end within this time. */
@@ -49,7 +50,7 @@ bool enforcer__leave_out(struct enforcer *enforcer, struct governed *governed, u
 	uint32_t before;
 	char text[512], names[96];
 
-	if (!duty || duty->closed || load->open_ns < LEAST_LOOK_NS)
+	if (!duty || duty->closed || load->open_ns < LEAST_COUNT_NS)
 		return false;
 	cost = fmax(load->cost_ns / load->open_ns, governed->account.mean);
 	before = duty->set.without;

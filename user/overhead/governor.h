@@ -68,6 +68,7 @@ struct governor_account {
 	double speed, mean; /* shares spent: at the last look, and over the last second or so */
 	double reaction_ns; /* time that closing probes took last; 0 = not measured */
 	double owed_ns;	    /* waits that are not paid yet */
+	bool looked;	    /* there was a look since it was opened or adjusted */
 };
 
 void governor__open_account(const struct governor *governor, struct governor_account *account, uint64_t now_ns);
