@@ -108,7 +108,9 @@ void enforcer__join(struct enforcer *enforcer, struct governed *governed, const 
 
 	if (duty) {
 		if (!duty->first)
-			enforcer__recall_set(enforcer, duty, governed, now_ns);
+			enforcer__recall(enforcer, duty, governed, now_ns);
+		if (duty->reaction_ns > 0)
+			governor__closed_in(&governed->account, duty->reaction_ns);
 		governed->duty = duty;
 		governed->next_of_image = duty->first;
 		duty->first = governed;
@@ -144,7 +146,7 @@ void enforcer__leave(struct enforcer *enforcer, struct governed *governed, uint6
 		at = &(*at)->next_of_image;
 	*at = governed->next_of_image;
 	if (!duty->first) {
-		enforcer__remember_set(enforcer, duty, governed->exe, now_ns);
+		enforcer__remember(enforcer, duty, governed->exe, now_ns);
 		enforcer__forget_image(enforcer, duty);
 	}
 }

@@ -16,6 +16,7 @@
 #define MOST_OWED 1	    /* of the room: waits for vaprod that are paid for later */
 #define AHEAD_NS 1e8	    /* an allowance that lasts no longer is checked often */
 #define LEAST_SPELL_NS 1e9
+#define OPEN_PERIOD_NS 1e8 /* open time that is worth opening probes, of a program that is known to be expensive */
 #define REFILL 0.5	   /* of the room, that a closed period fills up */
 #define MOST_LEVEL 4	   /* 16 s */
 #define FAR_OVERDRAWN 0.25 /* of the room: two bursts of such a cost would exceed the cap within 5 s */
@@ -317,6 +318,21 @@ void governor__prolong(const struct governor *governor, struct governor_duty *du
 
 	if (duty->closed_until_ns < until)
 		duty->closed_until_ns = until;
+}
+
+double governor__period_ns(const struct governor *governor, double cost, double reaction_ns)
+{
+	return fmin(cost * (OPEN_PERIOD_NS + reaction_ns), governor->room_ns * REFILL);
+}
+
+void governor__begin_closed(struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double period_ns,
+			    double credit_ns)
+{
+	double closed_ns = fmax(0, period_ns - credit_ns) / governor->rate;
+
+	/* ranks on other nodes do not begin their turns at the same time */
+	duty->closed_until_ns = now_ns + (uint64_t)(closed_ns * (1 + 0.25 * governor__random(governor)));
+	duty->count++;
 }
 
 bool governor__is_due(struct governor_duty *duty, uint64_t now_ns)
