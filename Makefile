@@ -13,7 +13,8 @@ PREFIX ?= /usr/local
 Q = $(if $(V),,@)
 CLANG ?= clang
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/local/sbin/bpftool) bpftool)
-WARNINGS = -Wall -Wextra -Werror -Wstrict-prototypes -Wmissing-prototypes
+CLANG_WARNINGS := -Wall -Wextra -Werror -Wstrict-prototypes -Wmissing-prototypes
+WARNINGS = $(CLANG_WARNINGS)
 
 # Debian's names of CPUs: amd64, arm64; the kernel's BPF headers say x86.
 debian_arch = $(patsubst x86_64,amd64,$(patsubst x86,amd64,$(patsubst aarch64,arm64,$(1))))
@@ -68,7 +69,7 @@ UNIT_SHARED := $(patsubst tests/unit/%.c,$(B)/test/shared/%.o,$(filter-out $(wil
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps help demo demo-nodes check check-unit check-live check-vm guest-programs accept accuracy bench install clean format
+.PHONY: all deps help demo demo-nodes check check-unit check-clang check-live check-vm guest-programs accept accuracy bench install clean format
 
 all: $(B)/vaprod $(B)/vapro $(B)/vapro-worker
 
@@ -271,9 +272,17 @@ $(B)/tests/refuse_counting.so: tests/counters/refuse_counting.c | $(B)/.deps-bui
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -shared -fPIC $< -o $@
 
+# what stands in for nodes, without any
+NODE_PROGRAMS := $(addprefix $(B)/tests/,make_capture send_blocks play_nodes unpack_blocks make_skewed)
+
 check: check-unit check-live
 
-check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(SOURCE_CASES) $(B)/tests/print_events $(B)/tests/make_capture $(addprefix $(B)/tests/,send_blocks play_nodes unpack_blocks make_skewed)
+# The compiler of the cross-build warns of what gcc does not.
+check-clang: all
+	$(Q)printf '%s\n' $(LIB_SOURCES) $(wildcard user/cli/*.c) | sort -u | \
+		xargs -P2 -n16 $(CLANG) $(CPPFLAGS) -std=gnu11 $(CLANG_WARNINGS) -fsyntax-only
+
+check-unit: all check-clang $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(SOURCE_CASES) $(B)/tests/print_events $(NODE_PROGRAMS)
 	$(Q)for t in $(UNIT_TESTS); do echo "== $$t"; $$t || exit 1; done
 	$(Q)tests/counters/compare_events.py $(B)/tests/print_events
 	$(Q)tests/tools/test_programs.py
@@ -327,7 +336,7 @@ demo: all $(B)/tools/demo_mpi $(B)/tools/hog
 demo-nodes: all $(B)/tools/demo_mpi $(B)/tools/hog
 	$(Q)tools/demo_nodes.py
 
-accept: all workloads $(B)/tests/print_sites $(B)/tests/bench/calls $(COUNT)
+accept: all workloads $(NODE_PROGRAMS) $(B)/tests/print_sites $(B)/tests/bench/calls $(COUNT)
 	$(Q)tools/accept.py $(or $(WHAT),all)
 
 # WHAT: simulated, papers or live (nothing: all of them), with options of that part behind it, as

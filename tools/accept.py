@@ -8,6 +8,7 @@ wanted. Needs a finished build, root, two cores and an otherwise idle machine.
                                 throw kill9 rate cap badinput programs ranks64 threads hogs nodes
   --quick                       fewer repetitions, to try the measuring itself (says so in the table)
 
+nodes is all of nodes:shared nodes:killed nodes:silent nodes:absent nodes:delays nodes:large, and
 programs is all of programs:results programs:coverage programs:overhead programs:inject programs:bystanders
 programs:sentences, each of which can be selected alone. Their results are stored for each commit and joined over
 invocations (build/accept/programs/COMMIT/results.json); known results are not measured again:
@@ -50,13 +51,15 @@ CHECKS = {
     "rate": accept_harm.check_rate, "cap": accept_harm.check_cap, "badinput": accept_input.check_badinput,
     **accept_programs.CHECKS, "ranks64": accept_many.check_ranks64,
     "threads": accept_threads.check_threads, "hogs": accept_hogs.check_hogs,
-    "nodes": accept_nodes.check_nodes,
+    **accept_nodes.CHECKS,
 }
+# checks of several parts, each of which can be measured alone
+GROUPS = {"programs": accept_programs.CHECKS, "nodes": accept_nodes.CHECKS}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checks", nargs="+", choices=["all", "programs", *CHECKS], metavar="CHECK")
+    parser.add_argument("checks", nargs="+", choices=["all", *GROUPS, *CHECKS], metavar="CHECK")
     parser.add_argument("--quick", action="store_true")
     accept_programs.add_options(parser)
     args = parser.parse_args()
@@ -64,7 +67,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda *unused: sys.exit(143))
     names = []
     for name in CHECKS if "all" in args.checks else args.checks:
-        names += accept_programs.CHECKS if name == "programs" else [name]
+        names += GROUPS.get(name, [name])
     if os.geteuid() != 0:
         print("accept: vaprod needs root", file=sys.stderr)
         return 3

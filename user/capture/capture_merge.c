@@ -73,7 +73,7 @@ int capture_merge(const char *const *paths, size_t count, int run, struct stream
 	if (!merged.files || !merge)
 		goto cleanup;
 	for (size_t i = 0; i < count; i++) {
-		merged.files[i] = (struct merged_file){.reader = {next}, .merged = &merged};
+		merged.files[i] = (struct merged_file){.reader = {.next = next}, .merged = &merged};
 		merged.files[i].file = capture_file__open(paths[i], run, err, err_size);
 		if (!merged.files[i].file) {
 			ret = -errno;
