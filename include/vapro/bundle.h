@@ -206,6 +206,10 @@ struct vapro_process_facts {
 	uint64_t cost_ns; /* hits times calibrated cost */
 	uint64_t lost[VAPRO_LOSSES];
 	uint32_t user; /* as in struct vapro_thread */
+	/* file of its MPI functions (NULL: none, or not known), and those of them that are not probed, see label
+	 * `without` */
+	const char *image, *without;
+	const char *without_own; /* those of `without` that this node's own governor left out */
 };
 
 extern const char *const vapro_class_name[VAPRO_CLASSES];

@@ -78,6 +78,9 @@ static inline int recorder__put(struct stream_sink *sink, const struct stream_ev
 		break;
 	case STREAM_FACTS:
 		copy->facts.job = recorder__copy(event->facts.job);
+		copy->facts.image = recorder__copy(event->facts.image);
+		copy->facts.without = recorder__copy(event->facts.without);
+		copy->facts.without_own = recorder__copy(event->facts.without_own);
 		break;
 	default:
 		break;
@@ -132,8 +135,12 @@ static inline void recorder__clear(struct recorder *recorder)
 		}
 		if (event->type == STREAM_INSIDE)
 			free((char *)event->inside.site);
-		if (event->type == STREAM_FACTS)
+		if (event->type == STREAM_FACTS) {
 			free((char *)event->facts.job);
+			free((char *)event->facts.image);
+			free((char *)event->facts.without);
+			free((char *)event->facts.without_own);
+		}
 	}
 	free(recorder->events);
 	memset(recorder, 0, sizeof(*recorder));

@@ -399,8 +399,9 @@ static void test_versions(void **state)
 	assert_int_equal(read_stored(reader, 1, &head), -EAGAIN);
 	/* a version without the last column of facts, which it names in its introduction */
 	cut = strstr(
-	    own, ",{\"name\":\"user\",\"type\":\"uint\",\"unit\":\"uid + 1, 0 unknown: part of the job's identity\"}]}"
-		 ",\"window\"");
+	    own,
+	    ",{\"name\":\"without_own\",\"type\":\"text\",\"unit\":\"those that the node's own governor left out\"}]}"
+	    ",\"window\"");
 	assert_non_null(cut);
 	text = calloc(1, strlen(own) + 1);
 	memcpy(text, own, (size_t)(cut - own));

@@ -44,8 +44,20 @@ static void test_exact(void **state)
 	events[count++] = bundle(0, 0, 0, 0);
 	events[count++] = (struct stream_event){.type = STREAM_INTERFERENCE,
 						.interference = {1, 4242, 1ULL << 50, 5, 6, "sixteen--letters"}};
-	events[count++] = (struct stream_event){
-	    .type = STREAM_FACTS, .facts = {5, "job", 1, 2, 3, 4, 5, 6, {10, 11, 12, 13, 14, 15, 16, 17, 18}}};
+	events[count++] = (struct stream_event){.type = STREAM_FACTS,
+						.facts = {5,
+							  "job",
+							  1,
+							  2,
+							  3,
+							  4,
+							  5,
+							  6,
+							  {10, 11, 12, 13, 14, 15, 16, 17, 18},
+							  1001,
+							  "libmpi.so.40",
+							  "Isend,Irecv",
+							  "Irecv"}};
 	events[count++] =
 	    (struct stream_event){.type = STREAM_ACCOUNT, .account = {1, 1ULL << 40, 2, 3, 4, 5, 6, 7, 8, UINT64_MAX}};
 	events[count++] = (struct stream_event){.type = STREAM_SEEN, .seen = {1, 2, 3}};
@@ -110,7 +122,11 @@ static void test_exact(void **state)
 			assert_string_equal(a->facts.job, b->facts.job);
 			assert_int_equal(a->facts.pid, b->facts.pid);
 			assert_memory_equal(&a->facts.wall_ns, &b->facts.wall_ns,
-					    sizeof(a->facts) - offsetof(struct vapro_process_facts, wall_ns));
+					    offsetof(struct vapro_process_facts, image) -
+						offsetof(struct vapro_process_facts, wall_ns));
+			same_text(a->facts.image, b->facts.image);
+			same_text(a->facts.without, b->facts.without);
+			same_text(a->facts.without_own, b->facts.without_own);
 			break;
 		case STREAM_WINDOW:
 			assert_int_equal(a->window.begin_ns, b->window.begin_ns);

@@ -19,7 +19,6 @@
 #define S 1000000000ULL
 #define UTC 1800000000000000000ULL
 
-
 /* A job of 1,024 ranks on 16 hosts: on each of them a program takes half of one rank's CPU twice for a second. */
 #define RANKS 1024
 #define PER_HOST 64

@@ -85,7 +85,8 @@ static void test_units(void **state)
 	assert_int_equal(set("memory-cap", "1G"), 0);
 	assert_int_equal(config.memory_cap, 1073741824);
 	assert_int_equal(set("ring-bytes", "3M"), -EINVAL);
-	assert_string_equal(err, "--ring-bytes: '3M' is not a power of two; expected 64K to 1G, such as 64K, 256M or 1G");
+	assert_string_equal(err,
+			    "--ring-bytes: '3M' is not a power of two; expected 64K to 1G, such as 64K, 256M or 1G");
 }
 
 static void test_refusals(void **state)

@@ -24,7 +24,7 @@ struct prototype {
 
 static char *header;
 
-/* Returns whether a function is of MPI 4: a library of MPI 3 has no prototype. */
+/* Returns whether a function is of MPI 4 or later: a library of MPI 3 has no prototype. */
 static bool is_new(const char *symbol)
 {
 	static const char *const names[] = {"MPI_Isendrecv",
@@ -383,6 +383,25 @@ static void test_units(void **state)
 	assert_string_equal(text, "Isend,Irecv,Start,Startall,others");
 }
 
+/* Names of units are read back; anything else is refused. */
+static void test_read_units(void **state)
+{
+	static const char *const wrong[] = {"",		 "Waitall", "Isend,", ",Isend", "isend",       "Isend,,Irecv",
+					    "MPI_Isend", "Isen",    "Isend2", "Send",	"Isend Irecv", "Isend,Recv"};
+	char text[64];
+	uint32_t units;
+
+	(void)state;
+	for (uint32_t set = 1; set < 1U << (functions__other_unit() + 1); set++) {
+		functions__name_units(set, text, sizeof(text));
+		assert_true(functions__read_units(text, &units));
+		assert_int_equal(units, set);
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_false(functions__read_units(wrong[i], &units));
+	assert_false(functions__read_units("Isend,Isend", &units));
+}
+
 /* A plain call needs six registers only, no requests, arrays of counts or arguments on the stack. */
 static void test_plain(void **state)
 {
@@ -406,9 +425,9 @@ static void test_plain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_prototypes), cmocka_unit_test(test_complete), cmocka_unit_test(test_find),
-	    cmocka_unit_test(test_arguments),  cmocka_unit_test(test_classes),	cmocka_unit_test(test_common),
-	    cmocka_unit_test(test_units),      cmocka_unit_test(test_plain),
+	    cmocka_unit_test(test_prototypes), cmocka_unit_test(test_complete),	  cmocka_unit_test(test_find),
+	    cmocka_unit_test(test_arguments),  cmocka_unit_test(test_classes),	  cmocka_unit_test(test_common),
+	    cmocka_unit_test(test_units),      cmocka_unit_test(test_read_units), cmocka_unit_test(test_plain),
 	};
 
 	return cmocka_run_group_tests(tests, read_header, free_header);

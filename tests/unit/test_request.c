@@ -25,6 +25,11 @@ static struct wire_request sample(enum wire_request_kind kind)
 		request.inside.count = VAPRO_INSIDE_THREADS;
 		for (uint32_t i = 0; i < VAPRO_INSIDE_THREADS; i++)
 			request.inside.tids[i] = INT32_MAX - i;
+	} else if (kind == WIRE_REQUEST_SET) {
+		strcpy(request.image, "libmpi.so.40.30.4");
+		strcpy(request.without, "Isend,Irecv");
+		strcpy(request.host, "node-2.site");
+		strcpy(request.worker, "w1:44@hub");
 	} else {
 		request.hop = VAPRO_HOP_STAYS;
 		strcpy(request.site, "libfoo.so@1f2e+0x10");
@@ -60,6 +65,10 @@ static void refuse(const char *text, size_t size, const char *reason)
 }
 
 #define HEAD "{\"version\":1,\"job\":\"a\",\"user\":0,\"kind\":"
+
+#define SET(image, without, host)                                                                                      \
+	HEAD "\"set\",\"image\":\"" image "\",\"without\":\"" without "\",\"host\":\"" host "\""
+#define LONG "Isend,Isend,Isend,Isend,Isend,Isend,Isend,Isend,Isend,Isend,Isend,Isend,"
 
 static void test_refused(void **state)
 {
@@ -101,6 +110,13 @@ static void test_refused(void **state)
 	    {HEAD "\"hop\",\"site\":\"\",\"symbol\":\"\",\"hop\":\"up\"}", "impossible"},
 	    {HEAD "\"hop\",\"site\":\"a\",\"hop\":\"up\"}", "missing"},
 	    {HEAD "\"hop\",\"site\":\"a\",\"symbol\":\"\",\"hop\":\"refused\"}", "impossible"},
+	    {HEAD "\"set\"}", "missing"},
+	    {SET("a", "Isend", "h") "}", "missing"},
+	    {SET("a", "Isend", "") ",\"worker\":\"w\"}", "impossible"},
+	    {SET("a", "", "h") ",\"worker\":\"w\"}", "impossible"},
+	    {SET("", "Isend", "h") ",\"worker\":\"w\"}", "impossible"},
+	    {SET("a", "Is\\nend", "h") ",\"worker\":\"w\"}", "impossible"},
+	    {SET("a", LONG LONG, "h") ",\"worker\":\"w\"}", "impossible"},
 	};
 
 	(void)state;

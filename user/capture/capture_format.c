@@ -115,9 +115,12 @@ static const struct capture_column facts_columns[] = {
     LOST("states", VAPRO_LOST_STATES),
     LOST("published", VAPRO_LOST_PUBLISHED),
     COLUMN("user", COLUMN_U32, facts.user, "uid + 1, 0 unknown: part of the job's identity"),
+    COLUMN("image", COLUMN_TEXT, facts.image, "file name of its MPI functions"),
+    COLUMN("without", COLUMN_TEXT, facts.without, "functions of it that are not probed"),
+    COLUMN("without_own", COLUMN_TEXT, facts.without_own, "those that the node's own governor left out"),
 };
 
-_Static_assert(sizeof(facts_columns) / sizeof(facts_columns[0]) == 9 + VAPRO_LOSSES,
+_Static_assert(sizeof(facts_columns) / sizeof(facts_columns[0]) == 12 + VAPRO_LOSSES,
 	       "there is a cause of loss that captures do not know");
 
 static const struct capture_column place_columns[] = {

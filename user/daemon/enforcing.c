@@ -2,6 +2,7 @@
 /* What the overhead enforcer (overhead/enforce.h) does to the probes of the tracked processes. */
 #include <bpf/libbpf.h>
 
+#include "base/base_name.h"
 #include "base/clock.h"
 #include "collect/requests.h"
 #include "daemon/tracker_private.h"
@@ -27,6 +28,13 @@ static int open_image(void *ctx, const struct attached_image *image)
 	const struct tracker *tracker = ctx;
 
 	return attacher__open(tracker->parts.attacher, image);
+}
+
+static void costly(void *ctx, const struct attached_image *image, struct functions_spared *spared)
+{
+	const struct tracker *tracker = ctx;
+
+	attacher__costly(tracker->parts.attacher, image, spared);
 }
 
 struct forgetting {
@@ -93,6 +101,7 @@ struct enforcer *tracker__new_enforcer(struct tracker *tracker)
 						.warn = warn,
 						.close_image = close_image,
 						.open_image = open_image,
+						.costly = costly,
 						.leave_out = leave_out,
 						.unit_shares = unit_shares,
 						.begin_count = begin_count,
@@ -128,6 +137,24 @@ void tracker__join_image(const struct tracker *tracker, const struct tracked *tr
 bool tracker__govern(struct tracker *tracker, uint64_t now_ns)
 {
 	return enforcer__pass(tracker->enforcer, now_ns);
+}
+
+bool tracker__follow(struct tracker *tracker, const struct wire_request *request, uint32_t units, uint64_t until_ns,
+		     const char *why)
+{
+	bool maps = false;
+
+	for (size_t i = 0; i < tracker->count; i++) {
+		const struct tracked *tracked = &tracker->tracked[i];
+
+		if (tracked->ended_ns || !tracked->image || tracked->identity.uid + 1 != request->user ||
+		    strcmp(tracked->identity.job, request->job) != 0 ||
+		    strcmp(base_name(tracked->image->path), request->image) != 0)
+			continue;
+		enforcer__follow(tracked->governed, units, until_ns, why);
+		maps = true;
+	}
+	return maps;
 }
 
 bool tracker__is_governed(const struct tracker *tracker)

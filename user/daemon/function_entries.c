@@ -5,17 +5,11 @@
 #include <string.h>
 
 #include "probe/attach/row_attacher.h"
+#include "base/base_name.h"
 #include "base/clock.h"
 #include "daemon/tracker_private.h"
 
 #define ROWS_OF_IMAGE 128
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 static bool is_libc(const struct process_mapping *mapping)
 {

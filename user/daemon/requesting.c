@@ -4,6 +4,7 @@
  * within the same limits, and nothing else. A refused request is counted, and each reason is reported once, in the
  * records of the node, which its workers read.
  */
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,12 +13,14 @@
 #include "base/log.h"
 #include "base/printable.h"
 #include "daemon/daemon_private.h"
+#include "overhead/enforce.h"
 #include "wire/hash.h"
 #include "wire/request.h"
 
 #define AT_ONCE 32		/* requests in a second; what a worker sends in a window are a few */
 #define VALID_NS 60000000000ULL /* without a new request the node's own analysis decides again */
 #define HOPS_MOST 256		/* call-sites in a run that are hopped for workers */
+#define SET_WINDOWS 3		/* a set is requested for that many windows at least */
 #define REASON 512
 
 /* Counts a refusal, and reports its reason once. */
@@ -139,6 +142,31 @@ static void take_hop(struct daemon *daemon, struct wire_request *request)
 		remote->accepted++;
 }
 
+static void take_set(struct daemon *daemon, const struct wire_request *request)
+{
+	char why[ENFORCER_WHY];
+	double window_ns = daemon->options->config.window_s * 1e9;
+	uint32_t units;
+
+	if (!functions__read_units(request->without, &units)) {
+		refuse(daemon, "'%s' is no list of functions that never wait, and no others are left out",
+		       request->without);
+		return;
+	}
+	snprintf(why, sizeof(why),
+		 "the overhead budget of node %.90s requires that, and worker %.90s requests it for all nodes of job "
+		 "%.90s, so that their ranks are compared",
+		 request->host, request->worker, request->job);
+	printable(why);
+	/* the worker makes its requests after each window */
+	if (!tracker__follow(daemon->tracker, request, units,
+			     mono_now() + (uint64_t)fmax(VALID_NS, SET_WINDOWS * window_ns), why)) {
+		refuse(daemon, "no process of job %s maps %s for its MPI functions here", request->job, request->image);
+		return;
+	}
+	daemon->remote.accepted++;
+}
+
 static void take(struct daemon *daemon, const char *bytes, size_t size)
 {
 	struct wire_request request;
@@ -162,6 +190,9 @@ static void take(struct daemon *daemon, const char *bytes, size_t size)
 		break;
 	case WIRE_REQUEST_HOP:
 		take_hop(daemon, &request);
+		break;
+	case WIRE_REQUEST_SET:
+		take_set(daemon, &request);
 		break;
 	case WIRE_REQUEST_KINDS:
 		break;

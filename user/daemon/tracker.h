@@ -14,6 +14,7 @@
 #include "probe/attach/row_attacher.h"
 #include "report/board.h"
 #include "target/selection.h"
+#include "wire/request.h"
 
 struct tracker;
 
@@ -95,6 +96,13 @@ void tracker__second(struct tracker *tracker, uint64_t now_ns, struct watch_seco
  * Returns true while these must be frequent, since a process spends fast.
  */
 bool tracker__govern(struct tracker *tracker, uint64_t now_ns);
+
+/*
+ * Leaves units of functions that never wait out of an image of a user's job, until that time (enforcer__follow()).
+ * Returns whether a process maps the image.
+ */
+bool tracker__follow(struct tracker *tracker, const struct wire_request *request, uint32_t units, uint64_t until_ns,
+		     const char *why);
 
 /* Returns whether probes are closed to keep the budget. */
 bool tracker__is_governed(const struct tracker *tracker);

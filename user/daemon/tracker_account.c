@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "collect/requests.h"
+#include "base/base_name.h"
 #include "base/grow.h"
 #include "daemon/tracker_private.h"
 
@@ -182,10 +183,18 @@ void tracker__stopped(struct tracker *tracker, pid_t pid)
 	    pid, tracked->identity.exe, base ? base + 1 : "unknown", tracer);
 }
 
+/* Returns the names of a set of units, NULL where that is empty. */
+static const char *name_set(uint32_t units, char *text, size_t size)
+{
+	functions__name_units(units, text, size);
+	return units ? text : NULL;
+}
+
 static int emit_facts(struct tracker *tracker, struct tracked *tracked, uint64_t begin_ns, uint64_t end_ns)
 {
 	struct kernel_counters now = *tracker__counters(tracker, tracked), delta = {0};
 	struct stream_event event = {.type = STREAM_FACTS};
+	char without[128], own[128];
 	uint64_t from = begin_ns > tracked->attached_ns ? begin_ns : tracked->attached_ns;
 	uint64_t to = tracked->ended_ns && tracked->ended_ns < end_ns ? tracked->ended_ns : end_ns;
 	uint64_t delivered = collector__delivered(tracker->parts.collector, tracked->slot) - tracked->delivered_before;
@@ -204,6 +213,11 @@ static int emit_facts(struct tracker *tracker, struct tracked *tracked, uint64_t
 						   .thinned = cost.thinned,
 						   .hits = delta.enter + delta.exit + delta.left + delta.syscalls,
 						   .cost_ns = cost.cost_ns + now.held_ns - tracked->window.held_ns};
+	if (cost.image) {
+		event.facts.image = base_name(cost.image);
+		event.facts.without = name_set(cost.without, without, sizeof(without));
+		event.facts.without_own = name_set(cost.own, own, sizeof(own));
+	}
 	for (int i = 0; i < VAPRO_LOSSES; i++)
 		event.facts.lost[i] = now.lost[i] - tracked->window.lost[i];
 	event.facts.lost[VAPRO_LOST_GOVERNED] += event.facts.thinned;

@@ -379,6 +379,27 @@ void functions__name_units(uint32_t units, char *text, size_t size)
 	}
 }
 
+bool functions__read_units(const char *text, uint32_t *units)
+{
+	*units = 0;
+	for (size_t length;; text += length + 1) {
+		uint32_t before = *units;
+
+		length = strcspn(text, ",");
+		for (int unit = 0; unit <= functions__other_unit(); unit++) {
+			char name[32];
+
+			functions__name_units(1U << unit, name, sizeof(name));
+			if (strlen(name) == length && !strncmp(name, text, length))
+				*units |= 1U << unit;
+		}
+		if (*units == before)
+			return false;
+		if (!text[length])
+			return true;
+	}
+}
+
 int functions__find(const char *symbol)
 {
 	if (symbol[0] == 'P')

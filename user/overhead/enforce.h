@@ -34,6 +34,9 @@ struct enforcer_ops {
 	int (*close_image)(void *ctx, const struct attached_image *image, double keep, struct enforcer_closed *closed);
 	int (*open_image)(void *ctx, const struct attached_image *image);
 
+	/* Adds the rows of the functions that cost so much that the image was closed. */
+	void (*costly)(void *ctx, const struct attached_image *image, struct functions_spared *spared);
+
 	/* Probes all units (functions__unit()) of an image but these, and forgets the requests that were posted. */
 	int (*leave_out)(void *ctx, const struct attached_image *image, uint32_t units);
 
@@ -63,6 +66,9 @@ struct enforcer_window {
 	uint64_t closed_ns;  /* time with unseen calls */
 	uint64_t thinned_ns; /* threads' time in and after suppressed calls */
 	uint64_t thinned;    /* suppressed fragments */
+	const char *image;   /* path; NULL: none, or the process has ended */
+	uint32_t without;    /* units left out of it at present */
+	uint32_t own;	     /* those of them that its processes' budget needs */
 };
 
 /* costs and ctx outlive the enforcer. NULL when out of memory. */
@@ -77,10 +83,11 @@ void enforcer__free(struct enforcer *enforcer);
 struct governed *enforcer__add(struct enforcer *enforcer, const struct enforcer_process *process, uint64_t now_ns);
 
 /*
- * Returns the units that were left out of an image when the last process of a program ended, within an hour; 0: none.
- * The links of a new process are to be opened without them: the enforcer__join() of the image's first process says so.
+ * Returns what of an image was too expensive when the last process of a program ended, within an hour. The links of a
+ * new process are to be opened without it: the enforcer__join() of the image's first process says so.
  */
-uint32_t enforcer__former_units(const struct enforcer *enforcer, const char *exe, const char *image, uint64_t now_ns);
+struct functions_spared enforcer__former(const struct enforcer *enforcer, const char *exe, const char *image,
+					 uint64_t now_ns);
 
 /*
  * Starts the recording of a process whose links are set. The image, NULL where it maps none, may have probes closed or
@@ -91,6 +98,16 @@ void enforcer__join(struct enforcer *enforcer, struct governed *governed, const 
 
 /* Prepares a change of links one by one: until enforcer__join(), no time between two calls is a fragment. */
 void enforcer__suspend(struct governed *governed);
+
+#define ENFORCER_WHY 384 /* bytes of a reason for a warning */
+
+/*
+ * Leaves units out of a process's image, beside what its budget needs, until that time: other nodes of its job do
+ * without them, and states of different sets are not compared (docs/many-nodes.md). why: for the warning, as in "not
+ * probed for at least 60 s: why". The image changes in the next pass, but not twice in GOVERNOR_STEP_NS. A process
+ * without an image is left alone.
+ */
+void enforcer__follow(struct governed *governed, uint32_t units, uint64_t until_ns, const char *why);
 
 /* Handles the end of a process: its window is still read, but no decision is made about it any more. */
 void enforcer__leave(struct enforcer *enforcer, struct governed *governed, uint64_t now_ns);

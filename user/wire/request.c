@@ -13,8 +13,10 @@
 #define WHOLE_MOST 9007199254740992.0 /* of a number in JSON: 2^53 */
 #define DEPTH_MOST 4		      /* of objects and lists in each other */
 
-const char *const wire_request_name[WIRE_REQUEST_KINDS] = {
-    [WIRE_REQUEST_STAGE] = "stage", [WIRE_REQUEST_INSIDE] = "inside", [WIRE_REQUEST_HOP] = "hop"};
+const char *const wire_request_name[WIRE_REQUEST_KINDS] = {[WIRE_REQUEST_STAGE] = "stage",
+							   [WIRE_REQUEST_INSIDE] = "inside",
+							   [WIRE_REQUEST_HOP] = "hop",
+							   [WIRE_REQUEST_SET] = "set"};
 
 static bool add_inside(cJSON *object, const struct vapro_inside_request *inside)
 {
@@ -40,6 +42,11 @@ static bool add_kind(cJSON *object, const struct wire_request *request)
 		return cJSON_AddStringToObject(object, "site", request->site) &&
 		       cJSON_AddStringToObject(object, "symbol", request->symbol) &&
 		       cJSON_AddStringToObject(object, "hop", vapro_hop_name[request->hop]);
+	case WIRE_REQUEST_SET:
+		return cJSON_AddStringToObject(object, "image", request->image) &&
+		       cJSON_AddStringToObject(object, "without", request->without) &&
+		       cJSON_AddStringToObject(object, "host", request->host) &&
+		       cJSON_AddStringToObject(object, "worker", request->worker);
 	case WIRE_REQUEST_KINDS:
 		break;
 	}
@@ -152,6 +159,11 @@ static bool get_kind(const cJSON *object, struct wire_request *request)
 		return get_text(object, "site", request->site, sizeof(request->site)) && *request->site &&
 		       get_text(object, "symbol", request->symbol, sizeof(request->symbol)) &&
 		       get_hop(object, &request->hop);
+	case WIRE_REQUEST_SET:
+		return get_text(object, "image", request->image, sizeof(request->image)) && *request->image &&
+		       get_text(object, "without", request->without, sizeof(request->without)) && *request->without &&
+		       get_text(object, "host", request->host, sizeof(request->host)) && *request->host &&
+		       get_text(object, "worker", request->worker, sizeof(request->worker)) && *request->worker;
 	case WIRE_REQUEST_KINDS:
 		break;
 	}
@@ -196,7 +208,7 @@ static int read_head(const cJSON *object, struct wire_request *request, char *wh
 	while (request->kind < WIRE_REQUEST_KINDS && strcmp(kind, wire_request_name[request->kind]) != 0)
 		request->kind++;
 	if (request->kind == WIRE_REQUEST_KINDS) {
-		snprintf(why, why_size, "its kind '%s' is not one of stage, inside and hop", printable(kind));
+		snprintf(why, why_size, "its kind '%s' is not one of stage, inside, hop and set", printable(kind));
 		return -EINVAL;
 	}
 	if (!get_text(object, "job", request->job, sizeof(request->job)) || !*request->job ||

@@ -18,6 +18,7 @@ enum wire_request_kind {
 	WIRE_REQUEST_STAGE,  /* counters, and whether interrupts are timed: struct vapro_stage_request */
 	WIRE_REQUEST_INSIDE, /* threads that are sampled: struct vapro_inside_request */
 	WIRE_REQUEST_HOP,    /* calls that are distinguished by their callers: struct vapro_hop_event */
+	WIRE_REQUEST_SET,    /* functions that never wait are not probed: those that other nodes leave out */
 	WIRE_REQUEST_KINDS,
 };
 
@@ -35,8 +36,13 @@ struct wire_request {
 	/* inside */
 	struct vapro_inside_request inside;
 	/* hop */
-	enum vapro_hop hop; /* up, back, or stays */
+	enum vapro_hop hop;	     /* up, back, or stays */
 	char site[512], symbol[512]; /* symbol "": unknown */
+	/* set */
+	char image[256];	  /* file name of the MPI functions, as in struct vapro_process_facts */
+	char without[128];	  /* functions, as in functions__name_units() */
+	char host[WIRE_TEXT_MAX]; /* a node whose own governor leaves some of them out */
+	char worker[256];	  /* id */
 };
 
 /* Writes a request as text. Returns its length, or -ENOSPC where it does not fit, or -ENOMEM. */

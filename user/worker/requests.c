@@ -6,10 +6,13 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "functions/functions.h"
 #include "report/pipeline.h"
 #include "worker/job_private.h"
 #include "worker/worker_private.h"
 
+#define IMAGES_MOST 16		 /* with MPI functions, of a job */
+#define SILENT_NS 60000000000ULL /* a node that sends nothing for so long has no set any more */
 #define HOPS_MOST 8		 /* decisions about call-sites in a window */
 #define RECENT_NS 120000000000LL /* since the end of a window; what is older is read again, or comes late */
 
@@ -74,6 +77,103 @@ static void give_hops(struct worker_job *job, struct wire_request request, uint6
 	}
 }
 
+/* An image of the job, and the nodes that leave units of it out by themselves. */
+struct needed_set {
+	const char *image;
+	const char *hosts[FUNCTIONS_UNITS][2]; /* the first two of each unit */
+};
+
+/* Returns what is known of an image, which is added; NULL where there are too many. */
+static struct needed_set *needed_of(struct needed_set *needed, const char *image)
+{
+	for (size_t i = 0; i < IMAGES_MOST; i++) {
+		if (!needed[i].image)
+			needed[i].image = image;
+		if (!strcmp(needed[i].image, image))
+			return &needed[i];
+	}
+	return NULL;
+}
+
+static void add_need(struct needed_set *needed, uint32_t units, const char *host)
+{
+	for (int unit = 0; unit < FUNCTIONS_UNITS; unit++) {
+		const char **hosts = needed->hosts[unit];
+
+		if (!(units >> unit & 1))
+			continue;
+		if (!hosts[0])
+			hosts[0] = host;
+		else if (!hosts[1] && strcmp(hosts[0], host) != 0)
+			hosts[1] = host;
+	}
+}
+
+/* Returns the units that other nodes than this one leave out, and sets *by to one of these. */
+static uint32_t needed_elsewhere(const struct needed_set *needed, const char *host, const char **by)
+{
+	uint32_t units = 0;
+
+	for (int unit = 0; unit < FUNCTIONS_UNITS; unit++) {
+		const char *const *hosts = needed->hosts[unit];
+		const char *other = hosts[0] && !strcmp(hosts[0], host) ? hosts[1] : hosts[0];
+
+		if (!other)
+			continue;
+		units |= 1U << unit;
+		*by = other;
+	}
+	return units;
+}
+
+/* Returns the sets of a node that still sends. */
+static const struct run_set *sets_of(const struct member *member, uint64_t now_ns, size_t *count)
+{
+	const struct run_set *sets = worker_run__sets(member->run, count);
+
+	if (now_ns > member->came_ns + SILENT_NS)
+		*count = 0;
+	return sets;
+}
+
+/*
+ * All nodes of the job leave out what one of them does by its own need. What a node leaves out on request is not in
+ * these sets, so that none is held by the requests alone.
+ */
+static void give_sets(const struct worker_job *job, struct wire_request request, uint64_t now_ns,
+		      struct worker_requests *requests)
+{
+	struct needed_set needed[IMAGES_MOST] = {0}, *of;
+	const struct run_set *sets;
+	size_t count;
+
+	request.kind = WIRE_REQUEST_SET;
+	snprintf(request.worker, sizeof(request.worker), "%s", requests->worker);
+	for (size_t i = 0; i < job->member_count; i++) {
+		sets = sets_of(&job->members[i], now_ns, &count);
+		for (size_t k = 0; k < count; k++)
+			if ((of = needed_of(needed, sets[k].image)))
+				add_need(of, sets[k].own, worker_run__host(job->members[i].run));
+	}
+	for (size_t i = 0; i < job->member_count; i++) {
+		const char *host = worker_run__host(job->members[i].run), *by;
+
+		sets = sets_of(&job->members[i], now_ns, &count);
+		for (size_t k = 0; k < count; k++) {
+			uint32_t units;
+
+			of = needed_of(needed, sets[k].image);
+			units = of ? needed_elsewhere(of, host, &by) : 0;
+			if (!units)
+				continue;
+			snprintf(request.image, sizeof(request.image), "%s", sets[k].image);
+			snprintf(request.host, sizeof(request.host), "%s", by);
+			functions__name_units(units, request.without, sizeof(request.without));
+			requests->send(requests, host, &request);
+		}
+	}
+}
+
 void worker_job__request(struct worker_job *job, const struct wire_job *about, uint64_t now_ns,
 			 struct worker_requests *requests)
 {
@@ -85,6 +185,7 @@ void worker_job__request(struct worker_job *job, const struct wire_job *about, u
 	give_stage(job, request, requests);
 	give_inside(job, request, requests);
 	give_hops(job, request, now_ns, requests);
+	give_sets(job, request, now_ns, requests);
 }
 
 /* The requests of a job on their way to the broker. */
@@ -110,7 +211,7 @@ static void send(struct worker_requests *requests, const char *host, const struc
 
 void work__request(struct work *work, uint64_t judged_ns)
 {
-	struct sending sending = {.requests.send = send, .work = work};
+	struct sending sending = {.requests = {work->worker->id, send}, .work = work};
 	struct wire_subject subject;
 	int64_t age_ns = (int64_t)(utc_now() - judged_ns);
 

@@ -10,6 +10,7 @@
 #include "worker/job.h"
 
 struct worker_requests {
+	const char *worker; /* id of this one */
 	/* Sends a request to a node. */
 	void (*send)(struct worker_requests *requests, const char *host, const struct wire_request *request);
 };

@@ -45,7 +45,12 @@ static int put_event(struct stream_sink *sink, const struct stream_event *event)
 
 	if (event->type == STREAM_THREAD)
 		ret = note_thread(run, &event->thread);
-	run->windows += event->type == STREAM_WINDOW;
+	if (event->type == STREAM_FACTS)
+		run_sets__note(&run->sets, &event->facts);
+	if (event->type == STREAM_WINDOW) {
+		run_sets__end_window(&run->sets);
+		run->windows++;
+	}
 	run->recent[run->recent_count - 1].events++;
 	if (!ret && event->type == STREAM_FACTS && run->lost)
 		return put_facts(run, event);

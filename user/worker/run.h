@@ -57,6 +57,15 @@ void worker_run__end(struct worker_run *run, uint64_t at_ns);
 
 struct merge_reader *worker_run__reader(struct worker_run *run);
 
+/* What the run's node leaves out of an image by itself: units of functions that never wait (functions__unit()). */
+struct run_set {
+	char image[256]; /* file name of the MPI functions */
+	uint32_t own;
+};
+
+/* Gets the sets of the latest window that was read: none where the run has ended. They live until the next block. */
+const struct run_set *worker_run__sets(const struct worker_run *run, size_t *count);
+
 const char *worker_run__host(const struct worker_run *run);
 uint64_t worker_run__id(const struct worker_run *run);
 const struct run_counts *worker_run__counts(const struct worker_run *run);

@@ -29,6 +29,17 @@ struct recent {
 	bool passed; /* over, in its place */
 };
 
+#define RUN_SETS 8 /* images of a job on a node */
+
+struct run_sets {
+	struct run_set list[RUN_SETS], next[RUN_SETS]; /* of the latest window, of the one that ends next */
+	size_t count, next_count;
+};
+
+/* Takes the facts of a process; those of a window are valid from its end on. */
+void run_sets__note(struct run_sets *sets, const struct vapro_process_facts *facts);
+void run_sets__end_window(struct run_sets *sets);
+
 struct worker_run {
 	struct merge_reader reader; /* first */
 	struct stream_sink sink;    /* of the events of a block */
@@ -56,8 +67,9 @@ struct worker_run {
 	uint64_t lost_total;	   /* of which the node knows nothing */
 	uint64_t fragments, reads; /* of blocks that were read: the mean */
 	uint32_t windows;	   /* in events */
-	bool last_read;		   /* the last block was read: the last of the windows is the run's */
-	bool ended;		   /* no block follows */
+	struct run_sets sets;
+	bool last_read; /* the last block was read: the last of the windows is the run's */
+	bool ended;	/* no block follows */
 	uint32_t looks;
 	uint32_t world_size;
 	int32_t *ranks;
