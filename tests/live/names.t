@@ -117,10 +117,11 @@ def test_fortran(tap, jobs):
         see(tap, jobs, f"Fortran, {program}", program, written)
 
 
-def test_view_and_diagnose(tap, jobs):
-    job = jobs.start(j.mpirun(2, tool("stencil"), "--seconds", 3, "--log", jobs.directory, "--rounds", 100000), "stencil")
+def see_variance(tap, jobs, program, text, source):
+    """A variance of a program is named by function and line in view and diagnose, too. text: pattern of the state."""
+    job = jobs.start(j.mpirun(2, tool(program), "--seconds", 3, "--log", jobs.directory, "--rounds", 100000), program)
     pids = rank_pids(job, jobs.directory, 2)
-    out = os.path.join(jobs.directory, "out.ndjson")
+    out = os.path.join(jobs.directory, program + ".ndjson")
     daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--io", "off", *WINDOW], "vaprod")
     attached(out, pids)
     hog = jobs.start([tool("hog"), "--cpu", "0", "--seconds", "4"], "hog")
@@ -128,15 +129,24 @@ def test_view_and_diagnose(tap, jobs):
 
     def diagnosed():
         code, answer = jobs.run([VAPRO, "diagnose", "all@.."], "diagnose", 60)
-        return code == 0 and re.search(r"where +(\w+ at )?stencil::\w+", answer.out()) and "(stencil.cpp:" in answer.out()
-    tap.ok(until(diagnosed, 60), "vapro diagnose shows function and line")
+        return code == 0 and re.search(r"where +(\w+ at )?" + text, answer.out()) and f"({source}:" in answer.out()
+    tap.ok(until(diagnosed, 60), f"{program}: vapro diagnose shows function and line")
     jobs.interrupt(hog, 10)
     jobs.interrupt(daemon, 20)
     jobs.interrupt(job, 20)
     found = [site["source"] for v in of_type(records(out), "variance") for site in named(v)]
-    tap.ok(found and all("(stencil.cpp:" in source for source in found), "variances name their call-sites", found)
+    tap.ok(found and all(f"({source}:" in place for place in found), f"{program}: variances name their call-sites", found)
     code, view = jobs.run([VAPRO, "view", "--color=never", out], "view", 30)
-    tap.ok(code == 0 and re.search(r"where +(\w+ at )?stencil::\w+", view.out()), "vapro view shows function and line", view.out()[-1500:])
+    tap.ok(code == 0 and re.search(r"where +(\w+ at )?" + text, view.out()), f"{program}: vapro view shows function and line",
+           view.out()[-1500:])
+
+
+def test_view_and_diagnose(tap, jobs):
+    see_variance(tap, jobs, "stencil", r"stencil::\w+", "stencil.cpp")
+
+
+def test_view_and_diagnose_fortran(tap, jobs):
+    see_variance(tap, jobs, "steps_f08", r"steps \(steps\.F90:\d+", "steps.F90")
 
 
 def test_without_lines(tap, jobs):
@@ -171,4 +181,4 @@ def test_interpreter(tap, jobs):
     tap.ok(len(reports(lines)) == 1 and "interpreter" in reports(lines)[0], "mpi4py: the reason is said once", reports(lines))
 
 
-main(test_cplusplus, test_fortran, test_view_and_diagnose, test_without_lines, test_interpreter)
+main(test_cplusplus, test_fortran, test_view_and_diagnose, test_view_and_diagnose_fortran, test_without_lines, test_interpreter)
