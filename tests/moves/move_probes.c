@@ -45,7 +45,8 @@ static int attach(struct kernel_side *side, struct attacher *attacher, pid_t pid
 		status = fail("a process has no MPI library");
 	else if (kernel_side__track(side, pid, &tracked))
 		status = fail("a process cannot be tracked");
-	else if (attacher__attach(attacher, process, library, true, 0, &image, err, sizeof(err)))
+	else if (attacher__attach(attacher, process, library, true, &(struct functions_spared){0}, &image, err,
+				  sizeof(err)))
 		status = fail(err);
 	process__free(process);
 	return status;

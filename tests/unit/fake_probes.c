@@ -71,6 +71,7 @@ static int close_image(void *ctx, const struct attached_image *image, double kee
 	closed->of = FAKE_FUNCTIONS;
 	for (int i = 0; i < FAKE_FUNCTIONS; i++) {
 		fake->open[i] &= stays[i];
+		fake->costly[i] = !stays[i];
 		closed->functions += !stays[i];
 	}
 	return 0;
@@ -93,6 +94,15 @@ static int open_image(void *ctx, const struct attached_image *image)
 	fake->last_opening = fake->now;
 	fake->refused = 0;
 	return status;
+}
+
+static void costly(void *ctx, const struct attached_image *image, struct functions_spared *spared)
+{
+	const struct fake *fake = ctx;
+
+	(void)image;
+	for (int i = 0; i < FAKE_FUNCTIONS; i++)
+		spared->costly[0] |= (uint64_t)fake->costly[i] << i;
 }
 
 static int leave_out(void *ctx, const struct attached_image *image, uint32_t units)
@@ -156,6 +166,7 @@ void fake__begin(struct fake *fake, double budget_pct, double cap_pct, uint64_t 
 						.warn = warn,
 						.close_image = close_image,
 						.open_image = open_image,
+						.costly = costly,
 						.leave_out = leave_out,
 						.unit_shares = unit_shares,
 						.begin_count = begin_count,
@@ -192,7 +203,7 @@ struct fake_process *fake__start(struct fake *fake, const struct fake_program *p
 	process->spent = calloc(fake->room, sizeof(*process->spent));
 	process->governed = enforcer__add(fake->enforcer,
 					  &(struct enforcer_process){.pid = (pid_t)fake->count,
-								     .exe = "program",
+								     .exe = program->exe ? program->exe : "program",
 								     .spares_returns = program->spares_returns,
 								     .counters = &process->counters,
 								     .orders = &process->orders},

@@ -15,7 +15,7 @@
 #define FAKE_RETURN_NS 300.0
 #define FAKE_SYSCALL_NS 500.0
 #define FAKE_BYSTANDER_NS 100.0
-#define FAKE_PROCESSES 4
+#define FAKE_PROCESSES 12
 #define FAKE_WARNINGS 64
 
 /* The functions of the image: posts never wait and are unit 0. */
@@ -23,6 +23,7 @@ enum fake_function { FAKE_SHORT, FAKE_LONG, FAKE_POST, FAKE_FUNCTIONS };
 
 /* What a process does a second, when nothing is probed. */
 struct fake_program {
+	const char *exe; /* NULL: "program" */
 	double calls[FAKE_FUNCTIONS];
 	unsigned octaves[FAKE_FUNCTIONS]; /* of the spans of their states */
 	double syscalls;
@@ -57,7 +58,7 @@ struct fake {
 	uint64_t now, next_pass;
 	size_t looks, room;
 	double last_hits;
-	bool open[FAKE_FUNCTIONS];
+	bool open[FAKE_FUNCTIONS], costly[FAKE_FUNCTIONS];
 	double counted[FAKE_FUNCTIONS]; /* cost of calls since counting began */
 	uint32_t without;
 	unsigned closings, openings, changes; /* of links */

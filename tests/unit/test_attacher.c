@@ -65,12 +65,14 @@ static struct attacher *begin(enum attach_mode mode, double learn_s, struct mpi_
 	return attacher;
 }
 
+static struct functions_spared spared; /* what attach() begins without */
+
 static int attach(struct attacher *attacher, pid_t pid, bool alone)
 {
 	const struct process process = {.pid = pid};
 	const struct attached_image *image;
 	char err[256] = "";
-	int status = attacher__attach(attacher, &process, &mapping, alone, 0, &image, err, sizeof(err));
+	int status = attacher__attach(attacher, &process, &mapping, alone, &spared, &image, err, sizeof(err));
 
 	assert_int_equal(!status, !err[0]);
 	return status;
@@ -173,6 +175,66 @@ static void the_costliest_functions_are_closed_and_opened_again(void **state)
 	end(attacher);
 }
 
+/* What may be called most is seen last, and closed in one step: waiting for one link would let another cost on. */
+static void the_expensive_links_are_open_for_least_time(void **state)
+{
+	struct mpi_image *image;
+	struct attacher *attacher = begin(ATTACH_MODE_SESSION, 1000, &image);
+	struct attacher_closed closed;
+
+	(void)state;
+	assert_int_equal(attach(attacher, 10, false), 0);
+	assert_string_equal(side.order, "+0:500 +0:300 +0:100 +0:200 +0:400 ");
+	side.calls[row_of("MPI_Bcast")] = 1000;
+	side.order[0] = '\0';
+	assert_int_equal(attacher__close(attacher, &image->base.public, 0.1, 1, &closed), 0);
+	assert_null(strstr(strchr(side.order, '+'), "-")); /* nothing is opened before all is closed */
+	assert_false(is_open(&side, TEST, 0) || is_open(&side, BCAST, 0));
+	assert_true(is_open(&side, REDUCE, 0));
+	/* polling calls are learnt again once the probes are open */
+	assert_int_equal(attacher__open(attacher, &image->base.public), 0);
+	assert_int_equal(attach(attacher, 11, false), 0);
+	assert_true(is_open(&side, TEST, 0));
+	end(attacher);
+}
+
+/* A program that was expensive before begins with its costly functions closed, and the others open. */
+static void a_known_program_begins_without_its_costly_functions(void **state)
+{
+	struct mpi_image *image;
+	struct attacher *attacher = begin(ATTACH_MODE_SESSION, 0, &image);
+	struct functions_spared found = {0};
+	struct attacher_closed closed;
+
+	(void)state;
+	assert_int_equal(attach(attacher, 10, false), 0);
+	side.calls[row_of("MPI_Bcast")] = 1000;
+	side.calls[row_of("MPI_Allreduce")] = 1;
+	assert_int_equal(attacher__close(attacher, &image->base.public, 0.1, 1, &closed), 0);
+	assert_int_equal(attacher__close(attacher, &image->base.public, 0, 1, &closed), 0);
+	attacher__costly(attacher, &image->base.public, &found); /* all are closed, one for its cost */
+	assert_true(functions__is_costly(&found, row_of("MPI_Bcast")));
+	assert_false(functions__is_costly(&found, row_of("MPI_Allreduce")));
+	end(attacher);
+
+	attacher = begin(ATTACH_MODE_SESSION, 0, &image);
+	spared = found;
+	spared.closed = true;
+	spared.units = 1U << functions__unit(row_of("MPI_Isend"));
+	assert_int_equal(attach(attacher, 11, false), 0);
+	assert_int_equal(attach(attacher, 12, false), 0);
+	spared = (struct functions_spared){0};
+	assert_true(image->base.public.closed);
+	assert_int_equal(image->base.public.without, 1U << functions__unit(row_of("MPI_Isend")));
+	assert_string_equal(side.order, "+0:200 +0:400 ");
+	assert_int_equal(attacher__open(attacher, &image->base.public), 0);
+	assert_true(is_open(&side, BCAST, 0) && !is_open(&side, ISEND, 0));
+	found = (struct functions_spared){0};
+	attacher__costly(attacher, &image->base.public, &found);
+	assert_true(functions__is_costly(&found, row_of("MPI_Bcast")));
+	end(attacher);
+}
+
 static void units_are_left_out_while_others_are_closed(void **state)
 {
 	struct mpi_image *image;
@@ -213,7 +275,8 @@ static void refused_functions_are_named_and_the_others_probed(void **state)
 	assert_int_equal(attach(attacher, 10, true), 0);
 	assert_int_equal(image->base.public.functions, 2);
 	assert_int_equal(image->base.public.skipped_count, 2);
-	assert_string_equal(image->base.public.skipped[0].function, "MPI_Bcast");
+	assert_string_equal(image->base.public.skipped[0].function, "MPI_Isend");
+	assert_string_equal(image->base.public.skipped[1].function, "MPI_Bcast");
 	assert_true(is_open(&side, REDUCE, 10) && is_open(&side, FREE, 10));
 	image->probes[0].offset = image->probes[1].offset = REFUSED;
 	assert_int_equal(attach(attacher, 11, true), -EOPNOTSUPP);
@@ -307,6 +370,8 @@ int main(void)
 	    cmocka_unit_test(links_of_processes_give_way_to_one_for_all),
 	    cmocka_unit_test(at_most_sixteen_processes_have_links_of_their_own),
 	    cmocka_unit_test(the_costliest_functions_are_closed_and_opened_again),
+	    cmocka_unit_test(the_expensive_links_are_open_for_least_time),
+	    cmocka_unit_test(a_known_program_begins_without_its_costly_functions),
 	    cmocka_unit_test(units_are_left_out_while_others_are_closed),
 	    cmocka_unit_test(refused_functions_are_named_and_the_others_probed),
 	    cmocka_unit_test(a_probe_moves_without_a_gap),

@@ -267,7 +267,7 @@ static void a_change_of_links_fills_no_account(void **state)
 /* The image is forgotten with its last process: the next one begins with all probes, though some were closed. */
 static void an_image_is_forgotten_with_its_last_process(void **state)
 {
-	static const struct fake_program hot = {.calls = {300000}};
+	static const struct fake_program hot = {.calls = {300000}}, other = {.exe = "another", .calls = {300000}};
 	struct fake_process *first = begin(&hot, 1, 60), *second = fake__start(&fake, &hot), *third;
 
 	fake__run(&fake, 0.5);
@@ -280,7 +280,7 @@ static void an_image_is_forgotten_with_its_last_process(void **state)
 	enforcer__leave(fake.enforcer, third->governed, fake.now);
 	assert_false(enforcer__is_closed(fake.enforcer));
 	enforcer__remove(fake.enforcer, second->governed);
-	third = fake__start(&fake, &hot);
+	third = fake__start(&fake, &other);
 	assert_int_equal(third->orders.probe_epoch & 1, 0);
 	assert_int_equal(fake.openings, 0);
 	end(state);
@@ -296,14 +296,147 @@ static void a_set_is_remembered_for_the_next_run(void **state)
 	assert_int_equal(fake.without, 1);
 	enforcer__leave(fake.enforcer, first->governed, fake.now);
 	enforcer__remove(fake.enforcer, first->governed);
-	assert_int_equal(enforcer__former_units(fake.enforcer, "another", "libmpi.so", fake.now), 0);
-	fake.without = enforcer__former_units(fake.enforcer, "program", "libmpi.so", fake.now);
+	assert_int_equal(enforcer__former(fake.enforcer, "another", "libmpi.so", fake.now).units, 0);
+	fake.without = enforcer__former(fake.enforcer, "program", "libmpi.so", fake.now).units;
 	assert_int_equal(fake.without, 1);
 	second = fake__start(&fake, &posts);
 	assert_int_equal(second->orders.set, 1);
 	assert_int_equal(fake.changes, 1);
 	assert_int_equal(fake__warned(&fake, "coarser"), 2);
 	assert_non_null(strstr(fake.warnings[fake.warning_count - 1].text, "when the program ran before"));
+	end(state);
+}
+
+/* Ends a process. Returns what its program's next run begins without. */
+static struct functions_spared stop(struct fake_process *process)
+{
+	static const struct fake_program ended = {0};
+
+	enforcer__leave(fake.enforcer, process->governed, fake.now);
+	enforcer__remove(fake.enforcer, process->governed);
+	process->program = &ended;
+	return enforcer__former(fake.enforcer, "program", "libmpi.so", fake.now);
+}
+
+/* Starts the program's next run, for which links are opened as the attacher does. */
+static struct fake_process *start_again(const struct fake_program *program, const struct functions_spared *spared)
+{
+	for (int i = 0; i < FAKE_FUNCTIONS; i++)
+		fake.open[i] = !spared->closed || !functions__is_costly(spared, (uint64_t)i);
+	return fake__start(&fake, program);
+}
+
+/* What a process cost from a look on, ns. */
+static double cost_from(const struct fake_process *process, size_t look)
+{
+	double sum = 0;
+
+	for (; look < fake.looks; look++)
+		sum += process->spent[look];
+	return sum;
+}
+
+static void short_runs_of_an_expensive_program_keep_the_budget(void **state)
+{
+	static const struct fake_program hot = {.calls = {200000, 100}, .octaves = {1, 9}};
+	struct fake_process *process = begin(&hot, 1, 60);
+	struct functions_spared spared;
+
+	fake__run(&fake, 2);
+	assert_int_equal(fake.closings, 1);
+	for (int run = 0; run < 3; run++) {
+		size_t from = fake.looks;
+		unsigned openings = fake.openings;
+
+		spared = stop(process);
+		assert_true(spared.closed && functions__is_costly(&spared, FAKE_SHORT));
+		assert_false(
+		    functions__is_costly(&spared, FAKE_LONG)); /* what costs little is seen from the begin on */
+		process = start_again(&hot, &spared);
+		assert_true(enforcer__is_closed(fake.enforcer));
+		assert_int_equal(process->orders.probe_epoch & 1, 1);
+		assert_string_equal(fake.warnings[fake.warning_count - 1].code, "governed");
+		assert_non_null(strstr(fake.warnings[fake.warning_count - 1].text, "when the program ran before"));
+		fake__run(&fake, 4);
+		/* a period of it is seen, and paid from what four seconds allow for */
+		assert_int_equal(fake.openings, openings + 1);
+		assert_true(process->reported > 0);
+		assert_true(cost_from(process, from) < 0.01 * 4 * FAKE_SECOND);
+	}
+	end(state);
+}
+
+static void a_program_that_became_cheap_is_seen_again(void **state)
+{
+	static const struct fake_program hot = {.calls = {200000, 100}}, calm = {.calls = {2000, 100}};
+	struct fake_process *process = begin(&hot, 1, 60);
+	struct functions_spared spared;
+
+	fake__run(&fake, 2);
+	spared = stop(process);
+	process = start_again(&calm, &spared);
+	fake__run(&fake, 3);
+	assert_int_equal(fake.openings, 1);
+	assert_false(enforcer__is_closed(fake.enforcer));
+	fake__run(&fake, 6);
+	assert_int_equal(fake.closings, 1);
+	spared = stop(process);
+	assert_false(spared.closed || functions__is_costly(&spared, FAKE_SHORT));
+	end(state);
+}
+
+/* Runs too short for an open period would prove nothing for ever. */
+static void a_program_of_very_short_runs_is_tried_again(void **state)
+{
+	static const struct fake_program hot = {.calls = {200000, 100}}, calm = {.calls = {2000, 100}};
+	struct fake_process *process = begin(&hot, 1, 60);
+	struct functions_spared spared;
+	int closed = 0;
+
+	fake__run(&fake, 2);
+	while ((spared = stop(process)).closed) {
+		process = start_again(&calm, &spared);
+		fake__run(&fake, 0.3);
+		assert_true(enforcer__is_closed(fake.enforcer));
+		closed++;
+	}
+	assert_int_equal(closed, 8);
+	process = start_again(&hot, &spared);
+	assert_false(enforcer__is_closed(fake.enforcer));
+	fake__run(&fake, 1);
+	assert_true(stop(process).closed); /* it is what it was */
+	end(state);
+}
+
+/* Calls at three times the budget are seen at once, as long as the first moments' allowance lasts. */
+static void what_a_first_period_can_pay_for_begins_open(void **state)
+{
+	static const struct fake_program busy = {.calls = {30000, 100}};
+	struct fake_process *process = begin(&busy, 1, 60);
+	struct functions_spared spared;
+
+	fake__run(&fake, 4);
+	assert_true(fake.closings > 0);
+	spared = stop(process);
+	assert_true(functions__is_costly(&spared, FAKE_SHORT));
+	assert_false(spared.closed);
+	process = start_again(&busy, &spared);
+	assert_false(enforcer__is_closed(fake.enforcer));
+	assert_int_equal(process->orders.probe_epoch & 1, 0);
+	fake__run(&fake, 4);
+	assert_true(fake__mean(&fake, process, 4) < 0.01);
+	end(state);
+}
+
+static void what_is_remembered_expires(void **state)
+{
+	static const struct fake_program hot = {.calls = {200000}};
+	struct fake_process *process = begin(&hot, 1, 60);
+
+	fake__run(&fake, 2);
+	assert_true(stop(process).closed);
+	fake.now += 3600 * FAKE_SECOND;
+	assert_false(enforcer__former(fake.enforcer, "program", "libmpi.so", fake.now).closed);
 	end(state);
 }
 
@@ -322,6 +455,11 @@ int main(void)
 	    cmocka_unit_test(a_change_of_links_fills_no_account),
 	    cmocka_unit_test(an_image_is_forgotten_with_its_last_process),
 	    cmocka_unit_test(a_set_is_remembered_for_the_next_run),
+	    cmocka_unit_test(short_runs_of_an_expensive_program_keep_the_budget),
+	    cmocka_unit_test(a_program_that_became_cheap_is_seen_again),
+	    cmocka_unit_test(a_program_of_very_short_runs_is_tried_again),
+	    cmocka_unit_test(what_a_first_period_can_pay_for_begins_open),
+	    cmocka_unit_test(what_is_remembered_expires),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

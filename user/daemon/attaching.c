@@ -198,6 +198,7 @@ static int link_probes(struct tracker *tracker, struct attaching *attaching)
 {
 	const struct process_mapping *library = attaching->library;
 	struct tracked *fresh = &attaching->fresh;
+	struct functions_spared spared;
 
 	if (!library)
 		return 0;
@@ -208,10 +209,9 @@ static int link_probes(struct tracker *tracker, struct attaching *attaching)
 			 "for single processes of its image would set it one: --no-return watches it");
 		return -EPERM;
 	}
-	return attacher__attach(
-	    tracker->parts.attacher, attaching->process, library, attaching->by_itself,
-	    enforcer__former_units(tracker->enforcer, attaching->process->exe, library->path, fresh->attached_ns),
-	    &fresh->image, attaching->err, attaching->err_size);
+	spared = enforcer__former(tracker->enforcer, attaching->process->exe, library->path, fresh->attached_ns);
+	return attacher__attach(tracker->parts.attacher, attaching->process, library, attaching->by_itself, &spared,
+				&fresh->image, attaching->err, attaching->err_size);
 }
 
 /* Takes back what the steps have done. Returns status. */

@@ -30,6 +30,13 @@ static int open_image(void *ctx, const struct attached_image *image)
 	return attacher__open(tracker->parts.attacher, image);
 }
 
+static void costly(void *ctx, const struct attached_image *image, struct functions_spared *spared)
+{
+	const struct tracker *tracker = ctx;
+
+	attacher__costly(tracker->parts.attacher, image, spared);
+}
+
 struct forgetting {
 	const struct tracker *tracker;
 	const struct attached_image *image;
@@ -94,6 +101,7 @@ struct enforcer *tracker__new_enforcer(struct tracker *tracker)
 						.warn = warn,
 						.close_image = close_image,
 						.open_image = open_image,
+						.costly = costly,
 						.leave_out = leave_out,
 						.unit_shares = unit_shares,
 						.begin_count = begin_count,

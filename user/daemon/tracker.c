@@ -112,15 +112,16 @@ static void join(struct tracker *tracker, struct tracked *tracked, uint64_t now_
 	if (mpi) {
 		struct bpf_process_state entry = {.slot = tracked->slot,
 						  .flags = tracker__flags_of(tracker, process, mpi)};
+		const struct functions_spared spared =
+		    enforcer__former(tracker->enforcer, process->exe, library->path, now_ns);
 
 		tracked->flags = entry.flags;
 		resolver__remapped(tracker->parts.resolver, tracked->pid, mpi);
 		kernel_side__reflag(tracker->parts.side, tracked->pid, &entry);
 		enforcer__suspend(tracked->governed);
-		status = attacher__attach(
-		    tracker->parts.attacher, process, library, tracker__is_alone(tracker, library, now_ns),
-		    enforcer__former_units(tracker->enforcer, process->exe, library->path, now_ns), &tracked->image,
-		    err, sizeof(err));
+		status = attacher__attach(tracker->parts.attacher, process, library,
+					  tracker__is_alone(tracker, library, now_ns), &spared, &tracked->image, err,
+					  sizeof(err));
 		if (status) {
 			attacher__release(tracker->parts.attacher, tracked->pid);
 			tracked->image = NULL;

@@ -72,6 +72,18 @@ bool functions__never_waits(const struct function_row *row);
 int functions__unit(unsigned int number);
 int functions__other_unit(void);
 
+/* What a program's image begins with: its earlier run showed what is too expensive. */
+struct functions_spared {
+	uint32_t units;				/* left out */
+	bool closed;				/* the functions below are not probed at first */
+	uint64_t costly[KERNEL_FUNCTIONS / 64]; /* rows that are closed in duty cycles, as a bitmap */
+};
+
+static inline bool functions__is_costly(const struct functions_spared *spared, uint64_t row)
+{
+	return spared->costly[row / 64] >> row % 64 & 1;
+}
+
 /* "Isend,Irecv,others"; what does not fit is left out. */
 void functions__name_units(uint32_t units, char *text, size_t size);
 

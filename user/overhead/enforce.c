@@ -11,7 +11,7 @@
 #define AHEAD_NS 60000000ULL   /* before probes are opened the loop is faster than it sleeps otherwise */
 #define ALERT_NS 500000000ULL  /* a process once over its budget is so again soon after its probes open */
 #define FAR_OVER 0.5	       /* share of its time at which a process has all that is expensive closed at once */
-#define HASTE 0.2	       /* share of its time at which a process has probes closed without a plan */
+#define HASTE 0.1	       /* share of its time at which a process has probes closed without a plan */
 #define GRACE_NS 1000000000ULL /* closed probes may cost until they are removed: no reason to close more */
 
 struct enforcer *enforcer__new(const struct governor *governor, const struct costs *costs,
@@ -108,12 +108,18 @@ void enforcer__join(struct enforcer *enforcer, struct governed *governed, const 
 
 	if (duty) {
 		if (!duty->first)
-			enforcer__recall_set(enforcer, duty, governed, now_ns);
+			enforcer__recall(enforcer, duty, governed, now_ns);
+		if (duty->reaction_ns > 0)
+			governor__closed_in(&governed->account, duty->reaction_ns);
 		governed->duty = duty;
 		governed->next_of_image = duty->first;
 		duty->first = governed;
 		governed->process.orders->set = image_duty__without(duty);
 	}
+	/* links that came one after the other say nothing about the calls of all */
+	enforcer__charge(enforcer, governed, enforcer->ops.now());
+	governor__adjusted(&governed->account);
+	governed__begin_load(governed, governed->account.last_ns);
 	/* waits for an attachment are no running cost */
 	for (struct governed *other = enforcer->governed; other; other = other->next)
 		other->held_ns = other->process.counters->held_ns;
@@ -140,7 +146,7 @@ void enforcer__leave(struct enforcer *enforcer, struct governed *governed, uint6
 		at = &(*at)->next_of_image;
 	*at = governed->next_of_image;
 	if (!duty->first) {
-		enforcer__remember_set(enforcer, duty, governed->exe, now_ns);
+		enforcer__remember(enforcer, duty, governed->exe, now_ns);
 		enforcer__forget_image(enforcer, duty);
 	}
 }

@@ -34,6 +34,9 @@ struct enforcer_ops {
 	int (*close_image)(void *ctx, const struct attached_image *image, double keep, struct enforcer_closed *closed);
 	int (*open_image)(void *ctx, const struct attached_image *image);
 
+	/* Adds the rows of the functions that cost so much that the image was closed. */
+	void (*costly)(void *ctx, const struct attached_image *image, struct functions_spared *spared);
+
 	/* Probes all units (functions__unit()) of an image but these, and forgets the requests that were posted. */
 	int (*leave_out)(void *ctx, const struct attached_image *image, uint32_t units);
 
@@ -80,10 +83,11 @@ void enforcer__free(struct enforcer *enforcer);
 struct governed *enforcer__add(struct enforcer *enforcer, const struct enforcer_process *process, uint64_t now_ns);
 
 /*
- * Returns the units that were left out of an image when the last process of a program ended, within an hour; 0: none.
- * The links of a new process are to be opened without them: the enforcer__join() of the image's first process says so.
+ * Returns what of an image was too expensive when the last process of a program ended, within an hour. The links of a
+ * new process are to be opened without it: the enforcer__join() of the image's first process says so.
  */
-uint32_t enforcer__former_units(const struct enforcer *enforcer, const char *exe, const char *image, uint64_t now_ns);
+struct functions_spared enforcer__former(const struct enforcer *enforcer, const char *exe, const char *image,
+					 uint64_t now_ns);
 
 /*
  * Starts the recording of a process whose links are set. The image, NULL where it maps none, may have probes closed or

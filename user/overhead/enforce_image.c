@@ -80,6 +80,10 @@ void enforcer__close_image(struct enforcer *enforcer, struct governed *worst, ui
 		governor__closed_in(&governed->account, (double)(enforcer->ops.now() - began_ns));
 	}
 	duty->closed_ns = now_ns = image_duty__end_change(enforcer, duty);
+	duty->reaction_ns = worst->account.reaction_ns;
+	duty->unopened = 0;
+	if (!again)
+		duty->cost = cost;
 	if (again)
 		governor__prolong(governor, &duty->cycle, now_ns, governor__savings(&worst->account));
 	else
@@ -108,6 +112,7 @@ static void release_image(struct enforcer *enforcer, struct image_duty *duty, ui
 			return;
 	duty->reported = false;
 	duty->reported_level = 0;
+	duty->cost = 0;
 	duty->cycle = (struct governor_duty){.opened_ns = duty->cycle.opened_ns};
 	enforcer__warn(enforcer, "released", 0,
 		       "the probes of %s stay open again: no process that maps it costs over %.2g %%", duty->path,
@@ -123,5 +128,6 @@ void enforcer__cycle_image(struct enforcer *enforcer, struct image_duty *duty, u
 	if (enforcer->ops.open_image(enforcer->ctx, duty->image))
 		enforcer__warn(enforcer, "attach_failed", 0, "some links could not be opened again");
 	duty->closed = false;
+	duty->unopened = 0;
 	image_duty__end_change(enforcer, duty);
 }

@@ -54,16 +54,22 @@ struct image_duty {
 	uint64_t closed_ns; /* when links were closed last */
 	bool reported;
 	unsigned reported_level;
+	double cost;	    /* share of time that all its functions cost when they were closed last; 0: never */
+	double reaction_ns; /* time that closing them took */
+	unsigned unopened;  /* runs of the program so far at whose end they had not been opened once */
 };
 
-/* The functions that were left out of a program's image when its last process ended. */
-struct former_set {
+/* What of a program's image was too expensive when its last process ended. */
+struct former_run {
 	char exe[512], image[512];
-	struct governor_set set; /* .without = 0: not in use */
-	uint64_t ended_ns;
+	uint64_t ended_ns; /* 0: not in use */
+	struct governor_set set;
+	struct functions_spared spared; /* costly functions only */
+	double cost, reaction_ns;	/* as of struct image_duty */
+	unsigned unopened;
 };
 
-#define FORMER_SETS 8
+#define FORMER_RUNS 8
 
 struct enforcer {
 	struct governor governor;
@@ -72,7 +78,7 @@ struct enforcer {
 	void *ctx;
 	struct governed *governed; /* a list, and so below */
 	struct image_duty *duties;
-	struct former_set former[FORMER_SETS];
+	struct former_run former[FORMER_RUNS];
 };
 
 void enforcer__warn(const struct enforcer *enforcer, const char *code, pid_t pid, const char *format, ...)
@@ -126,12 +132,12 @@ void enforcer__cycle_image(struct enforcer *enforcer, struct image_duty *duty, u
  */
 bool enforcer__leave_out(struct enforcer *enforcer, struct governed *governed, uint64_t now_ns);
 
-/* Remembers what is left out of an image whose last process ends, for the program's next run. */
-void enforcer__remember_set(struct enforcer *enforcer, const struct image_duty *duty, const char *exe, uint64_t now_ns);
+/* Remembers what is left out of an image and closed when its last process ends, for the program's next run. */
+void enforcer__remember(struct enforcer *enforcer, const struct image_duty *duty, const char *exe, uint64_t now_ns);
 
-/* Begins with the set of an earlier run of the program of an image's first process, see enforcer__former_units(). */
-void enforcer__recall_set(struct enforcer *enforcer, struct image_duty *duty, const struct governed *first,
-			  uint64_t now_ns);
+/* Begins with what an earlier run of the program of an image's first process had, see enforcer__former(). */
+void enforcer__recall(struct enforcer *enforcer, struct image_duty *duty, const struct governed *first,
+		      uint64_t now_ns);
 
 /* Returns the units that are not probed at present. */
 static inline uint32_t image_duty__without(const struct image_duty *duty)

@@ -6,20 +6,17 @@
  * labels.
  */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "overhead/enforce_private.h"
 
 _Static_assert(GOVERNOR_UNITS == FUNCTIONS_UNITS, "a share for each unit");
 
-#define LEAST_LOOK_NS 2e7	   /* open time before a process's cost in it is trusted, and of its first check */
+#define LEAST_COUNT_NS 5e6	   /* open time before a process's cost in it is trusted */
+#define LEAST_LOOK_NS 2e7	   /* the same before the first check of a process that has not spent its allowance */
 #define CHECK_EACH_NS 500000000ULL /* each check reads a counter of each function on each CPU */
 
 /* Requests under way when posts are probed again are unknown; nearly all of them end within this time. */
 #define UNDER_WAY_NS 5000000000ULL
-
-#define REMEMBERED_NS 3600000000000ULL /* time in which a program that is started again is assumed to be the same */
 
 /* Publishes the set of an image's processes; requests posted before known_ns may be unknown without a loss. */
 static void publish_set(const struct image_duty *duty, uint32_t without, uint64_t known_ns)
@@ -48,7 +45,7 @@ bool enforcer__leave_out(struct enforcer *enforcer, struct governed *governed, u
 	uint32_t before;
 	char text[512], names[96];
 
-	if (!duty || duty->closed || load->open_ns < LEAST_LOOK_NS)
+	if (!duty || duty->closed || load->open_ns < LEAST_COUNT_NS)
 		return false;
 	cost = fmax(load->cost_ns / load->open_ns, governed->account.mean);
 	before = image_duty__without(duty);
@@ -66,61 +63,6 @@ bool enforcer__leave_out(struct enforcer *enforcer, struct governed *governed, u
 	    text, enforcer->governor.budget * 100, duty->path, names,
 	    (double)(GOVERNOR_KEEP_NS << duty->set.level) * 1e-9, duty->set.ratio / (1 + duty->set.ratio) * 100);
 	return true;
-}
-
-void enforcer__remember_set(struct enforcer *enforcer, const struct image_duty *duty, const char *exe, uint64_t now_ns)
-{
-	struct former_set *to = &enforcer->former[0];
-
-	if (!duty->set.without)
-		return;
-	for (struct former_set *of = enforcer->former; of < enforcer->former + FORMER_SETS; of++)
-		if (of->ended_ns < to->ended_ns)
-			to = of;
-	*to = (struct former_set){.set = duty->set, .ended_ns = now_ns};
-	snprintf(to->exe, sizeof(to->exe), "%s", exe);
-	snprintf(to->image, sizeof(to->image), "%s", duty->path);
-}
-
-/* Returns the index of what is remembered of a program's image; FORMER_SETS where that is nothing. */
-static size_t find_former(const struct enforcer *enforcer, const char *exe, const char *image, uint64_t now_ns)
-{
-	for (size_t i = 0; i < FORMER_SETS; i++) {
-		const struct former_set *of = &enforcer->former[i];
-
-		if (of->set.without && now_ns < of->ended_ns + REMEMBERED_NS && !strcmp(of->exe, exe) &&
-		    !strcmp(of->image, image))
-			return i;
-	}
-	return FORMER_SETS;
-}
-
-uint32_t enforcer__former_units(const struct enforcer *enforcer, const char *exe, const char *image, uint64_t now_ns)
-{
-	size_t at = find_former(enforcer, exe, image, now_ns);
-
-	return at < FORMER_SETS ? enforcer->former[at].set.without : 0;
-}
-
-void enforcer__recall_set(struct enforcer *enforcer, struct image_duty *duty, const struct governed *first,
-			  uint64_t now_ns)
-{
-	size_t at = find_former(enforcer, first->exe, duty->path, now_ns);
-	char names[96];
-
-	if (at == FORMER_SETS)
-		return;
-	duty->set = enforcer->former[at].set;
-	duty->set.changed_ns = now_ns;
-	enforcer->former[at] = (struct former_set){0};
-	functions__name_units(duty->set.without, names, sizeof(names));
-	enforcer__warn(
-	    enforcer, "coarser", first->process.pid,
-	    "process %d (%s): functions of %s that never wait (%s) are not probed for at least %.0f s, since they were "
-	    "over the overhead budget of %.2g %% when the program ran before; the time between two other calls is one "
-	    "computation then, and what completions transfer is unknown",
-	    first->process.pid, first->exe, duty->path, names, (double)(GOVERNOR_KEEP_NS << duty->set.level) * 1e-9,
-	    enforcer->governor.budget * 100);
 }
 
 /*

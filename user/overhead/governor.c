@@ -8,6 +8,7 @@
 #define REACTION_NS 5e7		/* least time from a decision to close probes to its effect */
 #define FIRST_REACTION_NS 1.5e8 /* the same before it was measured, for half of the room at most */
 #define SHORTEST_LOOK 1e6	/* ns; the cost over less time gives no speed */
+#define FIRST_LOOK_NS 5e6	/* a speed over so much time counts alone where there is no other yet */
 #define MEAN_NS 1e9
 #define BURST 2		    /* times the rate: so much at two looks is closed without waiting for the mean */
 #define OPENING_CREDIT 0.25 /* most of the room: the mean holds for a short run, too */
@@ -15,6 +16,7 @@
 #define MOST_OWED 1	    /* of the room: waits for vaprod that are paid for later */
 #define AHEAD_NS 1e8	    /* an allowance that lasts no longer is checked often */
 #define LEAST_SPELL_NS 1e9
+#define OPEN_PERIOD_NS 1e8 /* open time that is worth opening probes, of a program that is known to be expensive */
 #define REFILL 0.5	   /* of the room, that a closed period fills up */
 #define MOST_LEVEL 4	   /* 16 s */
 #define FAR_OVERDRAWN 0.25 /* of the room: two bursts of such a cost would exceed the cap within 5 s */
@@ -89,6 +91,7 @@ void governor__open_account(const struct governor *governor, struct governor_acc
 void governor__adjusted(struct governor_account *account)
 {
 	account->speed = account->mean = 0;
+	account->looked = false;
 }
 
 void governor__closed_in(struct governor_account *account, double took_ns)
@@ -126,6 +129,7 @@ bool governor__charge(const struct governor *governor, struct governor_account *
 		      double spent_ns)
 {
 	double passed = (double)(now_ns - account->last_ns), speed = account->speed, lesser = speed;
+	bool at_once = false;
 
 	account->credit_ns += governor->rate * passed - spent_ns;
 	if (account->credit_ns > governor->room_ns)
@@ -135,6 +139,10 @@ bool governor__charge(const struct governor *governor, struct governor_account *
 	if (passed >= SHORTEST_LOOK) {
 		speed = spent_ns / passed;
 		lesser = speed < lesser ? speed : lesser; /* one look may be an accident */
+		/* what would be gone before another look is none */
+		at_once = !account->looked && passed >= FIRST_LOOK_NS && speed > governor->rate * BURST &&
+			  account->credit_ns < speed * REACTION_NS;
+		account->looked = true;
 		account->speed = speed;
 		account->mean += (speed - account->mean) * passed / (passed + MEAN_NS);
 	}
@@ -142,7 +150,8 @@ bool governor__charge(const struct governor *governor, struct governor_account *
 		return false;
 	/* a process that has slowed down pays its debt with its probes open; a short burst is no reason to close them
 	 */
-	return (lesser > governor->rate * BURST && account->credit_ns < least_credit(governor, account, lesser)) ||
+	return at_once ||
+	       (lesser > governor->rate * BURST && account->credit_ns < least_credit(governor, account, lesser)) ||
 	       (account->mean > governor->rate && account->credit_ns < 0);
 }
 
@@ -309,6 +318,21 @@ void governor__prolong(const struct governor *governor, struct governor_duty *du
 
 	if (duty->closed_until_ns < until)
 		duty->closed_until_ns = until;
+}
+
+double governor__period_ns(const struct governor *governor, double cost, double reaction_ns)
+{
+	return fmin(cost * (OPEN_PERIOD_NS + reaction_ns), governor->room_ns * REFILL);
+}
+
+void governor__begin_closed(struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double period_ns,
+			    double credit_ns)
+{
+	double closed_ns = fmax(0, period_ns - credit_ns) / governor->rate;
+
+	/* ranks on other nodes do not begin their turns at the same time */
+	duty->closed_until_ns = now_ns + (uint64_t)(closed_ns * (1 + 0.25 * governor__random(governor)));
+	duty->count++;
 }
 
 bool governor__is_due(struct governor_duty *duty, uint64_t now_ns)

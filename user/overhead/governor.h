@@ -68,6 +68,7 @@ struct governor_account {
 	double speed, mean; /* shares spent: at the last look, and over the last second or so */
 	double reaction_ns; /* time that closing probes took last; 0 = not measured */
 	double owed_ns;	    /* waits that are not paid yet */
+	bool looked;	    /* there was a look since it was opened or adjusted */
 };
 
 void governor__open_account(const struct governor *governor, struct governor_account *account, uint64_t now_ns);
@@ -183,6 +184,13 @@ void governor__close(struct governor *governor, struct governor_duty *duty, uint
 
 /* Extends a closed period where calls left open overdrew and were closed too, until that is paid back. */
 void governor__prolong(const struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double credit_ns);
+
+/* Returns the savings with which probes of such a cost are opened for a period: at most what a closed period saves. */
+double governor__period_ns(const struct governor *governor, double cost, double reaction_ns);
+
+/* Begins a duty cycle with a closed period, at whose end the savings are enough for a first open period. */
+void governor__begin_closed(struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double period_ns,
+			    double credit_ns);
 
 /* Returns true once, when a closed period is over. */
 bool governor__is_due(struct governor_duty *duty, uint64_t now_ns);

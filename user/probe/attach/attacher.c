@@ -175,7 +175,8 @@ bool attacher__linked(const struct attacher *attacher, const struct process_mapp
 }
 
 int attacher__attach(struct attacher *attacher, const struct process *process, const struct process_mapping *mapping,
-		     bool alone, uint32_t without, const struct attached_image **out, char *err, size_t err_size)
+		     bool alone, const struct functions_spared *spared, const struct attached_image **out, char *err,
+		     size_t err_size)
 {
 	struct attachments *all = &attacher->base;
 	struct attached *base = attachments__image(all, process, mapping, err, err_size);
@@ -194,10 +195,8 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 		snprintf(err, err_size, "%s defines none of the functions vapro knows", mapping->path);
 		return -ENOENT;
 	}
-	if (without && !base->link_count) {
-		base->public.without = without;
-		mpi_image__describe_rows(all, image);
-	}
+	if (!base->link_count)
+		mpi_image__spare(all, image, spared);
 	/* first, so that no edge is reported before its polling is seen */
 	mpi_image__learn(attacher, image, pid);
 	if (attached__find_link(base, SET_CALM, pid))

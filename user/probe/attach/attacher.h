@@ -23,12 +23,13 @@ void attacher__free(struct attacher *attacher);
 
 /*
  * Attaches the external functions of one mapped image of a process. alone: other processes map the
- * image and are not targets, so the link is for this process only. without: units (functions__unit()) that are not
- * probed, where the image has no links yet. *image describes it and belongs to the attacher. Returns 0, -E2BIG for too
+ * image and are not targets, so the link is for this process only. spared: what is not probed, where the image has no
+ * links yet. *image describes it and belongs to the attacher. Returns 0, -E2BIG for too
  * many filtered links, or another -errno with a sentence.
  */
 int attacher__attach(struct attacher *attacher, const struct process *process, const struct process_mapping *mapping,
-		     bool alone, uint32_t without, const struct attached_image **image, char *err, size_t err_size);
+		     bool alone, const struct functions_spared *spared, const struct attached_image **image, char *err,
+		     size_t err_size);
 
 /* Whether an image has a link for all processes already: then further mappers are probed as they come. */
 bool attacher__linked(const struct attacher *attacher, const struct process_mapping *mapping);
@@ -52,6 +53,13 @@ struct attacher_closed {
  */
 int attacher__close(struct attacher *attacher, const struct attached_image *image, double keep, double stepped,
 		    struct attacher_closed *closed);
+
+/*
+ * Adds the rows of an image that are closed in duty cycles and had a part of the cost when they were chosen: where all
+ * functions are closed, the others of them are no reason for it.
+ */
+void attacher__costly(const struct attacher *attacher, const struct attached_image *image,
+		      struct functions_spared *spared);
 
 /* Opens closed probes again. 0 or the first -errno. */
 int attacher__open(struct attacher *attacher, const struct attached_image *image);

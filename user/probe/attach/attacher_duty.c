@@ -8,6 +8,8 @@
 
 #include "probe/attach/attacher_private.h"
 
+#define COSTLY (1.0 / 256) /* share of the cost: a function with less is closed only since all are */
+
 /* Counts the calls of a row so far; 0 where they cannot be read. */
 static uint64_t calls_of(const struct attachments *all, uint64_t row)
 {
@@ -66,6 +68,7 @@ static bool choose_hot(const struct attacher *attacher, struct mpi_image *image,
 
 		changed |= probe->hot != hot[probe->row];
 		probe->hot = hot[probe->row];
+		probe->costly = probe->hot && (probe->costly || probe->cost > COSTLY * all);
 		closed->functions += probe->hot;
 		if (probe->set == SET_CALM || probe->set == SET_HOT)
 			probe->set = probe->hot ? SET_HOT : SET_CALM;
@@ -75,13 +78,34 @@ static bool choose_hot(const struct attacher *attacher, struct mpi_image *image,
 	return changed;
 }
 
-/* Closes links that are not to be open, and those of functions that were divided again. */
+void mpi_image__spare(const struct attachments *all, struct mpi_image *image, const struct functions_spared *spared)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < image->probe_count; i++) {
+		struct probe *probe = &image->probes[i];
+
+		probe->hot = probe->costly = functions__is_costly(spared, probe->row);
+		any |= probe->hot;
+		if (probe->set == SET_CALM || probe->set == SET_HOT)
+			probe->set = probe->hot ? SET_HOT : SET_CALM;
+	}
+	image->base.public.without = spared->units;
+	image->base.public.closed = spared->closed && any;
+	mpi_image__describe_rows(all, image);
+}
+
+/*
+ * Closes links that are not to be open, and those of functions that were divided again. All of them go together: each
+ * link that is waited for before lets the expensive one cost for longer.
+ */
 static void close_links(const struct attacher *attacher, struct mpi_image *image, bool divided)
 {
 	for (size_t i = 0; i < image->base.link_count; i++) {
 		struct attached_link *link = &image->base.links[i];
 
 		link->marked = (divided && (link->set == SET_CALM || link->set == SET_HOT)) ||
+			       (image->base.public.closed && link->set == SET_POLLING) ||
 			       mpi_image__stays_closed(attacher, image, link);
 	}
 	attached__close_marked(&attacher->base, &image->base, false);
@@ -104,13 +128,23 @@ int attacher__close(struct attacher *attacher, const struct attached_image *publ
 	*closed = (struct attacher_closed){0};
 	if (!image)
 		return -ENOENT;
-	mpi_image__learnt(attacher, image);
 	changed = choose_hot(attacher, image, keep, stepped, closed);
 	closed->parted = changed && !kernel_side__frugal(attacher->base.side);
 	image->base.public.closed = true;
 	mpi_image__describe_rows(&attacher->base, image);
 	close_links(attacher, image, changed);
+	mpi_image__learnt(attacher, image);
 	return mpi_image__open_links(attacher, image);
+}
+
+void attacher__costly(const struct attacher *attacher, const struct attached_image *public,
+		      struct functions_spared *spared)
+{
+	const struct mpi_image *image = find(attacher, public);
+
+	for (size_t i = 0; image && i < image->probe_count; i++)
+		if (image->probes[i].costly)
+			spared->costly[image->probes[i].row / 64] |= 1ULL << image->probes[i].row % 64;
 }
 
 int attacher__open(struct attacher *attacher, const struct attached_image *public)

@@ -81,15 +81,21 @@ static int add_link(struct attacher *attacher, struct mpi_image *image, pid_t pi
 
 int mpi_image__link(struct attacher *attacher, struct mpi_image *image, pid_t pid)
 {
-	int status = add_link(attacher, image, pid, SET_CALM);
+	int status = 0;
 
-	if (!status)
-		status = add_link(attacher, image, pid, SET_HOT);
-	for (size_t i = 0; i < image->probe_count && !status;)
-		if (attached__find_link(&image->base, image->probes[i].set, pid))
+	/* functions that can wait come last: nothing bounds what they cost until all links are there */
+	for (size_t i = 0; i < image->probe_count && !status;) {
+		int64_t set = image->probes[i].set;
+
+		if (set == SET_CALM || set == SET_HOT || attached__find_link(&image->base, set, pid))
 			i++;
 		else /* refused functions leave the list */
-			status = add_link(attacher, image, pid, image->probes[i].set);
+			status = add_link(attacher, image, pid, set);
+	}
+	if (!status)
+		status = add_link(attacher, image, pid, SET_CALM);
+	if (!status)
+		status = add_link(attacher, image, pid, SET_HOT);
 	if (!status && !image->probe_count)
 		status = -EOPNOTSUPP;
 	for (size_t i = 0; i < image->base.link_count; i++)

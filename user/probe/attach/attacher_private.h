@@ -17,6 +17,7 @@ struct probe {
 	uint64_t entered;  /* calls of the row until counting began */
 	double cost;	   /* of its calls since then, in calls at emulated sites */
 	bool hot;	   /* closed in duty cycles */
+	bool costly;	   /* had a part of the cost when it became hot */
 	int unit;	   /* functions__unit() of its row: -1 where its calls can wait */
 	int64_t set;	   /* functions that share its links: its row where it is alone, or SET_* */
 };
@@ -75,6 +76,9 @@ void mpi_image__learnt(const struct attacher *attacher, struct mpi_image *image)
 /* Whether a link is not to be open at present: functions of its set are closed or left out. */
 bool mpi_image__stays_closed(const struct attacher *attacher, const struct mpi_image *image,
 			     const struct attached_link *link);
+
+/* Divides the image's functions as an earlier run of the program did; for an image without links. */
+void mpi_image__spare(const struct attachments *all, struct mpi_image *image, const struct functions_spared *spared);
 
 /* Starts counting calls for the next choice of what is closed or left out. */
 void mpi_image__begin_count(const struct attachments *all, struct mpi_image *image);
