@@ -101,7 +101,8 @@ def test_one_refinement(tap, jobs):
     """A node that begins later, and decides nothing alone, gets the call-sites that are distinguished by their callers."""
     with Watched(jobs) as watched:
         daemons = [watched.watch(1, "--overhead-cap", "0")]
-        job = watched.nodes.mpirun(tool("nested"), ["--seconds", "3", "--rounds", "100000000", "--scale", "0.1"])
+        log = open(os.path.join(jobs.directory, "job.log"), "w", encoding="utf-8")
+        job = watched.nodes.mpirun(tool("nested"), ["--seconds", "3", "--rounds", "100000000", "--scale", "0.1"], stdout=log, stderr=log)
         first = until(lambda: warned(watched.records(1), "hopped"), 60)
         tap.ok(first, "node1 distinguishes calls by their callers")
         daemons.append(watched.watch(2, "--overhead-cap", "0", "--publish-only"))
