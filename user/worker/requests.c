@@ -12,8 +12,10 @@
 #include "worker/worker_private.h"
 
 #define IMAGES_MOST 16		 /* with MPI functions, of a job */
-#define SILENT_NS 60000000000ULL /* a node that sends nothing for so long has no set any more */
+#define SILENT_NS 60000000000ULL /* what a node decided that sends nothing for so long does not count any more */
 #define HOPS_MOST 8		 /* decisions about call-sites in a window */
+#define SITES_MOST 256		 /* call-sites of a job that are hopped */
+#define MISSED_MOST 16		 /* windows after which a node that does not follow is left as it is */
 #define RECENT_NS 120000000000LL /* since the end of a window; what is older is read again, or comes late */
 
 /* Makes the request of each node of the job, once per node. */
@@ -77,6 +79,85 @@ static void give_hops(struct worker_job *job, struct wire_request request, uint6
 	}
 }
 
+/* Returns whether a node still sends. */
+static bool is_alive(const struct member *member, uint64_t now_ns)
+{
+	return now_ns <= member->came_ns + SILENT_NS;
+}
+
+/* A call-site that is hopped on some node of the job. */
+struct job_hop {
+	const char *site, *symbol;
+	enum vapro_hop hop; /* up, or back: what was undone on one node is undone on all */
+};
+
+static size_t add_hops(struct job_hop *all, size_t count, const struct run_hop *hops, size_t hop_count)
+{
+	for (size_t i = 0; i < hop_count; i++) {
+		bool back = hops[i].hop == VAPRO_HOP_BACK;
+		size_t k = 0;
+
+		if (!back && hops[i].hop != VAPRO_HOP_UP && hops[i].hop != VAPRO_HOP_STAYS)
+			continue;
+		while (k < count && strcmp(all[k].site, hops[i].site) != 0)
+			k++;
+		if (k == SITES_MOST)
+			continue;
+		if (k == count)
+			all[count++] = (struct job_hop){hops[i].site, hops[i].symbol, VAPRO_HOP_UP};
+		if (back)
+			all[k].hop = VAPRO_HOP_BACK;
+	}
+	return count;
+}
+
+/* Whether a node has yet to do what others did; a refusal is final. */
+static bool lacks(enum vapro_hop has, enum vapro_hop wanted)
+{
+	return wanted == VAPRO_HOP_UP ? has == VAPRO_HOP_NONE : has == VAPRO_HOP_UP || has == VAPRO_HOP_STAYS;
+}
+
+/*
+ * What some nodes have carried out, and others have not, is requested of these again: a request was lost, a node came
+ * later, or one has decided alone. A call-site goes from its calls as such to callers, and back for good, never
+ * further, so that the nodes end with the same states.
+ */
+static void give_missing_hops(const struct worker_job *job, struct wire_request request, uint64_t now_ns,
+			      struct worker_requests *requests)
+{
+	struct job_hop all[SITES_MOST];
+	const struct run_hop *hops;
+	size_t count = 0, hop_count;
+
+	for (size_t i = 0; i < job->member_count; i++) {
+		hops = worker_run__hops(job->members[i].run, &hop_count);
+		if (is_alive(&job->members[i], now_ns))
+			count = add_hops(all, count, hops, hop_count);
+	}
+	request.kind = WIRE_REQUEST_HOP;
+	for (size_t i = 0; i < job->member_count; i++) {
+		struct worker_run *run = job->members[i].run;
+		unsigned sent = 0;
+
+		if (!is_alive(&job->members[i], now_ns) || worker_run__has_ended(run))
+			continue;
+		for (size_t k = 0; k < count && sent < HOPS_MOST; k++) {
+			struct run_hop *hop = worker_run__hop(run, all[k].site);
+
+			if (!hop || !lacks(hop->hop, all[k].hop) || strlen(all[k].site) >= sizeof(request.site))
+				continue;
+			/* at first its answer may be on the way */
+			if (hop->missed >= MISSED_MOST || hop->missed++ == 0)
+				continue;
+			sent++;
+			request.hop = all[k].hop;
+			strcpy(request.site, all[k].site);
+			snprintf(request.symbol, sizeof(request.symbol), "%s", all[k].symbol ? all[k].symbol : "");
+			requests->send(requests, worker_run__host(run), &request);
+		}
+	}
+}
+
 /* An image of the job, and the nodes that leave units of it out by themselves. */
 struct needed_set {
 	const char *image;
@@ -131,7 +212,7 @@ static const struct run_set *sets_of(const struct member *member, uint64_t now_n
 {
 	const struct run_set *sets = worker_run__sets(member->run, count);
 
-	if (now_ns > member->came_ns + SILENT_NS)
+	if (!is_alive(member, now_ns))
 		*count = 0;
 	return sets;
 }
@@ -185,6 +266,7 @@ void worker_job__request(struct worker_job *job, const struct wire_job *about, u
 	give_stage(job, request, requests);
 	give_inside(job, request, requests);
 	give_hops(job, request, now_ns, requests);
+	give_missing_hops(job, request, now_ns, requests);
 	give_sets(job, request, now_ns, requests);
 }
 

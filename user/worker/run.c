@@ -47,6 +47,8 @@ static int put_event(struct stream_sink *sink, const struct stream_event *event)
 		ret = note_thread(run, &event->thread);
 	if (event->type == STREAM_FACTS)
 		run_sets__note(&run->sets, &event->facts);
+	if (event->type == STREAM_HOP)
+		run_hops__note(run, &event->hop);
 	if (event->type == STREAM_WINDOW) {
 		run_sets__end_window(&run->sets);
 		run->windows++;
@@ -226,6 +228,7 @@ void worker_run__free(struct worker_run *run)
 	}
 	block_reader__free(run->blocks);
 	held_events__free(run->events);
+	run_hops__free(&run->hops);
 	free(run->recent);
 	free(run->passed);
 	free(run->ranks);

@@ -7,6 +7,8 @@
 #ifndef VAPRO_WORKER_RUN_H
 #define VAPRO_WORKER_RUN_H
 
+#include <vapro/analysis.h>
+
 #include "capture/stream_merge.h"
 #include "wire/block.h"
 
@@ -65,6 +67,22 @@ struct run_set {
 
 /* Gets the sets of the latest window that was read: none where the run has ended. They live until the next block. */
 const struct run_set *worker_run__sets(const struct worker_run *run, size_t *count);
+
+/* A call-site of which the run's node has reported what became of a hop, or that was requested of it. */
+struct run_hop {
+	char *site, *symbol; /* symbol NULL: unknown */
+	enum vapro_hop hop;  /* VAPRO_HOP_NONE: nothing was reported */
+	unsigned missed;     /* times that the worker found it behind other nodes */
+};
+
+/* Whether the run's last block was read. */
+bool worker_run__has_ended(const struct worker_run *run);
+
+/* Gets all of them: none where the run has ended. */
+const struct run_hop *worker_run__hops(const struct worker_run *run, size_t *count);
+
+/* Returns the one of a call-site, which is added where it is new; NULL where there are too many, or no memory. */
+struct run_hop *worker_run__hop(struct worker_run *run, const char *site);
 
 const char *worker_run__host(const struct worker_run *run);
 uint64_t worker_run__id(const struct worker_run *run);

@@ -40,6 +40,14 @@ struct run_sets {
 void run_sets__note(struct run_sets *sets, const struct vapro_process_facts *facts);
 void run_sets__end_window(struct run_sets *sets);
 
+struct run_hops {
+	struct run_hop *list;
+	size_t count, capacity;
+};
+
+void run_hops__note(struct worker_run *run, const struct stream_hop *event);
+void run_hops__free(struct run_hops *hops);
+
 struct worker_run {
 	struct merge_reader reader; /* first */
 	struct stream_sink sink;    /* of the events of a block */
@@ -68,6 +76,7 @@ struct worker_run {
 	uint64_t fragments, reads; /* of blocks that were read: the mean */
 	uint32_t windows;	   /* in events */
 	struct run_sets sets;
+	struct run_hops hops;
 	bool last_read; /* the last block was read: the last of the windows is the run's */
 	bool ended;	/* no block follows */
 	uint32_t looks;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One set of functions for all nodes of a job: what a worker requests of each by the facts of all. */
+/* One set of functions and of hops for all nodes of a job: what a worker requests of each by what all have. */
 #include "functions/functions.h"
 #include "job_blocks.h"
 #include "worker/requests.h"
@@ -10,6 +10,7 @@
 struct played {
 	const char *host, *image, *own[2];
 	bool ends;
+	enum vapro_hop hops[3]; /* of one call-site, in the first window */
 };
 
 static struct sent sent[HOSTS];
@@ -42,6 +43,13 @@ static void pack_played(const struct played *played, int32_t rank, struct sent *
 
 		for (uint64_t i = 0; i < 10; i++)
 			put(sink, bundle(0, 0, (1 + 10 * window + i) * S, S / 2));
+		for (size_t i = 0; !window && i < 3 && played->hops[i] != VAPRO_HOP_NONE; i++)
+			put(sink, (struct stream_event){.type = STREAM_HOP,
+							.hop = {.begin_ns = 2 * S,
+								.end_ns = 2 * S,
+								.hop = played->hops[i],
+								.site = "a@1+0x2",
+								.symbol = "f+0x1"}});
 		put(sink, (struct stream_event){.type = STREAM_FACTS,
 						.facts = {.pid = 100,
 							  .job = "job",
@@ -60,7 +68,7 @@ static void pack_played(const struct played *played, int32_t rank, struct sent *
 	wire_split__free(split);
 }
 
-/* Collects requests for sets, "host image functions by" each. */
+/* Collects requests for sets, "host image functions by" each, and for hops, "host site symbol hop" each. */
 struct requested {
 	struct worker_requests requests; /* first */
 	char text[1024];
@@ -71,17 +79,20 @@ static void note(struct worker_requests *requests, const char *host, const struc
 	struct requested *requested = (struct requested *)requests;
 	size_t used = strlen(requested->text);
 
+	assert_string_equal(request->job, "job");
+	assert_int_equal(request->user, 1);
+	if (request->kind == WIRE_REQUEST_HOP)
+		snprintf(requested->text + used, sizeof(requested->text) - used, "%s %s %s %s\n", host, request->site,
+			 request->symbol, vapro_hop_name[request->hop]);
 	if (request->kind != WIRE_REQUEST_SET)
 		return;
 	assert_string_equal(request->worker, "worker-1");
-	assert_string_equal(request->job, "job");
-	assert_int_equal(request->user, 1);
 	snprintf(requested->text + used, sizeof(requested->text) - used, "%s %s %s %s\n", host, request->image,
 		 request->without, request->host);
 }
 
 /* Gives the blocks of hosts to a new job, judges what is complete, and checks what it requests after so long. */
-static void check(const struct played hosts[HOSTS], uint64_t later_ns, const char *expected)
+static void check_times(const struct played hosts[HOSTS], uint64_t later_ns, unsigned times, const char *expected)
 {
 	const struct wire_job about = {.cluster = "test", .job = "job", .user = 1};
 	struct requested requested = {.requests = {"worker-1", note}};
@@ -103,28 +114,36 @@ static void check(const struct played hosts[HOSTS], uint64_t later_ns, const cha
 	}
 	assert_int_equal(worker_job__advance(job, mono_at(1), true), 0);
 	assert_true(found.windows >= 1);
-	worker_job__request(job, &about, mono_at(1) + later_ns, &requested.requests);
+	for (unsigned i = 0; i < times; i++) {
+		requested.text[0] = '\0';
+		worker_job__request(job, &about, mono_at(1) + later_ns, &requested.requests);
+	}
 	assert_string_equal(requested.text, expected);
 	worker_job__free(job);
 	free(found.lines);
+}
+
+static void check(const struct played hosts[HOSTS], uint64_t later_ns, const char *expected)
+{
+	check_times(hosts, later_ns, 1, expected);
 }
 
 /* Each node leaves out what others need by themselves, of the same image. */
 static void test_union(void **state)
 {
 	(void)state;
-	check((const struct played[HOSTS]){{"n0", "libmpi.so", {NULL, NULL}, false},
-					   {"n1", "libmpi.so", {NULL, "Isend"}, false},
-					   {"n2", "libmpi.so", {"Irecv", "Irecv,Isend"}, false}},
+	check((const struct played[HOSTS]){{"n0", "libmpi.so", {NULL, NULL}, false, {0}},
+					   {"n1", "libmpi.so", {NULL, "Isend"}, false, {0}},
+					   {"n2", "libmpi.so", {"Irecv", "Irecv,Isend"}, false, {0}}},
 	      0, "n0 libmpi.so Isend,Irecv n2\nn1 libmpi.so Isend,Irecv n2\nn2 libmpi.so Isend n1\n");
-	check((const struct played[HOSTS]){{"n0", "libmpi.so", {NULL, NULL}, false},
-					   {"n1", "libmpi.so", {NULL, NULL}, false},
-					   {"n2", "libmpi.so", {NULL, "others"}, false}},
+	check((const struct played[HOSTS]){{"n0", "libmpi.so", {NULL, NULL}, false, {0}},
+					   {"n1", "libmpi.so", {NULL, NULL}, false, {0}},
+					   {"n2", "libmpi.so", {NULL, "others"}, false, {0}}},
 	      0, "n0 libmpi.so others n2\nn1 libmpi.so others n2\n");
 	/* what was needed once is not needed for ever */
-	check((const struct played[HOSTS]){{"n0", "libmpi.so", {NULL, NULL}, false},
-					   {"n1", "libmpi.so", {"Isend", NULL}, false},
-					   {"n2", "libmpi.so", {NULL, NULL}, false}},
+	check((const struct played[HOSTS]){{"n0", "libmpi.so", {NULL, NULL}, false, {0}},
+					   {"n1", "libmpi.so", {"Isend", NULL}, false, {0}},
+					   {"n2", "libmpi.so", {NULL, NULL}, false, {0}}},
 	      0, "");
 }
 
@@ -132,31 +151,64 @@ static void test_union(void **state)
 static void test_images(void **state)
 {
 	(void)state;
-	check((const struct played[HOSTS]){{"n0", "libmpi.so", {NULL, NULL}, false},
-					   {"n1", "static", {NULL, "Isend"}, false},
-					   {"n2", "static", {NULL, NULL}, false}},
+	check((const struct played[HOSTS]){{"n0", "libmpi.so", {NULL, NULL}, false, {0}},
+					   {"n1", "static", {NULL, "Isend"}, false, {0}},
+					   {"n2", "static", {NULL, NULL}, false, {0}}},
 	      0, "n2 static Isend n1\n");
-	check((const struct played[HOSTS]){{"n0", NULL, {NULL, "Isend"}, false},
-					   {"n1", "libmpi.so", {NULL, "Isend"}, false},
-					   {"n2", NULL, {NULL, NULL}, false}},
+	check((const struct played[HOSTS]){{"n0", NULL, {NULL, "Isend"}, false, {0}},
+					   {"n1", "libmpi.so", {NULL, "Isend"}, false, {0}},
+					   {"n2", NULL, {NULL, NULL}, false, {0}}},
 	      0, "");
 	/* functions of a newer node, and what is none */
-	check((const struct played[HOSTS]){{"n0", "libmpi.so", {NULL, NULL}, false},
-					   {"n1", "libmpi.so", {NULL, "Isend,Ifuture"}, false},
-					   {"n2", "libmpi.so", {NULL, "Waitall"}, false}},
+	check((const struct played[HOSTS]){{"n0", "libmpi.so", {NULL, NULL}, false, {0}},
+					   {"n1", "libmpi.so", {NULL, "Isend,Ifuture"}, false, {0}},
+					   {"n2", "libmpi.so", {NULL, "Waitall"}, false, {0}}},
 	      0, "");
 }
 
 /* A node that has ended, or that is silent for a minute, needs nothing. */
 static void test_gone(void **state)
 {
-	const struct played hosts[HOSTS] = {{"n0", "libmpi.so", {NULL, NULL}, false},
-					    {"n1", "libmpi.so", {"Isend", "Isend"}, true},
-					    {"n2", "libmpi.so", {"Irecv", "Irecv"}, false}};
+	const struct played hosts[HOSTS] = {{"n0", "libmpi.so", {NULL, NULL}, false, {0}},
+					    {"n1", "libmpi.so", {"Isend", "Isend"}, true, {0}},
+					    {"n2", "libmpi.so", {"Irecv", "Irecv"}, false, {0}}};
 
 	(void)state;
 	check(hosts, 59 * S, "n0 libmpi.so Irecv n2\n");
 	check(hosts, 61 * S, "");
+}
+
+#define UP VAPRO_HOP_UP
+#define STAYS VAPRO_HOP_STAYS
+#define BACK VAPRO_HOP_BACK
+#define REFUSED VAPRO_HOP_REFUSED
+
+/* What one node has hopped, or undone, the others do as well: from the second window on, and not for ever. */
+static void test_hops(void **state)
+{
+	const struct played lost[HOSTS] = {{"n0", NULL, {0}, false, {UP, STAYS}},
+					   {"n1", NULL, {0}, false, {STAYS}}, /* its request for the hop was lost */
+					   {"n2", NULL, {0}, false, {0}}};
+
+	(void)state;
+	check_times(lost, 0, 1, "");
+	check_times(lost, 0, 2, "n1 a@1+0x2 f+0x1 up\nn2 a@1+0x2 f+0x1 up\n");
+	check_times(lost, 0, 16, "n1 a@1+0x2 f+0x1 up\nn2 a@1+0x2 f+0x1 up\n");
+	check_times(lost, 0, 17, "");
+	check_times(lost, 61 * S, 2, "");
+	/* a refusal is final, and so is a hop that was undone */
+	check_times((const struct played[HOSTS]){{"n0", NULL, {0}, false, {UP}},
+						 {"n1", NULL, {0}, false, {REFUSED}},
+						 {"n2", NULL, {0}, false, {UP, STAYS}}},
+		    0, 2, "");
+	check_times((const struct played[HOSTS]){{"n0", NULL, {0}, false, {UP, BACK}},
+						 {"n1", NULL, {0}, false, {UP, STAYS}},
+						 {"n2", NULL, {0}, false, {0}}},
+		    0, 2, "n1 a@1+0x2 f+0x1 back\n");
+	check_times((const struct played[HOSTS]){{"n0", NULL, {0}, true, {UP, STAYS}},
+						 {"n1", NULL, {0}, false, {0}},
+						 {"n2", NULL, {0}, false, {0}}},
+		    0, 2, "");
 }
 
 int main(void)
@@ -165,6 +217,7 @@ int main(void)
 	    cmocka_unit_test(test_union),
 	    cmocka_unit_test(test_images),
 	    cmocka_unit_test(test_gone),
+	    cmocka_unit_test(test_hops),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
