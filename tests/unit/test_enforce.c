@@ -428,6 +428,23 @@ static void what_a_first_period_can_pay_for_begins_open(void **state)
 	end(state);
 }
 
+/* Polling calls are probed for a moment only: where they cost most, nothing else is closed for them. */
+static void polling_calls_alone_close_nothing(void **state)
+{
+	static const struct fake_program calm = {.calls = {1000, 100}};
+	struct fake_process *process = begin(&calm, 1, 60);
+
+	fake.polls = true;
+	fake__run(&fake, 10);
+	assert_false(fake.polls);
+	assert_int_equal(fake.closings, 0);
+	assert_false(enforcer__is_closed(fake.enforcer));
+	assert_int_equal(process->orders.probe_epoch & 1, 0);
+	assert_int_equal(fake__warned(&fake, "governed"), 0);
+	assert_false(stop(process).closed);
+	end(state);
+}
+
 static void what_is_remembered_expires(void **state)
 {
 	static const struct fake_program hot = {.calls = {200000}};
@@ -459,6 +476,7 @@ int main(void)
 	    cmocka_unit_test(a_program_that_became_cheap_is_seen_again),
 	    cmocka_unit_test(a_program_of_very_short_runs_is_tried_again),
 	    cmocka_unit_test(what_a_first_period_can_pay_for_begins_open),
+	    cmocka_unit_test(polling_calls_alone_close_nothing),
 	    cmocka_unit_test(what_is_remembered_expires),
 	};
 

@@ -43,11 +43,12 @@ struct attacher_closed {
 	uint32_t functions; /* closed */
 	uint32_t of;	    /* functions probed */
 	bool parted;	    /* links that stay were opened again: calls under way are not seen to return */
+	bool only_polls;    /* polling calls had nearly all of the cost: their learning ended, and nothing was closed */
 };
 
 /*
- * Closes the probes of an image that cost most, until the others had at most a share `keep` of what
- * all cost since they were opened. stepped: how many times as much a single-stepped one costs. The
+ * Ends the learning of polling calls, and closes the probes of an image that cost most, until the others had at most a
+ * share `keep` of what all cost since they were opened. stepped: how many times as much a single-stepped one costs. The
  * caller ensures that the kernel side records no fragment meanwhile. 0 or -errno; in either case the
  * probes are closed.
  */

@@ -51,12 +51,13 @@ static int costliest_first(const void *a, const void *b)
 	return left->row < right->row ? -1 : left->row > right->row;
 }
 
-/* Marks the probes to close. Returns whether they changed. */
+/* Marks the probes to close, none where polling calls cost nearly all: these are gone then. Returns whether they
+ * changed. */
 static bool choose_hot(const struct attacher *attacher, struct mpi_image *image, double keep, double stepped,
 		       struct attacher_closed *closed)
 {
 	bool hot[KERNEL_FUNCTIONS] = {false}, changed = false; /* MPI_X and PMPI_X share a row */
-	double all = count_costs(attacher, image, stepped), rest = all;
+	double rest = count_costs(attacher, image, stepped), all = rest + (double)mpi_image__polls(attacher, image);
 
 	qsort(image->probes, image->probe_count, sizeof(*image->probes), costliest_first);
 	for (size_t i = 0; i < image->probe_count && (keep <= 0 || rest > keep * all); i++) {
@@ -123,14 +124,16 @@ int attacher__close(struct attacher *attacher, const struct attached_image *publ
 		    struct attacher_closed *closed)
 {
 	struct mpi_image *image = find(attacher, public);
-	bool changed;
+	bool changed, polled;
 
 	*closed = (struct attacher_closed){0};
 	if (!image)
 		return -ENOENT;
+	polled = mpi_image__polls(attacher, image) > 0;
 	changed = choose_hot(attacher, image, keep, stepped, closed);
 	closed->parted = changed && !kernel_side__frugal(attacher->base.side);
-	image->base.public.closed = true;
+	closed->only_polls = polled && !closed->functions;
+	image->base.public.closed = !closed->only_polls;
 	mpi_image__describe_rows(&attacher->base, image);
 	close_links(attacher, image, changed);
 	mpi_image__learnt(attacher, image);
@@ -150,6 +153,7 @@ void attacher__costly(const struct attacher *attacher, const struct attached_ima
 int attacher__open(struct attacher *attacher, const struct attached_image *public)
 {
 	struct mpi_image *image = find(attacher, public);
+	bool learns = image && image->learning.put_off;
 	int status;
 
 	if (!image || attacher->base.paused)
@@ -158,6 +162,8 @@ int attacher__open(struct attacher *attacher, const struct attached_image *publi
 	mpi_image__describe_rows(&attacher->base, image);
 	status = mpi_image__open_links(attacher, image);
 	mpi_image__begin_count(&attacher->base, image);
+	for (size_t i = 0; learns && i < image->base.mapper_count; i++)
+		mpi_image__learn(attacher, image, image->base.alone[i] ? image->base.pids[i] : 0);
 	return status;
 }
 
