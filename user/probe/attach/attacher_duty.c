@@ -51,13 +51,20 @@ static int costliest_first(const void *a, const void *b)
 	return left->row < right->row ? -1 : left->row > right->row;
 }
 
-/* Marks the probes to close, none where polling calls cost nearly all: these are gone then. Returns whether they
- * changed. */
+/* Returns whether without the polling calls that are learnt the others would have no more than their share. */
+static bool polls_cost_all(const struct attacher *attacher, struct mpi_image *image, double keep, double stepped)
+{
+	double polls = (double)mpi_image__polls(attacher, image), rest = count_costs(attacher, image, stepped);
+
+	return polls > 0 && rest <= keep * (rest + polls);
+}
+
+/* Marks the probes to close. Returns whether they changed. */
 static bool choose_hot(const struct attacher *attacher, struct mpi_image *image, double keep, double stepped,
 		       struct attacher_closed *closed)
 {
 	bool hot[KERNEL_FUNCTIONS] = {false}, changed = false; /* MPI_X and PMPI_X share a row */
-	double rest = count_costs(attacher, image, stepped), all = rest + (double)mpi_image__polls(attacher, image);
+	double all = count_costs(attacher, image, stepped), rest = all;
 
 	qsort(image->probes, image->probe_count, sizeof(*image->probes), costliest_first);
 	for (size_t i = 0; i < image->probe_count && (keep <= 0 || rest > keep * all); i++) {
@@ -124,16 +131,19 @@ int attacher__close(struct attacher *attacher, const struct attached_image *publ
 		    struct attacher_closed *closed)
 {
 	struct mpi_image *image = find(attacher, public);
-	bool changed, polled;
+	bool changed;
 
 	*closed = (struct attacher_closed){0};
 	if (!image)
 		return -ENOENT;
-	polled = mpi_image__polls(attacher, image) > 0;
+	if (polls_cost_all(attacher, image, keep, stepped)) {
+		closed->only_polls = true;
+		mpi_image__learnt(attacher, image);
+		return 0;
+	}
 	changed = choose_hot(attacher, image, keep, stepped, closed);
 	closed->parted = changed && !kernel_side__frugal(attacher->base.side);
-	closed->only_polls = polled && !closed->functions;
-	image->base.public.closed = !closed->only_polls;
+	image->base.public.closed = true;
 	mpi_image__describe_rows(&attacher->base, image);
 	close_links(attacher, image, changed);
 	mpi_image__learnt(attacher, image);
