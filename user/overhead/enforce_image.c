@@ -85,7 +85,7 @@ void enforcer__close_image(struct enforcer *enforcer, struct governed *worst, ui
 	duty->reaction_ns = worst->account.reaction_ns;
 	duty->unopened = 0;
 	if (!again)
-		duty->cost = cost;
+		duty->cost = fmin(cost, 1);
 	if (again)
 		governor__prolong(governor, &duty->cycle, now_ns, governor__savings(&worst->account));
 	else

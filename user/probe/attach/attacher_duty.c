@@ -25,6 +25,7 @@ void mpi_image__begin_count(const struct attachments *all, struct mpi_image *ima
 {
 	for (size_t i = 0; i < image->probe_count; i++)
 		image->probes[i].entered = calls_of(all, image->probes[i].row);
+	image->learning.seen = 0;
 }
 
 /* Sets the costs of all probes. Returns their sum. */
@@ -139,6 +140,7 @@ int attacher__close(struct attacher *attacher, const struct attached_image *publ
 	if (polls_cost_all(attacher, image, keep, stepped)) {
 		closed->only_polls = true;
 		mpi_image__learnt(attacher, image);
+		mpi_image__begin_count(&attacher->base, image);
 		return 0;
 	}
 	changed = choose_hot(attacher, image, keep, stepped, closed);

@@ -48,12 +48,13 @@ void mpi_image__learn(const struct attacher *attacher, struct mpi_image *image, 
 
 uint64_t mpi_image__polls(const struct attacher *attacher, const struct mpi_image *image)
 {
-	return image->learning.until_ns ? polls_seen(attacher) - image->learning.polls : 0;
+	return image->learning.until_ns ? polls_seen(attacher) - image->learning.polls : image->learning.seen;
 }
 
 void mpi_image__learnt(const struct attacher *attacher, struct mpi_image *image)
 {
 	attached__drop_set(&attacher->base, &image->base, SET_POLLING);
+	image->learning.seen = mpi_image__polls(attacher, image);
 	image->learning.until_ns = 0;
 }
 
