@@ -96,11 +96,14 @@ def test_json_on_request(tap, jobs):
 
 
 def test_interrupt(tap, jobs):
+    other = jobs.start([VAPROD, "--exe", "/nonexistent/other", "--output", os.path.join(jobs.directory, "other.ndjson")], "other")
     terminal = Terminal([VAPROD, "--exe", "/nonexistent/program-of-no-one"])
     tap.ok(until(lambda: terminal.read(0.2) and "watching host" in terminal.text, 30), "vaprod without a target says that it runs",
            terminal.text)
     os.write(terminal.fd, b"\x03")
-    tap.equal(terminal.wait(20), 0, "^C ends it")
+    tap.equal(terminal.wait(20), 0, "^C ends it, and not the other vaprod")
+    tap.ok(other.process.poll() is None, "which is there still", other.err())
+    jobs.interrupt(other, 20)
     tap.ok("no MPI or multi-threaded process was found" in terminal.text, "and the summary says that there was nothing", terminal.text)
 
 

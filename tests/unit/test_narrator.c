@@ -97,6 +97,7 @@ static void variance(unsigned id, const char *state, const char *severity, bool 
 			     "\"rank 3 lost 1.5 s: 91 %% descheduled.\",\"alarm\":%s}",
 	    id, state, severity, alarm ? "true" : "false");
 	narrator__record(narrator, line);
+	narrator__flush(narrator);
 }
 
 static void test_regions(void **state)
@@ -124,6 +125,8 @@ static void test_regions(void **state)
 					  "\"severity\":\"info\",\"verdict\":\"rank 3 lost 1.5 s.\",\"alarm\":true,"
 					  "\"inside_samples\":10,\"inside\":[{\"function\":\"walk\",\"source\":"
 					  "\"walk (a.c:3)\",\"samples\":6,\"share_pct\":60}]}");
+	assert_string_equal(said(), "");
+	narrator__flush(narrator);
 	assert_string_equal(said(),
 			    "08:00:05 slow region 4 (info) began: rank 3 lost 1.5 s. Inside: 60 % in walk (a.c:3).\n");
 	/* what was an alarm and is none is taken back */
@@ -131,6 +134,43 @@ static void test_regions(void **state)
 	said();
 	variance(3, "closed", "info", false);
 	assert_string_equal(said(), "08:00:09 slow region 3 ended: no alarm any more: one state only\n");
+}
+
+static void begins(unsigned id, const char *time)
+{
+	char line[512];
+
+	snprintf(line, sizeof(line),
+		 HEAD("variance") "\"id\":%u,\"state\":\"open\",\"begin\":\"2027-01-15T%sZ\",\"severity\":\"info\","
+				  "\"verdict\":\"slow.\",\"alarm\":true}",
+		 id, time);
+	narrator__record(narrator, line);
+}
+
+/* Regions come in the order of their loss; what is read is in the order of time, and many of them lose none. */
+static void test_order(void **state)
+{
+	const char *all;
+	unsigned count = 0;
+
+	(void)state;
+	begins(7, "08:00:28.500000000");
+	begins(5, "08:00:03.000000000");
+	begins(6, "08:00:28.500000000");
+	narrator__flush(narrator);
+	assert_string_equal(said(), "08:00:03 slow region 5 (info) began: slow.\n"
+				    "08:00:28 slow region 6 (info) began: slow.\n"
+				    "08:00:28 slow region 7 (info) began: slow.\n");
+	/* a pipe holds 64 KiB, these need 54 */
+	for (unsigned id = 100; id < 1300; id++)
+		begins(id, "08:01:00.000000000");
+	narrator__flush(narrator);
+	while (count < 1200) {
+		all = said();
+		for (; *all; all++)
+			count += *all == '\n';
+	}
+	assert_int_equal(count, 1200);
 }
 
 /* Other records and lines that are none are silent. */
@@ -151,6 +191,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(test_processes, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_regions, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_order, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_others, setup, teardown),
 	};
 

@@ -202,7 +202,8 @@ static void test_regions(void **state)
 	    "\"performance\":0.3,\"lost_seconds\":4,\"confidence\":\"confirmed\",\"alarm\":false,\"effect_of\":4}"
 	    "\n" HEAD "\"type\":\"diagnosis\",\"variance\":4,\"stage\":1,\"factors\":[{\"name\":\"preempted\","
 	    "\"contribution_pct\":"
-	    "80,\"major\":true}],\"interferers\":[{\"comm\":\"cr\\u001bon\",\"pid\":9,\"seconds\":1.2}],\"advice\":"
+	    "80,\"major\":true}],\"interferers\":[{\"comm\":\"cr\\u001bon\",\"pid\":9,\"seconds\":1.2},{\"comm\":"
+	    "\"vaprod\",\"pid\":8,\"seconds\":0.03,\"relation\":\"monitor\"}],\"advice\":"
 	    "\"Move "
 	    "it.\"}\n";
 
@@ -219,6 +220,8 @@ static void test_regions(void **state)
 	has("    where         a -> b\n");
 	has("    why           80 % preempted: another task ran on its CPU\n");
 	has("    preempted by  cr?on (pid 9), 1.20 s of CPU time\n");
+	has("                  vaprod (pid 8, this monitor), 30 ms of CPU time, 2 % of the\n"
+	    "                  loss\n");
 	has("    suggestion    Move it.\n");
 	has("    impact        ranks 0-2 waited 4.00 s for it (communication)\n");
 	assert_null(strstr(text, " 2. ")); /* an effect is no region of its own */

@@ -245,7 +245,7 @@ static void check_probes(struct counters *counters)
 			 "%.2f us entry and return, %.2f us entry alone; %.2f us where the kernel cannot emulate the "
 			 "instruction",
 			 costs.call_ns * 1e-3, costs.entry_ns * 1e-3, costs.stepped_call_ns * 1e-3);
-		row("cost of a probed call", "", text);
+		row("cost of a probe", "", text);
 		print_pauses(&costs);
 		if (costs.nop5_ns > 0) {
 			snprintf(text, sizeof(text), "%.2f us entry alone%s", costs.nop5_ns * 1e-3,

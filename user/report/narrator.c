@@ -18,8 +18,9 @@
 #include "report/record.h"
 #include "report/regions.h"
 
-#define INDENT 9	/* of the further lines of a sentence: behind the time */
-#define NOTED_MOST 4096 /* regions; a region hardly changes after half as many others */
+#define INDENT 9	    /* of the further lines of a sentence: behind the time */
+#define NOTED_MOST 4096	    /* regions; a region hardly changes after half as many others */
+#define SENTENCES_MOST 1024 /* about regions, since the last ones were written */
 
 /* Processes of one job and program that were found or ended since the last sentence. */
 struct group {
@@ -36,6 +37,13 @@ struct noted {
 	bool ended;
 };
 
+/* A sentence about a region, behind the time at which it began or ended. */
+struct sentence {
+	char time[32];
+	uint64_t id; /* of the region */
+	char *text;
+};
+
 struct narrator {
 	int fd;
 	unsigned width;
@@ -43,6 +51,8 @@ struct narrator {
 	size_t group_count, group_capacity;
 	struct noted *noted;
 	size_t noted_count, noted_capacity;
+	struct sentence *sentences; /* of the regions of a window, whose order is that of their loss */
+	size_t sentence_count, sentence_capacity;
 };
 
 int narrator__terminal(int fd)
@@ -71,6 +81,9 @@ void narrator__free(struct narrator *narrator)
 {
 	if (!narrator)
 		return;
+	for (size_t i = 0; i < narrator->sentence_count; i++)
+		free(narrator->sentences[i].text);
+	free(narrator->sentences);
 	free(narrator->groups);
 	free(narrator->noted);
 	free(narrator);
@@ -98,6 +111,41 @@ static void say(const struct narrator *narrator, const char *time, char *sentenc
 			clearerr(stderr);
 	}
 	free(text);
+}
+
+/* Orders by time, then by region. Times of records have one form, so that their texts can be compared. */
+static int compare_sentences(const void *a, const void *b)
+{
+	const struct sentence *left = a, *right = b;
+	int order = strcmp(left->time, right->time);
+
+	return order ? order : left->id < right->id ? -1 : left->id > right->id;
+}
+
+/* Writes the sentences about regions, in the order of their times. */
+static void say_sentences(struct narrator *narrator)
+{
+	if (narrator->sentence_count)
+		qsort(narrator->sentences, narrator->sentence_count, sizeof(*narrator->sentences), compare_sentences);
+	for (size_t i = 0; i < narrator->sentence_count; i++) {
+		say(narrator, narrator->sentences[i].time, narrator->sentences[i].text);
+		free(narrator->sentences[i].text);
+	}
+	narrator->sentence_count = 0;
+}
+
+static void say_later(struct narrator *narrator, const char *time, uint64_t id, const char *text)
+{
+	struct sentence sentence = {.id = id, .text = strdup(text)};
+
+	if (narrator->sentence_count == SENTENCES_MOST)
+		say_sentences(narrator);
+	snprintf(sentence.time, sizeof(sentence.time), "%s", time ? time : "");
+	if (sentence.text &&
+	    !grow(&narrator->sentences, &narrator->sentence_capacity, narrator->sentence_count + 1, sizeof(sentence)))
+		narrator->sentences[narrator->sentence_count++] = sentence;
+	else
+		free(sentence.text);
 }
 
 static void copy(char *to, size_t size, const char *from)
@@ -156,6 +204,7 @@ static void say_group(const struct narrator *narrator, const struct group *group
 
 void narrator__flush(struct narrator *narrator)
 {
+	say_sentences(narrator);
 	for (size_t i = 0; i < narrator->group_count; i++)
 		say_group(narrator, &narrator->groups[i]);
 	narrator->group_count = 0;
@@ -225,7 +274,7 @@ static void say_variance(struct narrator *narrator, const cJSON *record)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s of %s, %s lost so far",
 			 class ? class : "work", who ? who : "?", lost);
 	free(inside);
-	say(narrator, record__text(record, ended ? "end" : "begin"), text);
+	say_later(narrator, record__text(record, ended ? "end" : "begin"), noted->id, text);
 }
 
 static void say_hello(struct narrator *narrator, const cJSON *record)

@@ -24,10 +24,13 @@ int narrator__terminal(int fd);
 struct narrator *narrator__new(int fd, unsigned width);
 void narrator__free(struct narrator *narrator);
 
-/* Says what a record reports, where it is of use to a person at once. */
+/* Takes what a record reports, where it is of use to a person at once. */
 void narrator__record(struct narrator *narrator, const char *line);
 
-/* Reports the processes that were found or lost since the last call; to be called about once a second. */
+/*
+ * Reports the regions since the last call, in the order of their times, and the processes that were found or lost; to
+ * be called about once a second.
+ */
 void narrator__flush(struct narrator *narrator);
 
 #endif
