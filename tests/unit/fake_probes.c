@@ -67,6 +67,11 @@ static int close_image(void *ctx, const struct attached_image *image, double kee
 		left += fake->counted[next];
 	}
 	begin_change(fake, "close", fake->change);
+	if (fake->polls) {
+		fake->polls = false;
+		closed->only_polls = true;
+		return 0;
+	}
 	closed->parted = !fake->closings++;
 	closed->of = FAKE_FUNCTIONS;
 	for (int i = 0; i < FAKE_FUNCTIONS; i++) {
@@ -244,6 +249,7 @@ static void live(struct fake *fake, struct fake_process *process)
 	uint64_t before = counters->enter + counters->exit, n;
 	bool unseen = orders->probe_epoch & 1 || orders->no_io;
 
+	counters->enter += fake->polls ? FAKE_POLLS / 100 : 0;
 	cost *= orders->no_io ? costs->bystander_ns : costs->syscall_ns;
 	for (int i = 0; i < FAKE_FUNCTIONS; i++) {
 		each[i] = !is_probed(fake, i) ? 0 : is_suppressed(process, i) ? costs->entry_ns : costs->call_ns;

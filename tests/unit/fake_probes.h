@@ -15,6 +15,7 @@
 #define FAKE_RETURN_NS 300.0
 #define FAKE_SYSCALL_NS 500.0
 #define FAKE_BYSTANDER_NS 100.0
+#define FAKE_POLLS 400000 /* a second */
 #define FAKE_PROCESSES 12
 #define FAKE_WARNINGS 64
 
@@ -65,6 +66,7 @@ struct fake {
 	uint64_t last_opening, least_between_openings;
 	double open_looks;
 	unsigned change; /* looks until closed links are gone */
+	bool polls;	 /* polling calls have all of the cost until the image is to be closed */
 	bool rows_close; /* functions with exits of their own are to blame */
 	unsigned row_closings;
 	int refused;						/* status of the next opening */

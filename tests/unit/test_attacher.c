@@ -345,6 +345,56 @@ static void polling_calls_are_linked_for_a_while(void **state)
 	end(attacher);
 }
 
+static void polling_calls_that_cost_most_go_alone(void **state)
+{
+	struct mpi_image *image;
+	struct attacher *attacher = begin(ATTACH_MODE_SESSION, 1000, &image);
+	struct attacher_closed closed;
+
+	(void)state;
+	assert_int_equal(attach(attacher, 10, false), 0);
+	side.polls += 100000;
+	side.calls[row_of("MPI_Bcast")] = 100;
+	assert_int_equal(attacher__close(attacher, &image->base.public, 0.0625, 1, &closed), 0);
+	assert_true(closed.only_polls && !closed.functions);
+	assert_false(image->base.public.closed || is_open(&side, TEST, 0));
+	assert_int_equal(side.count, 4);
+	/* also where the learning ended by itself just before */
+	assert_int_equal(attach(attacher, 11, false), 0);
+	side.polls += 100000;
+	attacher__learn(attacher, 1);
+	assert_false(is_open(&side, TEST, 0));
+	assert_int_equal(attacher__close(attacher, &image->base.public, 0.0625, 1, &closed), 0);
+	assert_true(closed.only_polls && !image->base.public.closed);
+	/* the next to overdraw are the others */
+	side.calls[row_of("MPI_Bcast")] += 100;
+	assert_int_equal(attacher__close(attacher, &image->base.public, 0.0625, 1, &closed), 0);
+	assert_false(closed.only_polls);
+	assert_true(image->base.public.closed && !is_open(&side, BCAST, 0));
+	end(attacher);
+}
+
+/* Where costly functions begin closed, polling calls are learnt once these are open: an edge has two calls. */
+static void polling_calls_are_learnt_in_the_first_open_period(void **state)
+{
+	struct mpi_image *image;
+	struct attacher *attacher = begin(ATTACH_MODE_SESSION, 1000, &image);
+	unsigned int row = row_of("MPI_Bcast");
+
+	(void)state;
+	spared = (struct functions_spared){.closed = true};
+	spared.costly[row / 64] = 1ULL << row % 64;
+	assert_int_equal(attach(attacher, 10, false), 0);
+	spared = (struct functions_spared){0};
+	assert_false(is_open(&side, TEST, 0) || is_open(&side, BCAST, 0));
+	assert_int_equal(attacher__open(attacher, &image->base.public), 0);
+	assert_true(is_open(&side, TEST, 0) && is_open(&side, BCAST, 0));
+	attacher__learn(attacher, image->learning.until_ns);
+	assert_int_equal(attacher__open(attacher, &image->base.public), 0);
+	assert_false(is_open(&side, TEST, 0)); /* only once */
+	end(attacher);
+}
+
 static void slow_links_have_one_function_each(void **state)
 {
 	struct mpi_image *image;
@@ -377,6 +427,8 @@ int main(void)
 	    cmocka_unit_test(a_probe_moves_without_a_gap),
 	    cmocka_unit_test(returns_that_stay_away_move_a_probe_to_its_entry),
 	    cmocka_unit_test(polling_calls_are_linked_for_a_while),
+	    cmocka_unit_test(polling_calls_that_cost_most_go_alone),
+	    cmocka_unit_test(polling_calls_are_learnt_in_the_first_open_period),
 	    cmocka_unit_test(slow_links_have_one_function_each),
 	};
 

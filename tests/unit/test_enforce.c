@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "fake_probes.h"
@@ -428,6 +429,45 @@ static void what_a_first_period_can_pay_for_begins_open(void **state)
 	end(state);
 }
 
+/* Where the daemon waits for a CPU, what is called meanwhile is charged for that time, too. */
+static void a_late_pass_makes_no_rate_higher(void **state)
+{
+	static const struct fake_program hot = {.calls = {200000}};
+	struct fake_process *process = begin(&hot, 1, 60);
+	const char *text;
+	double rate = 0;
+
+	(void)process;
+	while (!fake__warned(&fake, "governed")) {
+		uint64_t begun = fake.now;
+
+		fake__look(&fake);
+		enforcer__pass(fake.enforcer, begun);
+	}
+	text = strstr(fake.warnings[0].text, "): ");
+	assert_non_null(text);
+	assert_int_equal(sscanf(text, "): %lf calls/s", &rate), 1);
+	assert_true(rate > 100000 && rate <= 200000);
+	end(state);
+}
+
+/* Polling calls are probed for a moment only: where they cost most, nothing else is closed for them. */
+static void polling_calls_alone_close_nothing(void **state)
+{
+	static const struct fake_program calm = {.calls = {1000, 100}};
+	struct fake_process *process = begin(&calm, 1, 60);
+
+	fake.polls = true;
+	fake__run(&fake, 10);
+	assert_false(fake.polls);
+	assert_int_equal(fake.closings, 0);
+	assert_false(enforcer__is_closed(fake.enforcer));
+	assert_int_equal(process->orders.probe_epoch & 1, 0);
+	assert_int_equal(fake__warned(&fake, "governed"), 0);
+	assert_false(stop(process).closed);
+	end(state);
+}
+
 static void what_is_remembered_expires(void **state)
 {
 	static const struct fake_program hot = {.calls = {200000}};
@@ -459,6 +499,8 @@ int main(void)
 	    cmocka_unit_test(a_program_that_became_cheap_is_seen_again),
 	    cmocka_unit_test(a_program_of_very_short_runs_is_tried_again),
 	    cmocka_unit_test(what_a_first_period_can_pay_for_begins_open),
+	    cmocka_unit_test(a_late_pass_makes_no_rate_higher),
+	    cmocka_unit_test(polling_calls_alone_close_nothing),
 	    cmocka_unit_test(what_is_remembered_expires),
 	};
 

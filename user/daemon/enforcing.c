@@ -19,7 +19,7 @@ static int close_image(void *ctx, const struct attached_image *image, double kee
 	int status =
 	    attacher__close(tracker->parts.attacher, image, keep, costs__stepped_ratio(tracker->parts.costs), &closed);
 
-	*out = (struct enforcer_closed){closed.name, closed.functions, closed.of, closed.parted};
+	*out = (struct enforcer_closed){closed.name, closed.functions, closed.of, closed.parted, closed.only_polls};
 	return status;
 }
 

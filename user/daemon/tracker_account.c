@@ -318,7 +318,8 @@ int tracker__end_window(struct tracker *tracker, uint64_t begin_ns, uint64_t end
 			if (!status)
 				status = tracker__emit_place(tracker, tracked, tids[j]);
 		}
-		if (!status)
+		/* what a process cost that is attached since counts in its own first window */
+		if (!status && tracked->attached_ns < end_ns)
 			status = emit_facts(tracker, tracked, begin_ns, end_ns);
 		say_pathless(tracker, tracked); /* covers a process that ended since the last second */
 		say_bounded(tracker, tracked);

@@ -421,9 +421,13 @@ bool enforcer__pass(struct enforcer *enforcer, uint64_t now_ns)
 {
 	bool alert = enforcer->ops.govern_rows(enforcer->ctx, row_hits(enforcer), now_ns);
 
-	for (struct governed *governed = enforcer->governed; governed; governed = governed->next)
-		if (!governed->ended)
-			alert |= govern(enforcer, governed, now_ns);
+	for (struct governed *governed = enforcer->governed; governed; governed = governed->next) {
+		if (governed->ended)
+			continue;
+		/* the counters are those of this moment: the loop may have waited for a CPU since its time was read */
+		now_ns = enforcer->ops.now();
+		alert |= govern(enforcer, governed, now_ns);
+	}
 	for (struct image_duty *duty = enforcer->duties; duty; duty = duty->next) {
 		enforcer__cycle_image(enforcer, duty, now_ns);
 		enforcer__probe_again(enforcer, duty, now_ns);

@@ -23,6 +23,7 @@ struct enforcer_closed {
 	uint32_t functions; /* closed */
 	uint32_t of;	    /* functions probed */
 	bool parted;	    /* links that stay were opened again: calls under way are not seen to return */
+	bool only_polls;    /* polling calls had nearly all of the cost and are gone: nothing else was closed */
 };
 
 /* ctx is the one of enforcer__new(). Statuses are 0, or -errno of links that could not be opened again. */

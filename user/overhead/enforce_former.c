@@ -42,13 +42,14 @@ static size_t find(const struct enforcer *enforcer, const char *exe, const char 
 void enforcer__remember(struct enforcer *enforcer, const struct image_duty *duty, const char *exe, uint64_t now_ns)
 {
 	bool costly = duty->cost > 0 && !is_affordable(duty, now_ns);
-	struct former_run *to = &enforcer->former[0];
+	size_t at = find(enforcer, exe, duty->path, now_ns);
+	struct former_run *to = &enforcer->former[at % FORMER_RUNS];
 
 	if (!duty->set.without && !costly)
 		return;
-	for (struct former_run *of = enforcer->former; of < enforcer->former + FORMER_RUNS; of++)
-		if (of->ended_ns < to->ended_ns)
-			to = of;
+	for (size_t i = 0; at == FORMER_RUNS && i < FORMER_RUNS; i++)
+		if (enforcer->former[i].ended_ns < to->ended_ns)
+			to = &enforcer->former[i];
 	*to = (struct former_run){.ended_ns = now_ns, .set = duty->set};
 	snprintf(to->exe, sizeof(to->exe), "%s", exe);
 	snprintf(to->image, sizeof(to->image), "%s", duty->path);

@@ -74,16 +74,18 @@ void enforcer__close_image(struct enforcer *enforcer, struct governed *worst, ui
 	image_duty__begin_change(duty, now_ns);
 	if (enforcer->ops.close_image(enforcer->ctx, duty->image, keep, &closed))
 		enforcer__warn(enforcer, "attach_failed", 0, "some links could not be opened again");
-	duty->closed = true;
+	duty->closed = again || !closed.only_polls;
 	for (struct governed *governed = duty->first; governed; governed = governed->next_of_image) {
 		governed->process.orders->drop_open_epoch += closed.parted;
 		governor__closed_in(&governed->account, (double)(enforcer->ops.now() - began_ns));
 	}
 	duty->closed_ns = now_ns = image_duty__end_change(enforcer, duty);
+	if (!duty->closed)
+		return;
 	duty->reaction_ns = worst->account.reaction_ns;
 	duty->unopened = 0;
 	if (!again)
-		duty->cost = cost;
+		duty->cost = fmin(cost, 1);
 	if (again)
 		governor__prolong(governor, &duty->cycle, now_ns, governor__savings(&worst->account));
 	else

@@ -16,10 +16,11 @@
 #define MOST_OWED 1	    /* of the room: waits for vaprod that are paid for later */
 #define AHEAD_NS 1e8	    /* an allowance that lasts no longer is checked often */
 #define LEAST_SPELL_NS 1e9
-#define OPEN_PERIOD_NS 1e8 /* open time that is worth opening probes, of a program that is known to be expensive */
-#define REFILL 0.5	   /* of the room, that a closed period fills up */
-#define MOST_LEVEL 4	   /* 16 s */
-#define FAR_OVERDRAWN 0.25 /* of the room: two bursts of such a cost would exceed the cap within 5 s */
+#define OPEN_PERIOD_NS 1e8  /* open time that is worth opening probes, of a program that is known to be expensive */
+#define LEAST_PERIOD_NS 2e7 /* open time until it can be closed again */
+#define REFILL 0.5	    /* of the room, that a closed period fills up */
+#define MOST_LEVEL 4	    /* 16 s */
+#define FAR_OVERDRAWN 0.25  /* of the room: two bursts of such a cost would exceed the cap within 5 s */
 #define SHORT_WINDOW_NS 1000000000ULL
 #define PAYING_BACK 0.8		  /* share of the budget that the plan of an overdrawn account uses */
 #define SETTLING_NS 1000000000ULL /* from a step to what it has saved */
@@ -322,7 +323,10 @@ void governor__prolong(const struct governor *governor, struct governor_duty *du
 
 double governor__period_ns(const struct governor *governor, double cost, double reaction_ns)
 {
-	return fmin(cost * (OPEN_PERIOD_NS + reaction_ns), governor->room_ns * REFILL);
+	double wanted = fmin(cost * (OPEN_PERIOD_NS + reaction_ns), governor->room_ns * REFILL);
+
+	/* the first look and closing are paid in any case */
+	return fmin(fmax(wanted, cost * (LEAST_PERIOD_NS + reaction_ns)), governor->room_ns);
 }
 
 void governor__begin_closed(struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double period_ns,

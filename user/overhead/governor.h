@@ -185,7 +185,7 @@ void governor__close(struct governor *governor, struct governor_duty *duty, uint
 /* Extends a closed period where calls left open overdrew and were closed too, until that is paid back. */
 void governor__prolong(const struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double credit_ns);
 
-/* Returns the savings with which probes of such a cost are opened for a period: at most what a closed period saves. */
+/* Returns the savings with which probes of such a cost are opened for a period: at most the room. */
 double governor__period_ns(const struct governor *governor, double cost, double reaction_ns);
 
 /* Begins a duty cycle with a closed period, at whose end the savings are enough for a first open period. */

@@ -43,13 +43,14 @@ struct attacher_closed {
 	uint32_t functions; /* closed */
 	uint32_t of;	    /* functions probed */
 	bool parted;	    /* links that stay were opened again: calls under way are not seen to return */
+	bool only_polls;    /* polling calls had nearly all of the cost: nothing but their learning ended */
 };
 
 /*
- * Closes the probes of an image that cost most, until the others had at most a share `keep` of what
- * all cost since they were opened. stepped: how many times as much a single-stepped one costs. The
- * caller ensures that the kernel side records no fragment meanwhile. 0 or -errno; in either case the
- * probes are closed.
+ * Ends the learning of polling calls, and where that is not enough (only_polls) closes the probes of an image that cost
+ * most, until the others had at most a share `keep` of what all cost since they were opened. stepped: how many times as
+ * much a single-stepped one costs. The caller ensures that the kernel side records no fragment meanwhile. 0 or -errno;
+ * in either case these probes are closed.
  */
 int attacher__close(struct attacher *attacher, const struct attached_image *image, double keep, double stepped,
 		    struct attacher_closed *closed);

@@ -25,6 +25,7 @@ void mpi_image__begin_count(const struct attachments *all, struct mpi_image *ima
 {
 	for (size_t i = 0; i < image->probe_count; i++)
 		image->probes[i].entered = calls_of(all, image->probes[i].row);
+	image->learning.seen = 0;
 }
 
 /* Sets the costs of all probes. Returns their sum. */
@@ -49,6 +50,14 @@ static int costliest_first(const void *a, const void *b)
 	if (left->cost != right->cost)
 		return left->cost > right->cost ? -1 : 1;
 	return left->row < right->row ? -1 : left->row > right->row;
+}
+
+/* Returns whether without the polling calls that are learnt the others would have no more than their share. */
+static bool polls_cost_all(const struct attacher *attacher, struct mpi_image *image, double keep, double stepped)
+{
+	double polls = (double)mpi_image__polls(attacher, image), rest = count_costs(attacher, image, stepped);
+
+	return polls > 0 && rest <= keep * (rest + polls);
 }
 
 /* Marks the probes to close. Returns whether they changed. */
@@ -128,6 +137,12 @@ int attacher__close(struct attacher *attacher, const struct attached_image *publ
 	*closed = (struct attacher_closed){0};
 	if (!image)
 		return -ENOENT;
+	if (polls_cost_all(attacher, image, keep, stepped)) {
+		closed->only_polls = true;
+		mpi_image__learnt(attacher, image);
+		mpi_image__begin_count(&attacher->base, image);
+		return 0;
+	}
 	changed = choose_hot(attacher, image, keep, stepped, closed);
 	closed->parted = changed && !kernel_side__frugal(attacher->base.side);
 	image->base.public.closed = true;
@@ -150,6 +165,7 @@ void attacher__costly(const struct attacher *attacher, const struct attached_ima
 int attacher__open(struct attacher *attacher, const struct attached_image *public)
 {
 	struct mpi_image *image = find(attacher, public);
+	bool learns = image && image->learning.put_off;
 	int status;
 
 	if (!image || attacher->base.paused)
@@ -158,6 +174,8 @@ int attacher__open(struct attacher *attacher, const struct attached_image *publi
 	mpi_image__describe_rows(&attacher->base, image);
 	status = mpi_image__open_links(attacher, image);
 	mpi_image__begin_count(&attacher->base, image);
+	for (size_t i = 0; learns && i < image->base.mapper_count; i++)
+		mpi_image__learn(attacher, image, image->base.alone[i] ? image->base.pids[i] : 0);
 	return status;
 }
 

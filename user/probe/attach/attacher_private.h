@@ -35,6 +35,8 @@ struct learning {
 	size_t count, room;
 	uint64_t until_ns; /* CLOCK_MONOTONIC; 0: learnt */
 	uint64_t polls;	   /* polls seen before they were linked */
+	uint64_t seen;	   /* polls of a learning that ended since counting began */
+	bool put_off;	   /* until the probes of the image are open */
 };
 
 struct mpi_image {
@@ -69,6 +71,9 @@ int mpi_image__link(struct attacher *attacher, struct mpi_image *image, pid_t pi
 
 /* Begins to learn polling calls of the image, or goes on if it is under way. Failure only leaves them unknown. */
 void mpi_image__learn(const struct attacher *attacher, struct mpi_image *image, pid_t pid);
+
+/* Returns how many polling calls were seen since the learning or the counting of calls began. */
+uint64_t mpi_image__polls(const struct attacher *attacher, const struct mpi_image *image);
 
 /* Ends the learning. */
 void mpi_image__learnt(const struct attacher *attacher, struct mpi_image *image);

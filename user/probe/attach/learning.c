@@ -23,8 +23,11 @@ void mpi_image__learn(const struct attacher *attacher, struct mpi_image *image, 
 	struct attached_link link = {.pid = pid, .set = SET_POLLING};
 	struct row_site *sites;
 
-	if (!learning->count || !attacher->learn_ns || all->paused || image->base.public.closed ||
-	    kernel_side__frugal(all->side))
+	if (!learning->count || !attacher->learn_ns || all->paused || kernel_side__frugal(all->side))
+		return;
+	/* an edge is learnt where both of its calls are seen */
+	learning->put_off = image->base.public.closed;
+	if (learning->put_off)
 		return;
 	learning->until_ns = mono_now() + attacher->learn_ns;
 	if (attached__find_link(&image->base, SET_POLLING, pid))
@@ -43,9 +46,15 @@ void mpi_image__learn(const struct attacher *attacher, struct mpi_image *image, 
 	free(sites);
 }
 
+uint64_t mpi_image__polls(const struct attacher *attacher, const struct mpi_image *image)
+{
+	return image->learning.until_ns ? polls_seen(attacher) - image->learning.polls : image->learning.seen;
+}
+
 void mpi_image__learnt(const struct attacher *attacher, struct mpi_image *image)
 {
 	attached__drop_set(&attacher->base, &image->base, SET_POLLING);
+	image->learning.seen = mpi_image__polls(attacher, image);
 	image->learning.until_ns = 0;
 }
 
