@@ -234,6 +234,80 @@ static void test_late(void **state)
 	free_blocks(&sent);
 }
 
+/* What a job finds that has all blocks when it begins, of which first ones of a node are gone. */
+static char *in_time(const struct sent *sent, struct worker_job *job, struct found *found, uint64_t now_s)
+{
+	free(found->lines);
+	found->lines = NULL;
+	for (size_t i = 0; i < sent->count; i++)
+		give(job, sent, i, mono_at(now_s));
+	for (uint64_t later = 0; later < 60; later += 5)
+		assert_int_equal(worker_job__advance(job, mono_at(now_s + later), true), 0);
+	assert_false(worker_job__wants_again(job, mono_at(now_s + 60)));
+	assert_int_equal(worker_job__finish(job, mono_at(now_s + 60)), 0);
+	/* a warning has the time at which it was emitted */
+	for (char *warning; (warning = strstr(found->lines, "\"type\":\"warning\",\"time\":\"2"));)
+		memset(warning + strlen("\"type\":\"warning\",\"time\":\""), '-',
+		       strlen("2026-11-24T00:00:00.000000000Z"));
+	return found->lines;
+}
+
+/* A node whose first blocks are gone joins after windows were judged: these count its ranks, and are judged again. */
+static void test_joined(void **state)
+{
+	static struct sent sent; /* with its blocks too large for a stack */
+	size_t first_of_b = 0, joined, early;
+	struct worker_job *job;
+	struct found found;
+	char *reference;
+
+	(void)state;
+	make_blocks(&sent);
+	while (strcmp(sent.subjects[first_of_b], sent.subjects[sent.count - 1]))
+		first_of_b++;
+	joined = (sent.count - first_of_b) * 9 / 10;
+	for (size_t i = first_of_b; i < first_of_b + joined; i++)
+		free(sent.blocks[i].bytes);
+	for (size_t i = first_of_b + joined; i < sent.count; i++) {
+		sent.blocks[i - joined] = sent.blocks[i];
+		strcpy(sent.subjects[i - joined], sent.subjects[i]);
+	}
+	sent.count -= joined;
+	job = new_job(&found);
+	reference = in_time(&sent, job, &found, 1);
+	worker_job__free(job);
+
+	early = first_of_b * 9 / 10;
+	job = new_job(&found);
+	for (size_t i = 0; i < early; i++)
+		give(job, &sent, i, mono_at(1));
+	assert_int_equal(worker_job__advance(job, mono_at(12), true), 0);
+	assert_true(found.windows >= 1);
+	for (size_t i = early; i < sent.count; i++)
+		give(job, &sent, i, mono_at(20));
+	assert_true(worker_job__wants_again(job, mono_at(200)));
+	assert_int_equal(worker_job__again(job, mono_at(200)), 0);
+	in_time(&sent, job, &found, 200);
+	for (char *pass; (pass = strstr(found.lines, "\"pass\":1}"));)
+		pass[7] = '0';
+	assert_string_equal(found.lines, reference);
+	worker_job__free(job);
+	free(found.lines);
+
+	/* too late: its ranks count from then on */
+	job = new_job(&found);
+	for (size_t i = 0; i < early; i++)
+		give(job, &sent, i, mono_at(1));
+	assert_int_equal(worker_job__advance(job, mono_at(12), true), 0);
+	for (size_t i = early; i < sent.count; i++)
+		give(job, &sent, i, mono_at(80));
+	assert_false(worker_job__wants_again(job, mono_at(300)));
+	worker_job__free(job);
+	free(found.lines);
+	free(reference);
+	free_blocks(&sent);
+}
+
 /* A later epoch gives what an earlier one has not, and nothing twice. */
 static void test_another_epoch(void **state)
 {
@@ -375,10 +449,15 @@ static void test_leases(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_waits_for_sources), cmocka_unit_test(test_wrong_ids),
-	    cmocka_unit_test(test_any_order),	      cmocka_unit_test(test_late),
-	    cmocka_unit_test(test_another_epoch),     cmocka_unit_test(test_hostile),
-	    cmocka_unit_test(test_lease_value),	      cmocka_unit_test(test_leases),
+	    cmocka_unit_test(test_waits_for_sources),
+	    cmocka_unit_test(test_wrong_ids),
+	    cmocka_unit_test(test_any_order),
+	    cmocka_unit_test(test_late),
+	    cmocka_unit_test(test_joined),
+	    cmocka_unit_test(test_another_epoch),
+	    cmocka_unit_test(test_hostile),
+	    cmocka_unit_test(test_lease_value),
+	    cmocka_unit_test(test_leases),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -253,6 +253,19 @@ static void note_late(struct worker_job *job, uint64_t missed_ns, uint64_t now_n
 		job->again_ns = judged->begin_ns;
 }
 
+/*
+ * Decides about the first block of a run whose blocks of before are gone. Its processes ran in windows that were judged
+ * without them, and count among the ranks of these: an analysis from the start knows that.
+ */
+static void note_joined(struct worker_job *job, uint64_t now_ns)
+{
+	const struct judged *first = job->judged;
+
+	if (job->judged_count && job->judged_count <= JUDGED && !job->through &&
+	    now_ns - first->at_ns <= job->options.again_ns)
+		note_late(job, first->begin_ns, now_ns);
+}
+
 static struct member *find_member(struct worker_job *job, uint64_t run)
 {
 	for (size_t i = 0; i < job->member_count; i++) {
@@ -346,6 +359,8 @@ static bool is_in_time(struct worker_job *job, struct member *member, struct blo
 	/* a run that is new when windows were judged already has missed them */
 	if (!member->timed && !member->missed_ns && head->first_ns && head->first_ns < end_ns)
 		member->missed_ns = head->first_ns;
+	else if (!member->timed && !member->missed_ns && head->first_ns && head->sequence && end_ns)
+		note_joined(job, now_ns);
 	member->timed |= head->first_ns != 0;
 	if (job->finished) {
 		if (!head->first_ns || head->first_ns >= end_ns)
