@@ -203,6 +203,29 @@ static bool same_process(const struct view_row *a, const struct view_row *b)
 	return a->rank == b->rank && (a->rank >= 0 || (a->pid == b->pid && !strcmp(a->host, b->host)));
 }
 
+static bool same_values(const struct view_piece *a, const struct view_piece *b)
+{
+	if (a->bin != b->bin || a->count != b->count)
+		return false;
+	for (size_t i = 0; i < a->count; i++) {
+		if (a->values[i] != b->values[i] && !(isnan(a->values[i]) && isnan(b->values[i])))
+			return false;
+	}
+	return true;
+}
+
+/* Returns whether the row of a rank has all that the row of a thread has. */
+static bool has_all(const struct view_row *rank, const struct view_row *thread)
+{
+	for (size_t i = 0, at = 0; i < thread->piece_count; i++, at++) {
+		while (at < rank->piece_count && !same_values(&rank->pieces[at], &thread->pieces[i]))
+			at++;
+		if (at == rank->piece_count)
+			return false;
+	}
+	return true;
+}
+
 /* Drops the row of a rank's only thread, of rows in order: the row of the rank, which is before it, has all of it. */
 static void drop_only_threads(struct view_map *map)
 {
@@ -212,7 +235,7 @@ static void drop_only_threads(struct view_map *map)
 		for (next = i + 1; next < map->row_count && same_process(&map->rows[i], &map->rows[next]);)
 			next++;
 		map->rows[left++] = map->rows[i];
-		if (next - i == 2 && map->rows[i].thread < 0) {
+		if (next - i == 2 && map->rows[i].thread < 0 && has_all(&map->rows[i], &map->rows[i + 1])) {
 			free_row(&map->rows[i + 1]);
 			continue;
 		}
