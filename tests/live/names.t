@@ -137,7 +137,8 @@ def see_variance(tap, jobs, program, text, source):
     found = [site["source"] for v in of_type(records(out), "variance") for site in named(v)]
     tap.ok(found and all(f"({source}:" in place for place in found), f"{program}: variances name their call-sites", found)
     code, view = jobs.run([VAPRO, "view", "--color=never", out], "view", 30)
-    tap.ok(code == 0 and re.search(r"where +(\w+ at )?" + text, view.out()), f"{program}: vapro view shows function and line",
+    # in what of it is evaluated and in what is not: that depends on what else the machine does
+    tap.ok(code == 0 and re.search(text, view.out()) and f"({source}:" in view.out(), f"{program}: vapro view shows function and line",
            view.out()[-1500:])
 
 
