@@ -10,21 +10,11 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from accept_common import rank_pids, vaprod  # noqa: E402
 from bench_common import *  # noqa: E402,F401,F403 - the parts' own vocabulary
 from bench_common import t  # noqa: E402
+from jobs import clocks  # noqa: E402
 from programs_kernel import bpf_stats, program_runs  # noqa: E402
 
 PAIRS, MOST_PCT = 4, 0.2
 HEALTHY_S = 6  # before the fault: the usual speed is known by then
-
-
-def clocks(pid):
-    """Perf events that a process holds: its clocks of sampled threads, and those of its finder."""
-    found = 0
-    for name in os.listdir(f"/proc/{pid}/fd"):
-        try:
-            found += os.readlink(f"/proc/{pid}/fd/{name}") == "anon_inode:[perf_event]"
-        except OSError:
-            continue
-    return found
 
 
 def one_run(jobs, name, inside, seconds):

@@ -60,6 +60,17 @@ def descendants(root):
     return found
 
 
+def clocks(pid):
+    """How many perf events of this process are open with a program: the sampled threads, and those of its finder."""
+    found = 0
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            found += os.readlink(f"/proc/{pid}/fd/{name}") == "anon_inode:[perf_event]"
+        except OSError:
+            continue
+    return found
+
+
 def leaked_probes():
     """How often the kernel's log says that probes could not be removed from processes; None where it cannot be read."""
     done = subprocess.run(["dmesg"], capture_output=True, text=True, timeout=20, check=False)

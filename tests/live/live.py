@@ -11,6 +11,7 @@ import traceback
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 import jobs as j  # noqa: E402
+from jobs import clocks  # noqa: E402,F401
 
 VAPROD, VAPRO = j.path("vaprod"), j.path("vapro")
 SCRATCH = j.path("live")
@@ -74,17 +75,6 @@ class Jobs(j.Jobs):
             os.environ["VAPRO_GO"] = os.path.join(self.directory, f"go.{time.monotonic_ns()}")
             SIGNS.append(os.environ["VAPRO_GO"])
         return super().start(*args, **kwargs)
-
-
-def clocks(pid):
-    """How many perf events of this process are open with a program: the sampled threads, and those of its finder."""
-    found = 0
-    for name in os.listdir(f"/proc/{pid}/fd"):
-        try:
-            found += os.readlink(f"/proc/{pid}/fd/{name}") == "anon_inode:[perf_event]"
-        except OSError:
-            continue
-    return found
 
 
 def main(*tests, held=True):

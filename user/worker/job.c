@@ -254,8 +254,8 @@ static void note_late(struct worker_job *job, uint64_t missed_ns, uint64_t now_n
 }
 
 /*
- * Decides about the first block of a run whose blocks of before are gone. Its processes ran in windows that were judged
- * without them, and count among the ranks of these: an analysis from the start knows that.
+ * Decides about the first block to arrive of a run whose earlier blocks are lost. The run's processes were running in
+ * windows that were judged without them: an analysis from the start counts them among the ranks of these windows.
  */
 static void note_joined(struct worker_job *job, uint64_t now_ns)
 {
