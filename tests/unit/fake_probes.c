@@ -17,6 +17,11 @@ static const struct attached_image *the_image(void)
 	return (const struct attached_image *)(const void *)&image_mark;
 }
 
+static uint64_t own_cpu(void)
+{
+	return clock_of->ran_ns;
+}
+
 static uint64_t now(void)
 {
 	return clock_of->now;
@@ -168,6 +173,7 @@ static bool close_costliest_rows(void *ctx, pid_t pid, double speed, double debt
 void fake__begin(struct fake *fake, double budget_pct, double cap_pct, uint64_t seed, size_t seconds)
 {
 	static const struct enforcer_ops ops = {.now = now,
+						.own_cpu = own_cpu,
 						.warn = warn,
 						.close_image = close_image,
 						.open_image = open_image,
@@ -278,7 +284,7 @@ static void live(struct fake *fake, struct fake_process *process)
 	}
 	n = events(&process->part[FAKE_FUNCTIONS], program->syscalls / 100 / slow);
 	*(orders->no_io ? &orders->thinned_io : &counters->syscalls) += n;
-	counters->held_ns += (uint64_t)(program->held * FAKE_LOOK);
+	counters->held_ns += (uint64_t)(program->held * FAKE_LOOK) * (program->waiting ? program->waiting : 1);
 	counters->busiest += counters->enter + counters->exit - before;
 }
 
@@ -286,8 +292,13 @@ void fake__look(struct fake *fake)
 {
 	if (fake->looks >= fake->room)
 		abort(); /* the test runs for longer than it said */
-	for (size_t i = 0; i < fake->count; i++)
+	double held = 0;
+
+	for (size_t i = 0; i < fake->count; i++) {
 		live(fake, &fake->processes[i]);
+		held = fmax(held, fake->processes[i].program->held);
+	}
+	fake->ran_ns += (uint64_t)(held * FAKE_LOOK);
 	fake->now += FAKE_LOOK;
 	fake->looks++;
 	fake->open_looks += fake->open[FAKE_SHORT];

@@ -28,7 +28,8 @@ struct fake_program {
 	double calls[FAKE_FUNCTIONS];
 	unsigned octaves[FAKE_FUNCTIONS]; /* of the spans of their states */
 	double syscalls;
-	double held; /* share of its time for which it waits for vaprod */
+	double held;	  /* share of its time for which vaprod has its CPU */
+	unsigned waiting; /* threads that wait for it meanwhile; 0: one */
 	bool spares_returns;
 };
 
@@ -57,6 +58,7 @@ struct fake {
 	struct fake_process processes[FAKE_PROCESSES];
 	size_t count;
 	uint64_t now, next_pass;
+	uint64_t ran_ns; /* CPU time of vaprod */
 	size_t looks, room;
 	double last_hits;
 	bool open[FAKE_FUNCTIONS], costly[FAKE_FUNCTIONS];

@@ -25,15 +25,26 @@ static inline uint64_t utc_now(void)
 	return clock_ns(CLOCK_REALTIME);
 }
 
-/* CPU time of this thread and of its reaped children: the cost of reading images and setting probes. */
-static inline uint64_t cpu_spent(void)
+/* CPU time of children that were reaped. */
+static inline uint64_t cpu_of_children(void)
 {
 	struct rusage children = {0};
 
 	getrusage(RUSAGE_CHILDREN, &children);
-	return clock_ns(CLOCK_THREAD_CPUTIME_ID) +
-	       (uint64_t)(children.ru_utime.tv_sec + children.ru_stime.tv_sec) * 1000000000ULL +
+	return (uint64_t)(children.ru_utime.tv_sec + children.ru_stime.tv_sec) * 1000000000ULL +
 	       (uint64_t)(children.ru_utime.tv_usec + children.ru_stime.tv_usec) * 1000ULL;
+}
+
+/* CPU time of this thread and of its reaped children: the cost of reading images and setting probes. */
+static inline uint64_t cpu_spent(void)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID) + cpu_of_children();
+}
+
+/* CPU time of this process and of its reaped children. */
+static inline uint64_t cpu_of_all(void)
+{
+	return clock_ns(CLOCK_PROCESS_CPUTIME_ID) + cpu_of_children();
 }
 
 #endif

@@ -40,22 +40,6 @@ static uint64_t to_mono(const struct daemon *daemon, uint64_t utc)
 	return utc - (daemon->clock.utc_ns - daemon->clock.mono_ns);
 }
 
-/* Returns the CPU time of the daemon and of its confined readers, s. */
-static double cpu_seconds(void)
-{
-	static const int whose[] = {RUSAGE_SELF, RUSAGE_CHILDREN};
-	double seconds = 0;
-
-	for (size_t i = 0; i < sizeof(whose) / sizeof(whose[0]); i++) {
-		struct rusage usage;
-
-		getrusage(whose[i], &usage);
-		seconds += (double)usage.ru_utime.tv_sec + (double)usage.ru_stime.tv_sec +
-			   1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-	}
-	return seconds;
-}
-
 static void begin(struct daemon *daemon)
 {
 	uint64_t span = (uint64_t)(daemon->options->config.window_s * 1e9);
@@ -66,7 +50,7 @@ static void begin(struct daemon *daemon)
 	daemon->window_begin = to_utc(daemon, daemon->begin_ns) / VAPRO_BIN_NS * VAPRO_BIN_NS;
 	daemon->window_end = daemon->window_begin + span / VAPRO_BIN_NS * VAPRO_BIN_NS;
 	daemon->first_window = daemon->window_begin;
-	daemon->cpu_at_window = cpu_seconds();
+	daemon->cpu_at_window = cpu_of_all() * 1e-9;
 }
 
 /* Switches interrupt timing on or off as the diagnosis requests. */
@@ -88,7 +72,7 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 	struct stream_event event = {.type = STREAM_WINDOW};
 	uint64_t begin = to_mono(daemon, daemon->window_begin), end = to_mono(daemon, end_utc);
 	uint64_t stride = (uint64_t)(daemon->options->config.window_s * 1e9 * 2 / 3);
-	double cpu = cpu_seconds();
+	double cpu = cpu_of_all() * 1e-9;
 
 	daemon__drain_inside(daemon);
 	tracker__end_window(daemon->tracker, begin, end);

@@ -98,6 +98,7 @@ static bool close_costliest_rows(void *ctx, pid_t pid, double speed, double debt
 struct enforcer *tracker__new_enforcer(struct tracker *tracker)
 {
 	static const struct enforcer_ops ops = {.now = mono_now,
+						.own_cpu = cpu_of_all,
 						.warn = warn,
 						.close_image = close_image,
 						.open_image = open_image,

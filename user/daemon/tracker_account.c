@@ -119,7 +119,7 @@ static void note_rates(const struct tracker *tracker, struct tracked *tracked, u
 	const struct kernel_counters *counters = tracker__counters(tracker, tracked);
 	uint64_t from = tracked->attached_ns > tracker->last_second_ns ? tracked->attached_ns : tracker->last_second_ns;
 	uint64_t calls = counters->enter + counters->syscalls;
-	uint64_t cost_ns = enforcer__spent(tracked->governed) + counters->held_ns;
+	uint64_t cost_ns = enforcer__spent(tracked->governed);
 	double passed_ns = (double)(now_ns - from);
 
 	if (now_ns <= from)
@@ -212,7 +212,7 @@ static int emit_facts(struct tracker *tracker, struct tracked *tracked, uint64_t
 						   .thinned_ns = cost.thinned_ns,
 						   .thinned = cost.thinned,
 						   .hits = delta.enter + delta.exit + delta.left + delta.syscalls,
-						   .cost_ns = cost.cost_ns + now.held_ns - tracked->window.held_ns};
+						   .cost_ns = cost.cost_ns};
 	if (cost.image) {
 		event.facts.image = base_name(cost.image);
 		event.facts.without = name_set(cost.without, without, sizeof(without));

@@ -12,6 +12,7 @@
 #define ALERT_NS 500000000ULL  /* a process once over its budget is so again soon after its probes open */
 #define FAR_OVER 0.5	       /* share of its time at which a process has all that is expensive closed at once */
 #define HASTE 0.1	       /* share of its time at which a process has probes closed without a plan */
+#define WAITS_NS 1000000000ULL /* time in which waits for vaprod are bounded by what it ran */
 #define GRACE_NS 1000000000ULL /* closed probes may cost until they are removed: no reason to close more */
 
 struct enforcer *enforcer__new(const struct governor *governor, const struct costs *costs,
@@ -84,17 +85,36 @@ void governed__begin_load(struct governed *governed, uint64_t now_ns)
 	memcpy(governed->time_ns, orders->time_ns, sizeof(governed->time_ns));
 }
 
+/* Counts what the waits for vaprod cost a process up to now. */
+static void count_waits(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
+{
+	struct waits_for_vaprod *waits = &governed->waits;
+	uint64_t summed_ns = governed->process.counters->held_ns, ran_ns = enforcer->ran_ns;
+	uint64_t waited = summed_ns - waits->summed_ns, ran = ran_ns - waits->ran_ns;
+
+	waits->cost_ns = waits->before_ns + (waited < ran ? waited : ran);
+	if (now_ns >= waits->from_ns && now_ns - waits->from_ns < WAITS_NS)
+		return;
+	*waits = (struct waits_for_vaprod){.from_ns = now_ns,
+					   .summed_ns = summed_ns,
+					   .ran_ns = ran_ns,
+					   .before_ns = waits->cost_ns,
+					   .cost_ns = waits->cost_ns};
+}
+
 struct governed *enforcer__add(struct enforcer *enforcer, const struct enforcer_process *process, uint64_t now_ns)
 {
 	struct governed *governed = calloc(1, sizeof(*governed));
 
 	if (!governed)
 		return NULL;
+	enforcer->ran_ns = enforcer->ops.own_cpu();
 	governed->process = *process;
 	governed->process.exe = governed->exe;
 	snprintf(governed->exe, sizeof(governed->exe), "%s", process->exe);
 	*process->orders = (struct kernel_governed){.probe_epoch = 1};
 	governor__open_account(&enforcer->governor, &governed->account, now_ns);
+	governed->waits = (struct waits_for_vaprod){.from_ns = now_ns, .ran_ns = enforcer->ran_ns};
 	governed__begin_load(governed, now_ns);
 	governed->next = enforcer->governed;
 	enforcer->governed = governed;
@@ -116,13 +136,16 @@ void enforcer__join(struct enforcer *enforcer, struct governed *governed, const 
 		duty->first = governed;
 		governed->process.orders->set = image_duty__without(duty);
 	}
+	enforcer->ran_ns = enforcer->ops.own_cpu();
 	/* links that came one after the other say nothing about the calls of all */
 	enforcer__charge(enforcer, governed, enforcer->ops.now());
 	governor__adjusted(&governed->account);
 	governed__begin_load(governed, governed->account.last_ns);
 	/* waits for an attachment are no running cost */
-	for (struct governed *other = enforcer->governed; other; other = other->next)
-		other->held_ns = other->process.counters->held_ns;
+	for (struct governed *other = enforcer->governed; other; other = other->next) {
+		count_waits(enforcer, other, now_ns);
+		other->paid_waits_ns = other->waits.cost_ns;
+	}
 	governed__advance_epoch(governed, governed__is_closed(governed));
 	governed__refresh_gap(governed, now_ns);
 }
@@ -202,15 +225,16 @@ bool enforcer__charge(const struct enforcer *enforcer, struct governed *governed
 {
 	const struct governor *governor = &enforcer->governor;
 	double passed = (double)(now_ns - governed->account.last_ns), spent;
-	uint64_t held_ns = governed->process.counters->held_ns;
 
 	if (now_ns < governed->account.last_ns)
 		return false; /* its image's links were changed in this pass: it was charged then */
 	spend(enforcer, governed);
 	spent = (double)(governed->spent_ns - governed->paid_ns);
 	governed->paid_ns = governed->spent_ns;
-	spent += governor__held(governor, &governed->account, now_ns, (double)(held_ns - governed->held_ns));
-	governed->held_ns = held_ns;
+	count_waits(enforcer, governed, now_ns);
+	spent += governor__held(governor, &governed->account, now_ns,
+				(double)(governed->waits.cost_ns - governed->paid_waits_ns));
+	governed->paid_waits_ns = governed->waits.cost_ns;
 	if (!governed__is_closed(governed)) {
 		governed->load.open_ns += passed;
 		governed->load.cost_ns += spent;
@@ -220,7 +244,7 @@ bool enforcer__charge(const struct enforcer *enforcer, struct governed *governed
 
 uint64_t enforcer__spent(const struct governed *governed)
 {
-	return governed->spent_ns;
+	return governed->spent_ns + governed->waits.cost_ns;
 }
 
 struct enforcer_window enforcer__end_window(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
@@ -231,7 +255,8 @@ struct enforcer_window enforcer__end_window(const struct enforcer *enforcer, str
 	if (governed->gap_ns)
 		governed__count_gap(governed, now_ns, true);
 	spend(enforcer, governed);
-	window = (struct enforcer_window){.cost_ns = governed->spent_ns - governed->reported_ns,
+	count_waits(enforcer, governed, now_ns);
+	window = (struct enforcer_window){.cost_ns = enforcer__spent(governed) - governed->reported_ns,
 					  .closed_ns = governed->closed_ns,
 					  .thinned_ns = orders->thinned_ns - governed->thinned_ns,
 					  .thinned = 2 * (orders->thinned - governed->thinned) +
@@ -241,7 +266,7 @@ struct enforcer_window enforcer__end_window(const struct enforcer *enforcer, str
 		window.without = image_duty__without(governed->duty);
 		window.own = governed->duty->set.without;
 	}
-	governed->reported_ns = governed->spent_ns;
+	governed->reported_ns = enforcer__spent(governed);
 	governed->closed_ns = 0;
 	governed->thinned = orders->thinned;
 	governed->thinned_ns = orders->thinned_ns;
@@ -421,6 +446,7 @@ bool enforcer__pass(struct enforcer *enforcer, uint64_t now_ns)
 {
 	bool alert = enforcer->ops.govern_rows(enforcer->ctx, row_hits(enforcer), now_ns);
 
+	enforcer->ran_ns = enforcer->ops.own_cpu();
 	for (struct governed *governed = enforcer->governed; governed; governed = governed->next) {
 		if (governed->ended)
 			continue;

@@ -28,7 +28,8 @@ struct enforcer_closed {
 
 /* ctx is the one of enforcer__new(). Statuses are 0, or -errno of links that could not be opened again. */
 struct enforcer_ops {
-	uint64_t (*now)(void);							/* CLOCK_MONOTONIC, ns */
+	uint64_t (*now)(void);	   /* CLOCK_MONOTONIC, ns */
+	uint64_t (*own_cpu)(void); /* CPU time of vaprod and its readers, ns */
 	void (*warn)(void *ctx, const char *code, pid_t pid, const char *text); /* pid 0: of no process */
 
 	/* Closes an image's most expensive probes, until the others had at most a share `keep` of all cost. */

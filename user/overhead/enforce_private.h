@@ -5,6 +5,18 @@
 
 #include "overhead/enforce.h"
 
+/*
+ * What the threads of a process waited for a CPU that vaprod had: the kernel side sums the waits of all threads, each
+ * with what others had of that CPU meanwhile. In each second they cost the process no more than vaprod's CPU time in
+ * it.
+ */
+struct waits_for_vaprod {
+	uint64_t from_ns;	    /* begin of this second */
+	uint64_t summed_ns, ran_ns; /* at from_ns: the sum of the kernel side, and vaprod's CPU time */
+	uint64_t before_ns;	    /* cost before from_ns */
+	uint64_t cost_ns;	    /* cost up to the last charge */
+};
+
 /* The governor's state for one process. */
 struct governed {
 	struct enforcer_process process; /* exe is the one below */
@@ -17,10 +29,12 @@ struct governed {
 	struct governor_duty io; /* duty cycle of system calls */
 	struct kernel_counters charged;
 	uint64_t charged_io;
-	uint64_t held_ns;	       /* time that its threads waited for vaprod, up to the last charge */
-	uint64_t spent_ns;	       /* cost to its busiest thread so far */
-	uint64_t paid_ns, reported_ns; /* parts of spent_ns: charged to the account, and in windows that ended */
-	struct governor_load load;     /* load since load_ns; load_* below: counters at load_ns */
+	struct waits_for_vaprod waits;
+	uint64_t paid_waits_ns;	   /* part of waits.cost_ns that was charged to the account */
+	uint64_t spent_ns;	   /* cost of hits to its busiest thread so far */
+	uint64_t paid_ns;	   /* part of spent_ns that was charged to the account */
+	uint64_t reported_ns;	   /* cost of all kinds in windows that ended */
+	struct governor_load load; /* load since load_ns; load_* below: counters at load_ns */
 	uint64_t load_ns, load_calls, load_io, load_thinned_io;
 	uint64_t calls[KERNEL_SPANS], time_ns[KERNEL_SPANS];
 	double cost;	     /* cost of the last load, share of the process's time */
@@ -72,6 +86,7 @@ struct former_run {
 #define FORMER_RUNS 8
 
 struct enforcer {
+	uint64_t ran_ns; /* vaprod's CPU time at the begin of this pass */
 	struct governor governor;
 	const struct costs *costs;
 	struct enforcer_ops ops;
