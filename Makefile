@@ -290,7 +290,7 @@ check-clang: all
 		xargs -P2 -n16 $(CLANG) $(CPPFLAGS) -std=gnu11 $(CLANG_WARNINGS) -fsyntax-only
 
 check-unit: all check-clang $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(SOURCE_CASES) $(B)/tests/print_events $(NODE_PROGRAMS)
-	$(Q)for t in $(UNIT_TESTS); do echo "== $$t"; $$t || exit 1; done
+	$(Q)printf '%s\n' $(UNIT_TESTS) | xargs -P2 -I{} tests/unit/run.sh {}
 	$(Q)tests/counters/compare_events.py $(B)/tests/print_events
 	$(Q)tests/tools/test_programs.py
 	$(Q)tests/tools/test_layers.py
@@ -299,6 +299,7 @@ check-unit: all check-clang $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit
 	$(Q)tests/tools/test_completion.py $(B)
 	$(Q)tests/tools/test_settings.py $(B)
 	$(Q)tests/tools/test_mistakes.py $(B)
+	$(Q)tests/tools/test_install.py
 	$(Q)tests/tools/test_examples.py $(B)
 	$(Q)tests/tools/test_exports.py $(B)
 	$(Q)tests/tools/test_page.py $(B)
@@ -400,6 +401,11 @@ install: all $(MAN_PAGES) $(COMPLETIONS)
 		install -m 644 $(B)/completion/fish/$$name $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$name.fish; \
 	done
 	install -m 644 deploy/vapro.schema.json deploy/vapro.conf $(DESTDIR)$(PREFIX)/share/vapro
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	for unit in vaprod vapro-worker; do \
+		sed 's|^ExecStart=/usr/local/|ExecStart=$(PREFIX)/|' deploy/$$unit.service >$(B)/$$unit.service && \
+		install -m 644 $(B)/$$unit.service $(DESTDIR)$(PREFIX)/lib/systemd/system || exit 1; \
+	done
 
 format:
 	$(Q)clang-format -i $(shell git ls-files '*.c' '*.h' '*.cpp' | grep -v '^vmlinux/')

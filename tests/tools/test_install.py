@@ -1,0 +1,33 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What `make install` installs: the units start programs that are there, and nothing is outside the prefix."""
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PREFIX = "/opt/vapro"
+
+
+class Install(unittest.TestCase):
+    def test_install(self):
+        with tempfile.TemporaryDirectory() as target:
+            done = subprocess.run(["make", "-C", ROOT, "install", f"PREFIX={PREFIX}", f"DESTDIR={target}"],
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(os.listdir(target), ["opt"])
+            units = os.path.join(target + PREFIX, "lib/systemd/system")
+            self.assertEqual(sorted(os.listdir(units)), ["vapro-worker.service", "vaprod.service"])
+            for unit in os.listdir(units):
+                with open(os.path.join(units, unit), encoding="utf-8") as file:
+                    program = re.search(r"^ExecStart=(\S+)", file.read(), re.M).group(1)
+                self.assertTrue(program.startswith(PREFIX + "/"), program)
+                self.assertTrue(os.access(target + program, os.X_OK), program)
+            for page in ("man1/vapro.1", "man5/vapro-records.5", "man8/vaprod.8", "man8/vapro-worker.8"):
+                self.assertTrue(os.path.exists(os.path.join(target + PREFIX, "share/man", page)), page)
+
+
+if __name__ == "__main__":
+    unittest.main()
