@@ -223,7 +223,7 @@ class Nodes:
         return [comparable(json.loads(line)) for line in text.splitlines()]
 
     def lines(self, job=None):
-        """The files of all workers: {(job, epoch): lines}."""
+        """The files of all workers: {(job, epoch): lines}, less a line that is being written."""
         found = {}
         for worker in self.workers:
             for name in os.listdir(worker.directory):
@@ -231,7 +231,7 @@ class Nodes:
                 if job and f".{job.replace(':', '=3A')}=" not in token:
                     continue
                 with open(os.path.join(worker.directory, name), encoding="utf-8") as file:
-                    found[token, int(epoch)] = file.read().splitlines()
+                    found[token, int(epoch)] = [line for line in file if line.endswith("\n")]
         return found
 
     def records(self, job=None):

@@ -173,6 +173,123 @@ static void test_any_order(void **state)
 	free_blocks(&sent);
 }
 
+/* A broker passes over some blocks, which come when all are read again: nothing is missing, and nothing twice. */
+static void test_passed_over(void **state)
+{
+	struct worker_job_state job_state;
+	struct worker_job *job;
+	struct sent sent;
+	struct found found;
+	char *reference;
+
+	(void)state;
+	make_blocks(&sent);
+	reference = in_order(&sent);
+	job = new_job(&found);
+	for (size_t i = 0; i < sent.count; i++) {
+		if (i % 7 != 3)
+			give(job, &sent, i, mono_at(1));
+	}
+	assert_false(worker_job__wants_blocks(job, mono_at(1), true));
+	assert_int_equal(worker_job__advance(job, mono_at(1), true), 0);
+	/* they may be on their way, and are waited for as long as the stream is being read */
+	assert_false(worker_job__wants_blocks(job, mono_at(2), true));
+	assert_false(worker_job__wants_blocks(job, mono_at(8), false));
+	assert_true(worker_job__wants_blocks(job, mono_at(8), true));
+	for (size_t i = 0; i < sent.count; i++) {
+		assert_false(worker_job__wants_save(job));
+		give(job, &sent, i, mono_at(8));
+		assert_false(worker_job__wants_blocks(job, mono_at(8), false));
+	}
+	assert_false(worker_job__wants_blocks(job, mono_at(9), true));
+	assert_int_equal(worker_job__advance(job, mono_at(9), true), 0);
+	assert_false(worker_job__wants_blocks(job, mono_at(100), true));
+	assert_int_equal(worker_job__finish(job, mono_at(100)), 0);
+	assert_string_equal(found.lines, reference);
+	worker_job__state(job, &job_state);
+	assert_int_equal(job_state.blocks, sent.count);
+	assert_int_equal(job_state.missing + job_state.late + job_state.refused, 0);
+	worker_job__free(job);
+	free(found.lines);
+	free(reference);
+	free_blocks(&sent);
+}
+
+/* Blocks that are in the stream neither time are not read a third time, and then missing. */
+static void test_not_there(void **state)
+{
+	struct worker_job_state job_state;
+	struct worker_job *job;
+	struct sent sent;
+	struct found found;
+
+	(void)state;
+	make_blocks(&sent);
+	job = new_job(&found);
+	for (unsigned twice = 0; twice < 2; twice++) {
+		bool wants = false;
+
+		for (size_t i = 0; i < sent.count; i++) {
+			if (i != 5)
+				give(job, &sent, i, mono_at(1 + 10 * twice));
+		}
+		for (unsigned s = 1; s < 10 && !wants; s++) {
+			wants = worker_job__wants_blocks(job, mono_at(s + 10 * twice), true);
+			if (!wants)
+				assert_int_equal(worker_job__advance(job, mono_at(s + 10 * twice), true), 0);
+		}
+		assert_int_equal(wants, !twice);
+	}
+	assert_int_equal(worker_job__advance(job, mono_at(40), true), 0);
+	assert_int_equal(worker_job__advance(job, mono_at(60), true), 0);
+	worker_job__state(job, &job_state);
+	assert_int_equal(job_state.missing, 1);
+	assert_false(worker_job__wants_blocks(job, mono_at(70), true));
+	worker_job__free(job);
+	free(found.lines);
+	free_blocks(&sent);
+}
+
+static unsigned hellos(const char *lines)
+{
+	unsigned count = 0;
+
+	for (const char *at = lines; (at = strstr(at, "\"type\":\"hello\"")); at++)
+		count++;
+	return count;
+}
+
+/* A node whose introduction comes after the job has begun is introduced then. */
+static void test_introduced_later(void **state)
+{
+	size_t first_of_b = 0;
+	struct worker_job *job;
+	struct sent sent;
+	struct found found;
+	char *reference;
+
+	(void)state;
+	make_blocks(&sent);
+	reference = in_order(&sent);
+	while (strcmp(sent.subjects[first_of_b], sent.subjects[sent.count - 1]))
+		first_of_b++;
+	job = new_job(&found);
+	for (size_t i = 0; i < first_of_b; i++)
+		give(job, &sent, i, mono_at(1));
+	give(job, &sent, first_of_b + 2, mono_at(1));
+	assert_int_equal(worker_job__advance(job, mono_at(12), true), 0);
+	for (size_t i = first_of_b; i < sent.count; i++)
+		give(job, &sent, i, mono_at(13));
+	assert_int_equal(worker_job__advance(job, mono_at(13), true), 0);
+	assert_int_equal(worker_job__finish(job, mono_at(14)), 0);
+	assert_int_equal(hellos(reference), 2);
+	assert_int_equal(hellos(found.lines), 2);
+	worker_job__free(job);
+	free(found.lines);
+	free(reference);
+	free_blocks(&sent);
+}
+
 /* The lines are those of the reference, but of the second pass. */
 static void assert_second_pass(char *lines, const char *reference)
 {
@@ -456,6 +573,9 @@ int main(void)
 	    cmocka_unit_test(test_waits_for_sources),
 	    cmocka_unit_test(test_wrong_ids),
 	    cmocka_unit_test(test_any_order),
+	    cmocka_unit_test(test_passed_over),
+	    cmocka_unit_test(test_not_there),
+	    cmocka_unit_test(test_introduced_later),
 	    cmocka_unit_test(test_late),
 	    cmocka_unit_test(test_joined),
 	    cmocka_unit_test(test_another_epoch),

@@ -127,9 +127,21 @@ int worker_job__make_pipeline(struct worker_job *job)
 		ret = -ENOMEM;
 	if (!ret)
 		ret = make_pipeline(job, job->tunables);
+	return ret ? ret : worker_job__add_hellos(job);
+}
+
+int worker_job__add_hellos(struct worker_job *job)
+{
+	int ret = 0;
+
 	for (size_t i = 0; !ret && i < job->member_count; i++) {
-		hello = worker_run__hello(job->members[i].run);
-		if (hello && hello[0])
+		struct member *member = &job->members[i];
+		const char *hello = worker_run__hello(member->run);
+
+		if (member->introduced || !hello)
+			continue;
+		member->introduced = true;
+		if (hello[0])
 			ret = add_line(job, hello);
 	}
 	return ret;
@@ -170,6 +182,7 @@ int worker_job__reset(struct worker_job *job, uint64_t now_ns)
 	job->late = job->refused = 0;
 	job->saved_ns = 0;
 	job->pass_began_ns = now_ns;
+	job->twice_began_ns = 0;
 	job->merge = stream_merge__new(&job->sink, MERGE_BY_WINDOW);
 	return job->merge ? 0 : -ENOMEM;
 }

@@ -140,6 +140,7 @@ static void archive_members(struct archive *archive, struct worker_job *job, uin
 		if (!archive__reads(archive))
 			continue;
 		member->came_ns = now_ns;
+		member->introduced = worker_run__hello(run) != NULL;
 		member->source = stream_merge__add(job->merge, worker_run__reader(run));
 		if (member->source < 0)
 			archive__fail(archive, -ENOMEM, "out of memory");
@@ -191,7 +192,9 @@ static void archive_job(struct archive *archive, struct worker_job *job, const c
 
 bool worker_job__wants_save(const struct worker_job *job)
 {
-	return job->begun && !job->finished && job->last_judged_ns > job->saved_ns && job->again_ns == UINT64_MAX &&
+	/* not while blocks are read twice: it would name one of them as the latest */
+	return job->begun && !job->finished && !job->twice_began_ns && job->last_judged_ns > job->saved_ns &&
+	       job->again_ns == UINT64_MAX &&
 	       (job->checkpoint_bytes + job->expected_bytes) * BYTES_SHARE <= job->input_bytes;
 }
 

@@ -16,8 +16,11 @@ struct member {
 	uint64_t missed_ns;	   /* UTC begin of the first window that was judged without it; 0 none */
 	uint64_t missing, dropped; /* blocks that a warning has named */
 	bool timed;		   /* a block with times has come */
+	bool introduced;	   /* its hello record is among the lines */
 	uint64_t came_ns;	   /* of its latest block */
 	uint64_t gap_since_ns;	   /* blocks wait behind a gap since then; 0: none */
+	uint64_t hole_since_ns;	   /* since when these gaps are not in what was read twice; 0: there is none */
+	uint64_t read_twice;	   /* gaps before this block were in the stream neither time */
 };
 
 struct judged {
@@ -44,6 +47,7 @@ struct worker_job {
 	uint64_t again_since_ns;       /* when the first late block of it came */
 	uint64_t again_blocks;	       /* late blocks that wait for that */
 	uint64_t pass_began_ns, caught_up_ns;
+	uint64_t twice_began_ns, twice_rest_ns; /* the blocks are read twice since then (0: no); not again before */
 	uint64_t late, refused, troubles;
 	uint64_t last_judged_ns;
 	/* what the pipeline was made of: a checkpoint needs the same */
@@ -73,6 +77,9 @@ size_t worker_job__count_hosts(const struct worker_job *job);
  */
 int worker_job__make_pipeline(struct worker_job *job);
 int worker_job__remake_pipeline(struct worker_job *job);
+
+/* Adds the hello records of nodes that were introduced since the last call to the lines. Returns 0 or -ENOMEM. */
+int worker_job__add_hellos(struct worker_job *job);
 
 /* Adds a run, whose number as a source of the merge is not yet known. NULL: out of memory. */
 struct member *worker_job__add_member(struct worker_job *job, struct worker_run *run);

@@ -15,6 +15,7 @@
 
 #define GATHER_NS 1000000000ULL /* late blocks that arrive within this time are judged again together */
 #define AGAIN_SHARE 10		/* between two passes lies so many times the duration of the first */
+#define HOLE_PART 4		/* part of the time that a missing block is waited for, before blocks are read twice */
 #define RANKS_MOST (1U << 20)	/* of a job that is waited for until all ranks are there */
 
 static int compare_members(const void *a, const void *b)
@@ -206,6 +207,36 @@ static int give(struct worker_job *job, uint64_t end_ns)
 	return ret;
 }
 
+bool worker_job__wants_blocks(struct worker_job *job, uint64_t now_ns, bool caught_up)
+{
+	bool wants = false, history = !job->caught_up_ns && (job->epoch > 1 || job->pass);
+
+	if (!caught_up || job->finished)
+		return false;
+	if (job->twice_began_ns) {
+		job->twice_rest_ns = now_ns + AGAIN_SHARE * (now_ns - job->twice_began_ns);
+		job->twice_began_ns = 0;
+		for (size_t i = 0; i < job->member_count; i++)
+			job->members[i].read_twice = worker_run__top(job->members[i].run);
+	}
+	for (size_t i = 0; i < job->member_count; i++) {
+		struct member *member = &job->members[i];
+		uint64_t awaited = worker_run__awaited(member->run);
+
+		if (awaited == UINT64_MAX || awaited < member->read_twice)
+			member->hole_since_ns = 0;
+		else if (!member->hole_since_ns)
+			member->hole_since_ns = now_ns;
+		/* in history nothing is on its way */
+		wants |= member->hole_since_ns &&
+			 (history || now_ns - member->hole_since_ns >= job->options.late_after_ns / HOLE_PART);
+	}
+	if (!wants || now_ns < job->twice_rest_ns)
+		return false;
+	job->twice_began_ns = now_ns;
+	return true;
+}
+
 static size_t bytes_of(const struct worker_job *job)
 {
 	size_t bytes = stream_merge__bytes(job->merge);
@@ -258,7 +289,9 @@ int worker_job__advance(struct worker_job *job, uint64_t now_ns, bool caught_up)
 		end_ns = stream_merge__end_ns(job->merge);
 		job->last_judged_ns = end_ns;
 		note_judged(job, begin_ns, end_ns, now_ns);
-		ret = report_losses(job);
+		ret = worker_job__add_hellos(job);
+		if (!ret)
+			ret = report_losses(job);
 		if (!ret)
 			ret = give(job, end_ns);
 		for (size_t i = 0; i < job->member_count; i++)
@@ -322,6 +355,8 @@ int worker_job__finish(struct worker_job *job, uint64_t now_ns)
 		job->last_judged_ns = end_ns;
 		note_judged(job, begin_ns, end_ns, now_ns);
 	}
+	if (!ret)
+		ret = worker_job__add_hellos(job);
 	if (!ret)
 		ret = report_losses(job);
 	return ret ? ret : give(job, end_ns);

@@ -319,6 +319,16 @@ bool worker_run__has_gap(const struct worker_run *run)
 	return run->queue && run->queue->sequence != run->next;
 }
 
+uint64_t worker_run__awaited(const struct worker_run *run)
+{
+	return worker_run__has_gap(run) && run->next >= run->replay_to && !is_discarded(run) ? run->next : UINT64_MAX;
+}
+
+uint64_t worker_run__top(const struct worker_run *run)
+{
+	return run->tail ? run->tail->sequence + 1 : run->next;
+}
+
 /* Counts blocks of a gap that the node has not counted as discarded, and returns how many. */
 static uint64_t count_lost(struct worker_run *run)
 {

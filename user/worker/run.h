@@ -45,6 +45,13 @@ int worker_run__look(struct worker_run *run);
 /* Whether blocks wait behind a gap. */
 bool worker_run__has_gap(const struct worker_run *run);
 
+/*
+ * The first block of the gap that blocks wait behind, where it may still come: the node has not counted it as
+ * discarded. UINT64_MAX: none. worker_run__top() is the number after the latest block that came, 0 where none has.
+ */
+uint64_t worker_run__awaited(const struct worker_run *run);
+uint64_t worker_run__top(const struct worker_run *run);
+
 /* Skips the gap, where there is one, and notes at_ns with it. Returns whether there was. */
 bool worker_run__skip(struct worker_run *run, uint64_t at_ns);
 

@@ -64,6 +64,9 @@ void store_reader__free(struct store_reader *reader);
 typedef int (*store_take)(void *arg, const char *subject, uint64_t sequence, void *bytes, size_t size);
 int store_reader__next(struct store_reader *reader, int most, store_take take, void *arg);
 
+/* The blocks that are not acknowledged come once more. */
+void store_reader__rewind(struct store_reader *reader);
+
 /* Whether all blocks that the stream held so far have been given. */
 bool store_reader__caught_up(const struct store_reader *reader);
 

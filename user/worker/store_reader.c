@@ -26,10 +26,12 @@ struct store_reader {
 	char filter[WIRE_SUBJECT_MAX], name[64];
 	struct pending *pending; /* in the order in which they came */
 	size_t first, count, capacity;
-	uint64_t sequence; /* in the stream, of the latest block */
-	uint64_t delivery; /* number of its delivery: they are dense, whatever else the stream holds */
-	uint64_t left;	   /* blocks of the stream that were still to come with the latest one */
+	uint64_t sequence;     /* in the stream, of the latest block */
+	uint64_t acknowledged; /* in the stream: blocks until this number are not needed any more */
+	uint64_t delivery;     /* number of its delivery: they are dense, whatever else the stream holds */
+	uint64_t left;	       /* blocks of the stream that were still to come with the latest one */
 	bool any;
+	bool compared;	  /* since the latest block, with the latest one that the stream has */
 	uint64_t came_ns; /* own clock, of the latest block or subscription */
 };
 
@@ -88,7 +90,7 @@ struct store_reader *store_reader__new(struct store *store, const char *filter, 
 		return NULL;
 	}
 	reader->store = store;
-	reader->sequence = from ? from - 1 : 0;
+	reader->sequence = reader->acknowledged = from ? from - 1 : 0;
 	snprintf(reader->filter, sizeof(reader->filter), "%s", filter);
 	snprintf(reader->name, sizeof(reader->name), "%s", name);
 	status = subscribe(reader);
@@ -153,6 +155,17 @@ static bool is_silent(const struct store_reader *reader)
 	return mono_now() - reader->came_ns > SILENT_NS;
 }
 
+/* Whether the stream has a block that the broker passed over: its reader may follow the stream on another broker. */
+static bool is_passed_over(struct store_reader *reader)
+{
+	uint64_t last;
+
+	if (!reader->any || reader->left || reader->compared || !is_silent(reader))
+		return false;
+	reader->compared = true;
+	return !store__last_block(reader->store, reader->filter, &last) && last > reader->sequence;
+}
+
 int store_reader__next(struct store_reader *reader, int most, store_take take, void *arg)
 {
 	natsMsgList list = {0};
@@ -173,19 +186,28 @@ int store_reader__next(struct store_reader *reader, int most, store_take take, v
 			ret = give_block(reader, list.Msgs[i], take, arg);
 		count += !ret;
 	}
-	if (count)
+	if (count) {
 		reader->came_ns = mono_now();
+		reader->compared = false;
+	}
 	natsMsgList_Destroy(&list);
 	if (reader->first && reader->first == reader->count)
 		reader->first = reader->count = 0;
 	/* what was lost on its way, or with the broker's memory, is requested again */
 	if (!ret && status != NATS_OK && status != NATS_TIMEOUT && status != NATS_NOT_FOUND)
 		ret = -EPIPE;
-	if (!ret && reader->any && reader->left && is_silent(reader))
+	if (!ret && ((reader->any && reader->left && is_silent(reader)) || is_passed_over(reader)))
 		ret = -EPIPE;
 	if (ret == -EPIPE)
 		unsubscribe(reader);
 	return ret && ret != -EPIPE ? ret : count;
+}
+
+void store_reader__rewind(struct store_reader *reader)
+{
+	reader->sequence = reader->acknowledged;
+	reader->any = false;
+	unsubscribe(reader);
 }
 
 bool store_reader__caught_up(const struct store_reader *reader)
@@ -198,6 +220,7 @@ int store_reader__acknowledge(struct store_reader *reader, uint64_t sequence)
 	while (reader->first < reader->count && reader->pending[reader->first].sequence <= sequence) {
 		struct pending *pending = &reader->pending[reader->first++];
 
+		reader->acknowledged = pending->sequence;
 		natsConnection_PublishString(reader->store->connection, pending->reply, "+ACK");
 		free(pending->reply);
 	}

@@ -340,6 +340,12 @@ int work__step(struct work *work)
 	if (ret < 0)
 		return ret;
 	caught_up = store_reader__caught_up(work->reader);
+	if (worker_job__wants_blocks(work->job, mono_now(), caught_up)) {
+		log__info("%s: blocks are missing among those that came: what is not acknowledged is read once more",
+			  work->key);
+		store_reader__rewind(work->reader);
+		return 0;
+	}
 	worker_job__state(work->job, &before);
 	ret = worker_job__advance(work->job, mono_now(), caught_up);
 	if (ret)
