@@ -201,6 +201,11 @@ static void test_hops(void **state)
 						 {"n1", NULL, {0}, false, {REFUSED}},
 						 {"n2", NULL, {0}, false, {UP, STAYS}}},
 		    0, 2, "");
+	/* a node that refuses does not stop another one, whose answer takes longer */
+	check_times((const struct played[HOSTS]){{"n0", NULL, {0}, false, {REFUSED}},
+						 {"n1", NULL, {0}, false, {0}},
+						 {"n2", NULL, {0}, false, {REFUSED}}},
+		    0, 2, "n1 a@1+0x2 f+0x1 up\n");
 	check_times((const struct played[HOSTS]){{"n0", NULL, {0}, false, {UP, BACK}},
 						 {"n1", NULL, {0}, false, {UP, STAYS}},
 						 {"n2", NULL, {0}, false, {0}}},

@@ -85,7 +85,7 @@ static bool is_alive(const struct member *member, uint64_t now_ns)
 	return now_ns <= member->came_ns + SILENT_NS;
 }
 
-/* A call-site that is hopped on some node of the job. */
+/* A call-site that is hopped on some node of the job, or that one could not hop. */
 struct job_hop {
 	const char *site, *symbol;
 	enum vapro_hop hop; /* up, or back: what was undone on one node is undone on all */
@@ -97,7 +97,8 @@ static size_t add_hops(struct job_hop *all, size_t count, const struct run_hop *
 		bool back = hops[i].hop == VAPRO_HOP_BACK;
 		size_t k = 0;
 
-		if (!back && hops[i].hop != VAPRO_HOP_UP && hops[i].hop != VAPRO_HOP_STAYS)
+		/* a refusal is one node's: others may still look for the frame, or not have the request */
+		if (hops[i].hop == VAPRO_HOP_NONE)
 			continue;
 		while (k < count && strcmp(all[k].site, hops[i].site) != 0)
 			k++;
@@ -111,15 +112,15 @@ static size_t add_hops(struct job_hop *all, size_t count, const struct run_hop *
 	return count;
 }
 
-/* Whether a node has yet to do what others did; a refusal is final. */
+/* Whether a node has yet to do what others did, or refused; its own refusal is final. */
 static bool lacks(enum vapro_hop has, enum vapro_hop wanted)
 {
 	return wanted == VAPRO_HOP_UP ? has == VAPRO_HOP_NONE : has == VAPRO_HOP_UP || has == VAPRO_HOP_STAYS;
 }
 
 /*
- * What some nodes have carried out, and others have not, is requested of these again: a request was lost, a node came
- * later, or one has decided alone. A call-site goes from its calls as such to callers, and back for good, never
+ * What some nodes have carried out or refused, and others have not, is requested of these again: a request was lost, a
+ * node came later, or one has decided alone. A call-site goes from its calls as such to callers, and back for good, never
  * further, so that the nodes end with the same states.
  */
 static void give_missing_hops(const struct worker_job *job, struct wire_request request, uint64_t now_ns,
