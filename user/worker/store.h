@@ -112,7 +112,7 @@ int store__put_state(struct store *store, const char *subject, const char *id, c
 int store__get_state(struct store *store, const char *subject, uint64_t number, struct store_chunk *chunk, void **bytes,
 		     size_t *size);
 
-/* Removes what the subject has before this number. */
+/* Removes what the subject has before this number; 0: all that it has. */
 int store__drop_state(struct store *store, const char *subject, uint64_t before);
 
 #endif
