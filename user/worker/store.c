@@ -174,6 +174,11 @@ failed:
 	return NULL;
 }
 
+void store__abandon(struct store *store)
+{
+	natsConnection_Close(store->connection);
+}
+
 void store__close(struct store *store)
 {
 	if (!store)
