@@ -126,7 +126,20 @@ def test_stages(tap, jobs):
     tap.ok(0 < timed < 0.5 * sums["ns"], "interrupts are timed, since the worker's diagnosis needs that", sums["factors"])
 
 
+def test_hung_broker(tap, jobs):
+    """A broker that accepts connections and answers nothing, such as one with a full disk, does not keep vaprod from its end."""
+    out = os.path.join(jobs.directory, "out.ndjson")
+    with nodes_common.Nodes(os.path.dirname(VAPROD)) as nodes:
+        daemon = jobs.start([VAPROD, "--pid", os.getpid(), "--output", out, "--publish", nodes.url, "--window", "1"], "vaprod")
+        tap.ok(until(lambda: os.path.exists(out) and of_type(records(out), "window"), 20), "vaprod publishes")
+        nodes.servers[0].send_signal(signal.SIGSTOP)
+        count = len(of_type(records(out), "window"))
+        tap.ok(until(lambda: len(of_type(records(out), "window")) > count + 2, 20), "its own analysis goes on")
+        tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
+        tap.ok("were not published: no broker took them in time" in daemon.err(), "and says what was not published", daemon.err())
+
+
 if nodes_common.NO_SERVER:
     print(f"1..0 # SKIP {nodes_common.NO_SERVER}")
 else:
-    main(test_requests, test_stages)
+    main(test_requests, test_stages, test_hung_broker)
