@@ -229,8 +229,8 @@ static void test_hops(void **state)
 		12 * S, 12 * S, stage, parts, of, 1, (why) ? NULL : "a", why                                           \
 	}
 
-/* A node that counts parts for the job, which needs none, is told to count all; others are not, nor one that is silent.
- */
+/* A node that counts parts for the job, which needs none, has to count all. Others are left alone, as one that is
+ * silent. */
 static void test_parts(void **state)
 {
 	const struct played hosts[HOSTS] = {
