@@ -318,7 +318,7 @@ class Takeover(unittest.TestCase):
         """Of a job that has ended the latest checkpoint alone stays at the broker, and later blocks are judged from there."""
         captures = self.sources.captures(HOSTS, 4, job="sim:9", seconds=560, noise=0.01)
         self.nodes.start_worker("--verbose", "--late-after", "500ms", "--judge-again", "1s", "--idle", "3s")
-        sender = self.nodes.start_sending(captures, "--late-host", "sim1", "--late-from", "540", "--late", "600", "--speed", self.SPEED)
+        sender = self.nodes.start_sending(captures, "--late-host", "sim1", "--late-from", "540", "--late", "400", "--speed", self.SPEED)
         wait_for(lambda: self.lease().get("state") == "done", 60, "the end of the job, without the late node")
         self.assertGreater(self.nodes.log().count("checkpoint of"), 1)
         client = self.nodes.client()
