@@ -360,7 +360,7 @@ else
 endif
 
 # Captures to analyse come from a generator, where there is one
-bench: all workloads $(BENCH) $(patsubst tests/bench/%.c,$(B)/tests/%,$(wildcard tests/bench/make_capture.c))
+bench: all workloads $(BENCH) $(NODE_PROGRAMS) $(patsubst tests/bench/%.c,$(B)/tests/%,$(wildcard tests/bench/make_capture.c))
 	$(Q)tools/bench.py $(or $(WHAT),all)
 
 # ---- the rest

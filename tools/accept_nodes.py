@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Many nodes, one job: brokers on loopback, captures as nodes, workers that are killed and stopped."""
-import datetime
-import json
 import os
 import signal
 import subprocess
 import time
 
 from accept_common import path, t
-from nodes_common import NO_SERVER, Nodes, final, valid, wait_for
+from nodes_common import NO_SERVER, Nodes, delays_of, final, valid, wait_for
 
 HOSTS, JOBS = 8, 8
 ROWS = []
@@ -161,25 +159,12 @@ def delays():
         player = nodes.start_playing(captures)
         began = nodes.played(player, 150)[0]
         wrong = same(nodes, jobs, 60)
-        late = []
         client = nodes.client()
-        for headers, data, stored in client.stored("vapro_out"):
-            if b"Vapro-Encoding" in headers:
-                continue
-            for record in map(json.loads, data.splitlines()):
-                if record["type"] == "window":
-                    late.append(utc(stored) - began["began"] - (utc(record["end"]) - began["first"]))
+        late = delays_of(client, began)
         client.close()
-        late.sort()
         median, most = (late[min(len(late) - 1, int(share * len(late)))] for share in (0.5, 0.99))
         row(f"delay of {len(late)} windows' records ({JOBS} jobs of {HOSTS} hosts): median, 99 %",
             f"{median:.2f} s, {most:.2f} s", "99 % < 5 s", not wrong and most < 5)
-
-
-def utc(text):
-    """Seconds since 1970 of a time with any number of decimals."""
-    whole, _, decimals = text.rstrip("Z").partition(".")
-    return datetime.datetime.fromisoformat(whole).replace(tzinfo=datetime.timezone.utc).timestamp() + float("0." + (decimals or "0"))
 
 
 def check(*steps):

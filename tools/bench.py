@@ -19,6 +19,8 @@ figures that mean something, an otherwise idle machine.
   inside     samples of slow computation while they are taken, of the CPU time of the ranks
   analysis   bundles and fragments a second of `vapro analyze`, 16 to 4096 ranks
   ndjson     what vaprod writes
+  nodes      many nodes: bytes on the wire, a worker's CPU, memory and profile, the delay of its records,
+             vaprod with and without --publish
   page       the report page of large jobs: size, time to the first picture, drawing, moving, zooming
 
 Results go to build/bench/bench.json ({"parts": {PART: {time, seconds, quick, rows [{what, measured,
@@ -39,6 +41,7 @@ import bench_analysis  # noqa: E402
 import bench_calls  # noqa: E402
 import bench_inside  # noqa: E402
 import bench_model  # noqa: E402
+import bench_nodes  # noqa: E402
 import bench_page  # noqa: E402
 import bench_programs  # noqa: E402
 from bench_common import CALLS, PROBES, QUICK, SHIM, VAPROD, TimeLimit, path, row, save, table, tool  # noqa: E402
@@ -48,6 +51,7 @@ PARTS = {
     "programs": bench_programs.part_programs, "model": bench_model.part_model, "drain": bench_model.part_drain,
     "inside": bench_inside.part_inside,
     "analysis": bench_analysis.part_analysis, "ndjson": bench_analysis.part_ndjson,
+    "nodes": bench_nodes.part_nodes,
     "page": bench_page.part_page,
 }
 

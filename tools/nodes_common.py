@@ -4,6 +4,7 @@ Brokers, workers and nodes on loopback, for tests of many nodes: nodes are captu
 was started here stays; ports are free ones, directories temporary.
 """
 import base64
+import datetime
 import json
 import os
 import shutil
@@ -258,6 +259,24 @@ class Nodes:
 def comparable(record):
     """A record without what differs between a worker and `vapro analyze`."""
     return json.dumps({key: value for key, value in record.items() if key not in IGNORED}, sort_keys=True)
+
+
+def utc(text):
+    """Seconds since 1970 of a time with any number of decimals."""
+    whole, _, decimals = text.rstrip("Z").partition(".")
+    return datetime.datetime.fromisoformat(whole).replace(tzinfo=datetime.timezone.utc).timestamp() + float("0." + (decimals or "0"))
+
+
+def delays_of(client, began):
+    """Seconds from the end of each window, on the clock of nodes that were played at their pace, to its record in the stream; sorted."""
+    late = []
+    for headers, data, stored in client.stored("vapro_out"):
+        if b"Vapro-Encoding" in headers:
+            continue
+        for record in map(json.loads, data.splitlines()):
+            if record["type"] == "window":
+                late.append(utc(stored) - began["began"] - (utc(record["end"]) - began["first"]))
+    return sorted(late)
 
 
 def valid(records):

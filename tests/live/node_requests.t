@@ -1,15 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A worker requests of a node that does not analyse itself what it should sample; what others request harms nothing."""
+"""
+A worker requests of a node that does not analyse itself what it should sample, count and time; what others request harms
+nothing.
+"""
 import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from live import VAPROD, attached, clocks, j, main, of_type, rank_pids, records, select, tool, until  # noqa: E402
+from live import VAPROD, attached, clocks, j, main, of_type, rank_pids, ready_pid, records, select, tool, until  # noqa: E402
 import nodes_common  # noqa: E402
 
 HOST = socket.gethostname()
@@ -78,7 +82,64 @@ def test_requests(tap, jobs):
         tap.ok(refused, "the worker's records have the refusals")
 
 
+def test_stages(tap, jobs):
+    """
+    Clocks in the place of counters (tests/live/stages.t): the node counts the parts that the worker's diagnosis requests,
+    and times interrupts. It has no analysis that could want either.
+    """
+    out, capture = (os.path.join(jobs.directory, name) for name in ("out.ndjson", "run.capture"))
+    with nodes_common.Nodes(os.path.dirname(VAPROD)) as nodes:
+        nodes.start_worker()
+        program = jobs.start(j.mpirun(1, tool("stalls"), "--alone", "--pieces", 3600, "--from", 550, "--to", 3400, "--us", 3000,
+                                      "--more-us", 2000, "--idle-us", 1000, "--delay", 3), "stalls")
+        pid = ready_pid(program)
+        daemon = jobs.start([VAPROD, "--pid", pid, "--output", out, "--capture", capture, "--io", "off", "--overhead-cap", "0",
+                             "--counters", "test", "--cluster-tolerance", "0.95", "--reference", "fastest", "--window", "1.5s",
+                             "--long-fragment", "0s", "--publish", nodes.url, "--publish-only"], "vaprod")
+        attached(out, [pid])
+
+        def counted():
+            return [s for s in of_type(nodes.records(), "stage") if (s["stage"], s["parts_of"], s["counted"]) == (2, "backend", True)]
+
+        def parts(variance):
+            """The parts of the backend by the latest diagnosis of a variance that has them, in percent."""
+            found = [[f["contribution_pct"] for f in d["factors"] if f["name"] in ("memory", "core")]
+                     for d in of_type(nodes.records(), "diagnosis") if d["variance"] == variance]
+            return ([[]] + [pair for pair in found if len(pair) == 2])[-1]
+
+        stages = until(counted, 40)
+        tap.ok(stages, "the node counts the parts of the backend", (of_type(nodes.records(), "stage"), reasons(out), nodes.log()))
+        if stages:
+            tap.ok(stages[0]["variance"] in {v["id"] for v in of_type(nodes.records(), "variance")},
+                   "for a variance that the worker has found", stages[0])
+            until(lambda: parts(stages[0]["variance"]), 15)
+            found = parts(stages[0]["variance"])
+            tap.ok(found and all(30 <= part <= 70 for part in found), "and the worker's diagnosis has them, as the clocks count them",
+                   (found, of_type(nodes.records(), "diagnosis")))
+        tap.ok(until(lambda: any("the parts of memory cannot be counted here: no events" in text for text in reasons(out)), 15),
+               "what has no events here is refused", reasons(out))
+        tap.equal(jobs.wait(program, 60), 0, "the program ends well")
+        tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with it")
+        tap.ok(not of_type(records(out), "variance"), "the node itself has judged nothing")
+    sums = json.loads(subprocess.run([j.path("tests", "sum_counts"), capture], capture_output=True, text=True, check=True).stdout)
+    timed = sums["factors"]["hard_irq"] + sums["factors"]["soft_irq"]
+    tap.ok(0 < timed < 0.5 * sums["ns"], "interrupts are timed, since the worker's diagnosis needs that", sums["factors"])
+
+
+def test_hung_broker(tap, jobs):
+    """A broker that accepts connections and answers nothing, such as one with a full disk, does not keep vaprod from its end."""
+    out = os.path.join(jobs.directory, "out.ndjson")
+    with nodes_common.Nodes(os.path.dirname(VAPROD)) as nodes:
+        daemon = jobs.start([VAPROD, "--pid", os.getpid(), "--output", out, "--publish", nodes.url, "--window", "1"], "vaprod")
+        tap.ok(until(lambda: os.path.exists(out) and of_type(records(out), "window"), 20), "vaprod publishes")
+        nodes.servers[0].send_signal(signal.SIGSTOP)
+        count = len(of_type(records(out), "window"))
+        tap.ok(until(lambda: len(of_type(records(out), "window")) > count + 2, 20), "its own analysis goes on")
+        tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
+        tap.ok("were not published: no broker took them in time" in daemon.err(), "and says what was not published", daemon.err())
+
+
 if nodes_common.NO_SERVER:
     print(f"1..0 # SKIP {nodes_common.NO_SERVER}")
 else:
-    main(test_requests)
+    main(test_requests, test_stages, test_hung_broker)

@@ -3,6 +3,7 @@
 """The budget of one node leaves functions out, and a worker requests the same of the other: one set for the job."""
 import json
 import os
+import shutil
 import sys
 
 sys.dont_write_bytecode = True
@@ -33,24 +34,54 @@ def request(nodes, **members):
     return process.wait(10)
 
 
-class Watched:
-    """Two nodes, a broker and a worker in the directory of the test; what is published goes there."""
+LISTENER = """
+import socket, sys
+s = socket.create_connection((sys.argv[1], int(sys.argv[2])), 5)
+s.sendall(b'CONNECT {"verbose":false}\\r\\nSUB vapro.v1.req.main.node2 1\\r\\n')
+f = s.makefile('rb')
+s.settimeout(None)
+while line := f.readline():
+    words = line.split()
+    if words[:1] == [b'PING']:
+        s.sendall(b'PONG\\r\\n')
+    if words[:1] == [b'MSG']:
+        print(f.read(int(words[-1])).decode(), flush=True)
+"""
 
-    def __init__(self, jobs):
+
+class Watched:
+    """Two nodes, a broker and workers in the directory of the test; what is published goes there."""
+
+    def __init__(self, jobs, workers=1):
         self.directory = jobs.directory
+        shutil.rmtree(os.path.join(jobs.directory, "nodes"), ignore_errors=True)  # jobs of an earlier run
         self.nodes = Nodes(os.path.join(jobs.directory, "nodes"), 2)
+        self.worker_count, self.workers = workers, []
 
     def __enter__(self):
-        results = os.path.join(self.directory, "results")
-        os.makedirs(results, exist_ok=True)
         self.nodes.__enter__()
         self.nodes.broker()
-        with open(os.path.join(self.directory, "worker.log"), "w", encoding="utf-8") as log:
-            self.nodes.start(0, [WORKER, "--nats", self.nodes.url(), "--output", results, "--late-after", "2s"], stdout=log, stderr=log)
+        for number in range(self.worker_count):
+            results = os.path.join(self.nodes.directory, f"results{number}")
+            os.makedirs(results)
+            with open(results + ".log", "w", encoding="utf-8") as log:
+                self.workers.append((results, self.nodes.start(0, [WORKER, "--nats", self.nodes.url(), "--output", results, "--late-after",
+                                                                  "2s", "--lease", "2s"], stdout=log, stderr=log)))
         return self
 
     def __exit__(self, *unused):
         self.nodes.__exit__()
+
+    def holder(self):
+        """The worker that has the job: that of the file with the highest epoch, CLUSTER.JOB.EPOCH.ndjson."""
+        return max((int(name.split(".")[-2]), number) for number, (results, _) in enumerate(self.workers) for name in os.listdir(results))[1]
+
+    def listen(self):
+        """The requests to node2 go to a file, of which the path is returned."""
+        path = os.path.join(self.directory, "requests")
+        with open(path, "w", encoding="utf-8") as out:
+            self.nodes.start(0, [sys.executable, "-c", LISTENER, *self.nodes.url()[7:].split(":")], stdout=out)
+        return path
 
     def path(self, node, ending):
         return os.path.join(self.directory, f"node{node}.{ending}")
@@ -97,6 +128,41 @@ def test_one_set(tap, jobs):
         tap.ok(states[1] and states[1] & states[2], "states of one set are seen on both nodes", states)
 
 
+def sets_in(path):
+    """{worker: [what its requests for a set say, in their order]}."""
+    found = {}
+    for request in records(path):
+        if request["kind"] == "set":
+            found.setdefault(request["worker"], []).append({key: value for key, value in request.items() if key != "worker"})
+    return found
+
+
+def test_take_over(tap, jobs):
+    """The worker that requests a set dies: the next one requests the same before the set ends, and goes on with it."""
+    with Watched(jobs, workers=2) as watched:
+        heard = watched.listen()
+        daemons = [watched.watch(node, "--overhead-budget", budget, "--overhead-cap", "60") for node, budget in ((1, "0.2"), (2, "30"))]
+        job = watched.nodes.mpirun(tool("busy_calls"), ["--rate", "4000", "--seconds", "26", "--delay", "3"])
+        tap.ok(watched.attached(), "both ranks are watched")
+        followed = until(lambda: warned(watched.records(2), "coarser"), 25)
+        tap.ok(followed and "for all nodes of job" in followed[0], "node2 leaves out what node1 needs", followed)
+        holder = watched.workers[watched.holder()][1]
+        holder.kill()
+        holder.wait()
+        before = sets_in(heard)
+        tap.equal(len(before), 1, "one worker has made requests until then")
+        until(lambda: any(len(requests) > 1 for worker, requests in sets_in(heard).items() if worker not in before), 20)
+        after = [requests for worker, requests in sets_in(heard).items() if worker not in before]
+        last = list(before.values())[0][-1] if before else {}
+        # what node1 leaves out may have become more meanwhile
+        tap.ok(len(after) == 1 and len(after[0]) > 1 and all(
+            {**request, "without": ""} == {**last, "without": ""} and set(last["without"].split(",")) <= set(request["without"].split(","))
+            for request in after[0]), "another one makes the same request, after each window", (last, after))
+        tap.equal(job.wait(120), 0, "the program's result is right")
+        for daemon in daemons:
+            tap.equal(end(daemon, 30), 0, "vaprod ends well")
+
+
 def test_one_refinement(tap, jobs):
     """A node that begins later, and decides nothing alone, gets the call-sites that are distinguished by their callers."""
     with Watched(jobs) as watched:
@@ -116,4 +182,4 @@ def test_one_refinement(tap, jobs):
 if nodes_common.NO_SERVER:
     print(f"1..0 # SKIP {nodes_common.NO_SERVER}")
 else:
-    main(test_one_set, test_one_refinement, held=False)
+    main(test_one_set, test_take_over, test_one_refinement, held=False)

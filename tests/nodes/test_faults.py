@@ -216,7 +216,10 @@ class Faults(Faulty):
 
     @unittest.skipIf(os.geteuid(), "root is needed for a disk that is full")
     def test_disk_full(self):
-        """The broker's disk is full: it answers nothing. After it has room and was started again all goes on."""
+        """
+        The broker's disk is full: it answers nothing, which nodes and workers survive, and say. A worker ends then as ever.
+        After the broker has room and was started again all goes on.
+        """
         store = self.nodes.path("store0")
         self.nodes.stop_broker()
         shutil.rmtree(store)
@@ -224,7 +227,7 @@ class Faults(Faulty):
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", store], check=True)
         self.addCleanup(subprocess.run, ["umount", "-l", store], check=True)
         self.nodes.start_broker()
-        self.nodes.start_worker("--late-after", "1s")
+        worker = self.nodes.start_worker("--late-after", "1s")
         player = self.nodes.start_playing(self.captures, "--speed", "10", "--memory", "20000", "--settle-at", "55")
         wait_for(lambda: any(record["type"] == "window" for record in self.nodes.records()), 30, "a window")
         filler = os.open(os.path.join(store, "filler"), os.O_CREAT | os.O_WRONLY)
@@ -235,10 +238,28 @@ class Faults(Faulty):
         self.wait_for_drops(player)
         wait_for(lambda: "the broker did not answer in time" in self.log_of(player), 30, "what the nodes say")
         wait_for(lambda: "did not renew the lease" in self.nodes.log(), 30, "what the worker says")
+        self.assertIsNone(worker.poll(), "the worker lives")
+        self.assertIsNone(player.poll(), "the nodes live")
+        self.assertEqual(self.nodes.end(worker), 0)
         os.remove(os.path.join(store, "filler"))
         self.nodes.stop_broker(how=signal.SIGKILL)
         self.nodes.start_broker()
+        self.nodes.start_worker("--late-after", "1s")
         self.check_drops(player, 3)
+
+    def test_broker_hangs(self):
+        """A broker that accepts connections and answers nothing: nodes and a worker of many jobs end, and say what is lost."""
+        jobs = [f"sim:{number}" for number in range(10)]
+        captures = [path for job in jobs for path in self.nodes.captures(1, 2, job=job)]
+        worker = self.nodes.start_worker()
+        player = self.nodes.start_playing(captures, "--speed", "8", "--memory", "20000", "--flush", "0.2")
+        wait_for(lambda: len(os.listdir(worker.directory)) == len(jobs) and "window" in {record["type"] for record in self.nodes.records()},
+                 30, "windows")
+        self.nodes.servers[0].send_signal(signal.SIGSTOP)
+        self.assertEqual(self.nodes.end(worker), 0)
+        hosts = self.nodes.played(player)[1]
+        self.assertTrue(all(node["waiting"] or node["dropped"] for node in hosts.values()), hosts)
+        self.assertIn("no broker took them in time", self.log_of(player))
 
 
 @unittest.skipIf(nodes_common.NO_SERVER, nodes_common.NO_SERVER)

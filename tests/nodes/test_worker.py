@@ -314,6 +314,23 @@ class Takeover(unittest.TestCase):
         self.assertEqual(sum(bool(record["checkpoint"]) for record in self.judging()), 1)
         self.assertIn("handed over", self.nodes.log())
 
+    def test_ended(self):
+        """Of a job that has ended the latest checkpoint alone stays at the broker, and later blocks are judged from there."""
+        captures = self.sources.captures(HOSTS, 4, job="sim:9", seconds=560, noise=0.01)
+        self.nodes.start_worker("--verbose", "--late-after", "500ms", "--judge-again", "1s", "--idle", "3s")
+        sender = self.nodes.start_sending(captures, "--late-host", "sim1", "--late-from", "540", "--late", "400", "--speed", self.SPEED)
+        wait_for(lambda: self.lease().get("state") == "done", 60, "the end of the job, without the late node")
+        self.assertGreater(self.nodes.log().count("checkpoint of"), 1)
+        client = self.nodes.client()
+        chunks = [headers for headers, _, _ in client.stored("vapro_state")]
+        client.close()
+        whole = [headers for headers in chunks if b"Vapro-End" in headers]
+        self.assertEqual(len(whole), 1, "one checkpoint")
+        self.assertIn(b"Vapro-Chunks: %d\r\n" % len(chunks), whole[0])
+        self.assertEqual(sender.wait(60), 0)
+        wait_for(lambda: len(self.judging()) == 2, 30, "the job is taken up again")
+        self.assertTrue(self.judging()[1]["checkpoint"])
+
     def test_neither_start_nor_checkpoint(self):
         """A stream that has lost a job's first blocks: what is missing is said, and the rest is judged to its end."""
         worker = self.nodes.start_worker()  # makes the streams

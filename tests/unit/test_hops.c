@@ -390,6 +390,56 @@ static void test_noted(void **state)
 	assert_string_equal(story, "");
 }
 
+static void note(enum vapro_hop hop)
+{
+	const struct vapro_hop_event event = {.hop = hop, .site = "w", .reason = "is none"};
+
+	assert_int_equal(hops__note(hops, &event, now_ns), 0);
+}
+
+/* Nodes of a job that differ: one refuses, before or after another has hopped; the trial goes on with the others. */
+static void check_refusal(bool first)
+{
+	for (size_t i = 0; i < 8; i++)
+		add_phase((struct phase){.chain = {"w", callers[i]}, .ns = times[i], .scatter = 0.01});
+	if (first)
+		note(VAPRO_HOP_REFUSED);
+	up[up_count++] = strdup("w");
+	note(VAPRO_HOP_UP);
+	if (!first)
+		note(VAPRO_HOP_REFUSED);
+	live(10, 20);
+	assert_string_equal(story, "stays w\n");
+	forget_up();
+}
+
+static void test_refused_by_one_node_first(void **state)
+{
+	(void)state;
+	check_refusal(true);
+}
+
+static void test_refused_by_one_node_later(void **state)
+{
+	(void)state;
+	check_refusal(false);
+}
+
+/* What one node undid is undone for good, though another one hops it after that. */
+static void test_undone(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 8; i++)
+		add_phase((struct phase){.chain = {"w", callers[i]}, .ns = times[i], .scatter = 0.01});
+	note(VAPRO_HOP_UP);
+	note(VAPRO_HOP_BACK);
+	up[up_count++] = strdup("w");
+	note(VAPRO_HOP_UP);
+	live(10, 20);
+	assert_string_equal(story, "");
+	forget_up();
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -411,6 +461,9 @@ int main(void)
 	    TEST(test_trials_are_bounded),
 	    TEST(test_runtime),
 	    TEST(test_noted),
+	    TEST(test_refused_by_one_node_first),
+	    TEST(test_refused_by_one_node_later),
+	    TEST(test_undone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

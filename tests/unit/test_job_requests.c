@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One set of functions and of hops for all nodes of a job: what a worker requests of each by what all have. */
+/* One set of functions and of hops for all nodes of a job, and the end of counting parts: what a worker requests. */
 #include "functions/functions.h"
 #include "job_blocks.h"
 #include "worker/requests.h"
@@ -14,6 +14,7 @@ struct played {
 };
 
 static struct sent sent[HOSTS];
+static struct stream_stage stages[HOSTS]; /* what the hosts count from the second window on; stage 0: nothing is said */
 
 /* Packs its blocks; where it goes on, none is its last. */
 static void pack_played(const struct played *played, int32_t rank, struct sent *to)
@@ -43,6 +44,8 @@ static void pack_played(const struct played *played, int32_t rank, struct sent *
 
 		for (uint64_t i = 0; i < 10; i++)
 			put(sink, bundle(0, 0, (1 + 10 * window + i) * S, S / 2));
+		if (window && stages[rank].stage)
+			put(sink, (struct stream_event){.type = STREAM_STAGE, .stage = stages[rank]});
 		for (size_t i = 0; !window && i < 3 && played->hops[i] != VAPRO_HOP_NONE; i++)
 			put(sink, (struct stream_event){.type = STREAM_HOP,
 							.hop = {.begin_ns = 2 * S,
@@ -68,7 +71,8 @@ static void pack_played(const struct played *played, int32_t rank, struct sent *
 	wire_split__free(split);
 }
 
-/* Collects requests for sets, "host image functions by" each, and for hops, "host site symbol hop" each. */
+/* Collects requests: for stages "host stage parts", for sets "host image functions by", for hops "host site symbol
+ * hop". */
 struct requested {
 	struct worker_requests requests; /* first */
 	char text[1024];
@@ -81,6 +85,9 @@ static void note(struct worker_requests *requests, const char *host, const struc
 
 	assert_string_equal(request->job, "job");
 	assert_int_equal(request->user, 1);
+	if (request->kind == WIRE_REQUEST_STAGE)
+		snprintf(requested->text + used, sizeof(requested->text) - used, "%s %d '%s'\n", host, request->stage,
+			 request->expand);
 	if (request->kind == WIRE_REQUEST_HOP)
 		snprintf(requested->text + used, sizeof(requested->text) - used, "%s %s %s %s\n", host, request->site,
 			 request->symbol, vapro_hop_name[request->hop]);
@@ -201,6 +208,11 @@ static void test_hops(void **state)
 						 {"n1", NULL, {0}, false, {REFUSED}},
 						 {"n2", NULL, {0}, false, {UP, STAYS}}},
 		    0, 2, "");
+	/* a node that refuses does not stop another one, whose answer takes longer */
+	check_times((const struct played[HOSTS]){{"n0", NULL, {0}, false, {REFUSED}},
+						 {"n1", NULL, {0}, false, {0}},
+						 {"n2", NULL, {0}, false, {REFUSED}}},
+		    0, 2, "n1 a@1+0x2 f+0x1 up\n");
 	check_times((const struct played[HOSTS]){{"n0", NULL, {0}, false, {UP, BACK}},
 						 {"n1", NULL, {0}, false, {UP, STAYS}},
 						 {"n2", NULL, {0}, false, {0}}},
@@ -211,13 +223,38 @@ static void test_hops(void **state)
 		    0, 2, "");
 }
 
+#define COUNTED(stage, parts, of, why)                                                                                 \
+	(struct stream_stage)                                                                                          \
+	{                                                                                                              \
+		12 * S, 12 * S, stage, parts, of, 1, (why) ? NULL : "a", why                                           \
+	}
+
+/* A node that counts parts for the job, which needs none, has to count all. Others are left alone, as one that is
+ * silent. */
+static void test_parts(void **state)
+{
+	const struct played hosts[HOSTS] = {
+	    {"n0", NULL, {0}, false, {0}}, {"n1", NULL, {0}, false, {0}}, {"n2", NULL, {0}, false, {0}}};
+	const struct played ended[HOSTS] = {
+	    {"n0", NULL, {0}, true, {0}}, {"n1", NULL, {0}, false, {0}}, {"n2", NULL, {0}, false, {0}}};
+
+	(void)state;
+	stages[0] = COUNTED(2, "backend", "job", NULL);
+	stages[1] = COUNTED(2, "backend", "another job", NULL);
+	stages[2] = COUNTED(2, "backend", "job", "no events");
+	check(hosts, 0, "n0 1 ''\n");
+	check(hosts, 61 * S, "");
+	check(ended, 0, "");
+	stages[0] = COUNTED(1, NULL, NULL, NULL);
+	check(hosts, 0, "");
+	memset(stages, 0, sizeof(stages));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_union),
-	    cmocka_unit_test(test_images),
-	    cmocka_unit_test(test_gone),
-	    cmocka_unit_test(test_hops),
+	    cmocka_unit_test(test_union), cmocka_unit_test(test_images), cmocka_unit_test(test_gone),
+	    cmocka_unit_test(test_hops),  cmocka_unit_test(test_parts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,8 +15,9 @@
 #define ACK_MS 5000		/* an acknowledgement is waited for */
 #define BACKOFF_LEAST_NS 100000000ULL
 #define BACKOFF_MOST_NS 10000000000ULL
-#define LOOK_NS 100000000ULL /* the connection is looked at */
-#define JETSTREAM_MS 2000    /* requests about streams */
+#define LOOK_NS 100000000ULL  /* the connection is looked at while there is none */
+#define STAND_NS 500000000ULL /* and while it stands: what is put or acknowledged wakes the thread */
+#define JETSTREAM_MS 2000     /* requests about streams */
 
 /* The next back-off, with up to half of it at random so that nodes do not come at once. With the lock held. */
 static uint64_t backoff_ns(struct publisher *publisher, unsigned tries)
@@ -110,7 +111,7 @@ static void on_ack(jsCtx *context, natsMsg *message, jsPubAck *ack, jsPubAckErr 
 static struct item *next_due(struct publisher *publisher, uint64_t now_ns, uint64_t *next_ns)
 {
 	*next_ns =
-	    publisher->due_ns > now_ns && publisher->due_ns < now_ns + LOOK_NS ? publisher->due_ns : now_ns + LOOK_NS;
+	    publisher->due_ns > now_ns && publisher->due_ns < now_ns + STAND_NS ? publisher->due_ns : now_ns + STAND_NS;
 	if (publisher->due_ns > now_ns || publisher->flying >= FLIGHT_MOST || publisher->flying_bytes >= FLIGHT_BYTES)
 		return NULL;
 	for (struct item *item = publisher->first; item; item = item->next) {

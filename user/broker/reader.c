@@ -84,11 +84,8 @@ static int fail(struct broker_reader *reader, natsStatus status, char *err, size
 /* Finds the stream of the role, whatever its name: an administrator may have made it. */
 static natsStatus find_stream(struct broker_reader *reader)
 {
-	char filter[WIRE_SUBJECT_MAX];
 	jsStreamInfo *info = NULL;
-	jsStreamNamesList *names = NULL;
 	jsErrCode code = 0;
-	jsOptions options;
 	natsStatus status;
 
 	snprintf(reader->stream, sizeof(reader->stream), "%s", broker__stream(reader->role));
@@ -96,17 +93,10 @@ static natsStatus find_stream(struct broker_reader *reader)
 	jsStreamInfo_Destroy(info);
 	if (status != NATS_NOT_FOUND)
 		return status;
-	jsOptions_Init(&options);
-	wire__filter(filter, sizeof(filter), reader->role, NULL, NULL, NULL);
-	options.Stream.Info.SubjectsFilter = filter;
-	status = js_StreamNames(&names, reader->context, &options, &code);
-	if (status == NATS_OK && names->Count > 0)
-		snprintf(reader->stream, sizeof(reader->stream), "%s", names->List[0]);
-	else
-		status = NATS_NOT_FOUND; /* the name alone may be all that the user may look for */
-	jsStreamNamesList_Destroy(names);
+	status = broker__find_stream(reader->context, reader->role, reader->stream, sizeof(reader->stream));
 	atomic_store(&reader->denied, false);
-	return status;
+	/* the name alone may be all that the user may look for */
+	return status == NATS_OK ? NATS_OK : NATS_NOT_FOUND;
 }
 
 int broker_reader__open(struct broker_reader **opened, const struct broker_options *options, enum wire_role role,

@@ -11,6 +11,26 @@ const char *broker__stream(enum wire_role role)
 	return stream_names[role];
 }
 
+natsStatus broker__find_stream(jsCtx *context, enum wire_role role, char *name, size_t size)
+{
+	jsStreamNamesList *names = NULL;
+	char filter[WIRE_SUBJECT_MAX];
+	jsErrCode code = 0;
+	jsOptions options;
+	natsStatus status;
+
+	jsOptions_Init(&options);
+	wire__filter(filter, sizeof(filter), role, NULL, NULL, NULL);
+	options.Stream.Info.SubjectsFilter = filter;
+	status = js_StreamNames(&names, context, &options, &code);
+	if (status == NATS_OK && names->Count < 1)
+		status = NATS_NOT_FOUND;
+	if (status == NATS_OK)
+		snprintf(name, size, "%s", names->List[0]);
+	jsStreamNamesList_Destroy(names);
+	return status;
+}
+
 natsStatus broker__create_stream(jsCtx *context, enum wire_role role, int replicas)
 {
 	static const char *const words[WIRE_ROLES] = {[WIRE_IN] = "in", [WIRE_OUT] = "out", [WIRE_STATE] = "state"};

@@ -22,6 +22,12 @@
 const char *broker__stream(enum wire_role role);
 
 /*
+ * Gets the name of the stream that holds the subjects of a role: an administrator may have made one of another name.
+ * NATS_NOT_FOUND: there is none.
+ */
+natsStatus broker__find_stream(jsCtx *context, enum wire_role role, char *name, size_t size);
+
+/*
  * Creates the stream of a role where it is absent; one that is there stays as it is. May take as long as the context
  * waits. replicas: of a cluster of brokers, 1 to 5.
  */

@@ -412,14 +412,27 @@ int hops__next(struct hops *hops, const struct series_book *book, uint64_t now_n
 	return 0;
 }
 
+/* How far a call-site has come: an outcome never takes it back, whichever node reports it, and when. */
+static int progress_of(enum vapro_hop hop)
+{
+	static const int progress[VAPRO_HOPS] = {
+	    [VAPRO_HOP_REFUSED] = 1, [VAPRO_HOP_UP] = 2, [VAPRO_HOP_STAYS] = 3, [VAPRO_HOP_BACK] = 4};
+
+	return progress[hop];
+}
+
 int hops__note(struct hops *hops, const struct vapro_hop_event *event, uint64_t now_ns)
 {
+	struct site *site;
 	uint32_t number;
 
 	if (site_of(hops, event->site, strlen(event->site), &number))
 		return -ENOMEM;
-	hops->sites[number].hop = event->hop;
-	hops->sites[number].since_ns = now_ns;
+	site = &hops->sites[number];
+	if (progress_of(event->hop) < progress_of(site->hop))
+		return 0;
+	site->hop = event->hop;
+	site->since_ns = now_ns;
 	return 0;
 }
 

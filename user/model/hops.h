@@ -32,7 +32,10 @@ void hops__free(struct hops *hops);
  */
 int hops__next(struct hops *hops, const struct series_book *book, uint64_t now_ns, struct vapro_hop_event *next);
 
-/* Records the outcome of a decision, of this book or a capture. Returns 0 or -ENOMEM. */
+/*
+ * Records the outcome of a decision, of this book or a capture. Each node of a job reports its own: a refusal counts
+ * where no node has hopped the call-site, and a call-site goes up and back once. Returns 0 or -ENOMEM.
+ */
 int hops__note(struct hops *hops, const struct vapro_hop_event *event, uint64_t now_ns);
 
 /* Writes or reads all decisions; a book to be read is new. */

@@ -25,7 +25,7 @@ struct keeper {
 	pthread_t thread;
 	pthread_mutex_t lock; /* of all below; never held during a request to the broker */
 	pthread_cond_t wake;
-	bool stop;
+	bool stop, stopped;
 	struct leases leases;
 	uint64_t alive_ns, started_ns;
 	size_t workers;	    /* that live; 0: not counted yet */
@@ -230,7 +230,8 @@ static void stop_giving(struct keeper *keeper, const char *job)
 	pthread_mutex_unlock(&keeper->lock);
 }
 
-/* Renews the leases that are held, and gives back those that are to be. */
+/* Renews the leases that are held, and gives back those that are to be: all of them, or until a broker does not answer.
+ */
 static void renew(struct keeper *keeper)
 {
 	for (size_t i = 0;; i++) {
@@ -258,6 +259,8 @@ static void renew(struct keeper *keeper)
 			note_written(keeper, &request, revision, ret);
 			if (giving && !ret)
 				stop_giving(keeper, request.job);
+			if (ret == -ETIMEDOUT || ret == -ENOTCONN)
+				break;
 		}
 	}
 }
@@ -302,13 +305,21 @@ static void take(struct keeper *keeper, size_t workers)
 	}
 }
 
+/* Waits until a time, own clock, or until the condition is true. With the lock held. */
+static void wait_until(struct keeper *keeper, uint64_t at_ns, const bool *condition)
+{
+	const struct timespec until = {(time_t)(at_ns / 1000000000ULL), (long)(at_ns % 1000000000ULL)};
+
+	while (!*condition && mono_now() < at_ns)
+		pthread_cond_timedwait(&keeper->wake, &keeper->lock, &until);
+}
+
 static void *keep(void *arg)
 {
 	struct keeper *keeper = arg;
 	bool stop = false;
 
 	while (!stop) {
-		struct timespec until;
 		uint64_t now_ns = mono_now(), at_ns;
 		size_t workers = 1;
 		bool stuck;
@@ -324,13 +335,15 @@ static void *keep(void *arg)
 				take(keeper, workers);
 		}
 		at_ns = now_ns + keeper->options.renew_ns;
-		until = (struct timespec){(time_t)(at_ns / 1000000000ULL), (long)(at_ns % 1000000000ULL)};
 		pthread_mutex_lock(&keeper->lock);
-		while (!keeper->stop && mono_now() < at_ns)
-			pthread_cond_timedwait(&keeper->wake, &keeper->lock, &until);
+		wait_until(keeper, at_ns, &keeper->stop);
 		stop = keeper->stop;
 		pthread_mutex_unlock(&keeper->lock);
 	}
+	pthread_mutex_lock(&keeper->lock);
+	keeper->stopped = true;
+	pthread_cond_broadcast(&keeper->wake);
+	pthread_mutex_unlock(&keeper->lock);
 	return NULL;
 }
 
@@ -361,16 +374,21 @@ struct keeper *keeper__start(struct store *store, const struct keeper_options *o
 	return NULL;
 }
 
-void keeper__stop(struct keeper *keeper)
+void keeper__stop(struct keeper *keeper, uint64_t until_ns)
 {
 	char key[WIRE_SUBJECT_MAX];
+	bool late;
 
 	if (!keeper)
 		return;
 	pthread_mutex_lock(&keeper->lock);
 	keeper->stop = true;
-	pthread_cond_signal(&keeper->wake);
+	pthread_cond_broadcast(&keeper->wake);
+	wait_until(keeper, until_ns, &keeper->stopped);
+	late = !keeper->stopped;
 	pthread_mutex_unlock(&keeper->lock);
+	if (late)
+		store__abandon(keeper->store);
 	pthread_join(keeper->thread, NULL);
 	for (size_t i = 0; i < keeper->leases.count; i++)
 		keeper__hand_back(keeper, keeper->leases.items[i]->job, false, 0);

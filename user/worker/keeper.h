@@ -20,8 +20,11 @@ struct keeper_options {
 /* The store outlives the keeper. Returns NULL with a sentence in err. */
 struct keeper *keeper__start(struct store *store, const struct keeper_options *options, char *err, size_t err_size);
 
-/* Hands all leases back, and ends the thread. */
-void keeper__stop(struct keeper *keeper);
+/*
+ * Hands all leases back, and ends the thread. Where that waits for a broker until then (own clock), the store is
+ * abandoned, and others have to wait for the leases' end.
+ */
+void keeper__stop(struct keeper *keeper, uint64_t until_ns);
 
 /* A lease as the worker sees it. */
 struct held_lease {

@@ -31,14 +31,36 @@ static void give(const struct worker_job *job, const struct wire_request *reques
 	}
 }
 
-static void give_stage(const struct worker_job *job, struct wire_request request, struct worker_requests *requests)
+/* Whether a node still sends. */
+static bool is_alive(const struct member *member, uint64_t now_ns)
+{
+	return now_ns <= member->came_ns + SILENT_NS;
+}
+
+/* Nodes that count parts for the job count all of the time again, at once and not when the request ends by itself. */
+static void end_parts(const struct worker_job *job, struct wire_request request, uint64_t now_ns,
+		      struct worker_requests *requests)
+{
+	request.stage = 1;
+	for (size_t i = 0; i < job->member_count; i++) {
+		const struct worker_run *run = job->members[i].run;
+
+		if (is_alive(&job->members[i], now_ns) && !strcmp(worker_run__parts_job(run), request.job))
+			requests->send(requests, worker_run__host(run), &request);
+	}
+}
+
+static void give_stage(const struct worker_job *job, struct wire_request request, uint64_t now_ns,
+		       struct worker_requests *requests)
 {
 	struct vapro_stage_request stage;
 
 	pipeline__stage_request(job->pipeline, &stage);
-	if (!stage.expand && !stage.interrupts)
-		return;
 	request.kind = WIRE_REQUEST_STAGE;
+	if (!stage.expand && !stage.interrupts) {
+		end_parts(job, request, now_ns, requests);
+		return;
+	}
 	request.stage = stage.stage;
 	snprintf(request.expand, sizeof(request.expand), "%s", stage.expand ? stage.expand : "");
 	request.variance = stage.variance;
@@ -79,13 +101,7 @@ static void give_hops(struct worker_job *job, struct wire_request request, uint6
 	}
 }
 
-/* Returns whether a node still sends. */
-static bool is_alive(const struct member *member, uint64_t now_ns)
-{
-	return now_ns <= member->came_ns + SILENT_NS;
-}
-
-/* A call-site that is hopped on some node of the job. */
+/* A call-site that is hopped on some node of the job, or that one could not hop. */
 struct job_hop {
 	const char *site, *symbol;
 	enum vapro_hop hop; /* up, or back: what was undone on one node is undone on all */
@@ -97,7 +113,8 @@ static size_t add_hops(struct job_hop *all, size_t count, const struct run_hop *
 		bool back = hops[i].hop == VAPRO_HOP_BACK;
 		size_t k = 0;
 
-		if (!back && hops[i].hop != VAPRO_HOP_UP && hops[i].hop != VAPRO_HOP_STAYS)
+		/* a refusal is one node's: others may still look for the frame, or not have the request */
+		if (hops[i].hop == VAPRO_HOP_NONE)
 			continue;
 		while (k < count && strcmp(all[k].site, hops[i].site) != 0)
 			k++;
@@ -111,16 +128,16 @@ static size_t add_hops(struct job_hop *all, size_t count, const struct run_hop *
 	return count;
 }
 
-/* Whether a node has yet to do what others did; a refusal is final. */
+/* Whether a node has yet to do what others did, or refused; its own refusal is final. */
 static bool lacks(enum vapro_hop has, enum vapro_hop wanted)
 {
 	return wanted == VAPRO_HOP_UP ? has == VAPRO_HOP_NONE : has == VAPRO_HOP_UP || has == VAPRO_HOP_STAYS;
 }
 
 /*
- * What some nodes have carried out, and others have not, is requested of these again: a request was lost, a node came
- * later, or one has decided alone. A call-site goes from its calls as such to callers, and back for good, never
- * further, so that the nodes end with the same states.
+ * What some nodes have carried out or refused, and others have not, is requested of these again: a request was lost, a
+ * node came later, or one has decided alone. A call-site goes from its calls as such to callers, and back for good,
+ * never further, so that the nodes end with the same states.
  */
 static void give_missing_hops(const struct worker_job *job, struct wire_request request, uint64_t now_ns,
 			      struct worker_requests *requests)
@@ -263,7 +280,7 @@ void worker_job__request(struct worker_job *job, const struct wire_job *about, u
 	if (!job->pipeline)
 		return;
 	snprintf(request.job, sizeof(request.job), "%s", about->job);
-	give_stage(job, request, requests);
+	give_stage(job, request, now_ns, requests);
 	give_inside(job, request, requests);
 	give_hops(job, request, now_ns, requests);
 	give_missing_hops(job, request, now_ns, requests);

@@ -35,6 +35,12 @@ static int put_facts(struct worker_run *run, const struct stream_event *event)
 	return held_events__add(run->events, &facts, 0);
 }
 
+static void note_stage(struct worker_run *run, const struct stream_stage *stage)
+{
+	if (!stage->refused)
+		snprintf(run->parts_job, sizeof(run->parts_job), "%s", stage->expand && stage->job ? stage->job : "");
+}
+
 static int put_event(struct stream_sink *sink, const struct stream_event *event)
 {
 	struct worker_run *run = run_of(sink);
@@ -47,6 +53,8 @@ static int put_event(struct stream_sink *sink, const struct stream_event *event)
 		ret = note_thread(run, &event->thread);
 	if (event->type == STREAM_FACTS)
 		run_sets__note(&run->sets, &event->facts);
+	if (event->type == STREAM_STAGE)
+		note_stage(run, &event->stage);
 	if (event->type == STREAM_HOP)
 		run_hops__note(run, &event->hop);
 	if (event->type == STREAM_WINDOW) {
@@ -375,6 +383,11 @@ void worker_run__end(struct worker_run *run, uint64_t at_ns)
 struct merge_reader *worker_run__reader(struct worker_run *run)
 {
 	return &run->reader;
+}
+
+const char *worker_run__parts_job(const struct worker_run *run)
+{
+	return run->ended ? "" : run->parts_job;
 }
 
 const char *worker_run__host(const struct worker_run *run)

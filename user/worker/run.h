@@ -91,6 +91,9 @@ const struct run_hop *worker_run__hops(const struct worker_run *run, size_t *cou
 /* Returns the one of a call-site, which is added where it is new; NULL where there are too many, or no memory. */
 struct run_hop *worker_run__hop(struct worker_run *run, const char *site);
 
+/* The job for which the run's node counts parts of the time, as its blocks say; "": it counts all, or has ended. */
+const char *worker_run__parts_job(const struct worker_run *run);
+
 const char *worker_run__host(const struct worker_run *run);
 uint64_t worker_run__id(const struct worker_run *run);
 const struct run_counts *worker_run__counts(const struct worker_run *run);

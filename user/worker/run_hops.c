@@ -45,6 +45,9 @@ void run_hops__note(struct worker_run *run, const struct stream_hop *event)
 	/* a node notes that a hop stays, though the request for it was lost */
 	if (event->hop == VAPRO_HOP_STAYS && hop->hop != VAPRO_HOP_UP)
 		return;
+	/* what is hopped stays so where another request for it is refused, since its file is not mapped any more */
+	if (event->hop == VAPRO_HOP_REFUSED && hop->hop != VAPRO_HOP_NONE)
+		return;
 	hop->hop = (enum vapro_hop)event->hop;
 	if (!hop->symbol && event->symbol)
 		hop->symbol = strdup(event->symbol);

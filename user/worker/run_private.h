@@ -77,8 +77,9 @@ struct worker_run {
 	uint32_t windows;	   /* in events */
 	struct run_sets sets;
 	struct run_hops hops;
-	bool last_read; /* the last block was read: the last of the windows is the run's */
-	bool ended;	/* no block follows */
+	char parts_job[WIRE_TEXT_MAX]; /* the node counts parts of the time for it; "": all of the time */
+	bool last_read;		       /* the last block was read: the last of the windows is the run's */
+	bool ended;		       /* no block follows */
 	uint32_t looks;
 	uint32_t world_size;
 	int32_t *ranks;

@@ -11,9 +11,6 @@
 #define BUCKET "vapro_leases"
 #define OPENING_TRIES 10 /* with STORE_WAIT_MS each, while streams are made at the start */
 #define OPENING_PAUSE_MS 500
-#define IN_SUBJECTS WIRE_PREFIX ".in.>"
-#define OUT_SUBJECTS WIRE_PREFIX ".out.>"
-#define STATE_SUBJECTS WIRE_PREFIX ".state.>"
 
 int store__error(natsStatus status, jsErrCode code)
 {
@@ -41,26 +38,6 @@ int store__error(natsStatus status, jsErrCode code)
 	}
 }
 
-/* Finds the stream that holds the subjects, whatever its name: an administrator may have made it. */
-static natsStatus find_stream(struct store *store, const char *subjects, char *name, size_t size)
-{
-	jsStreamNamesList *names = NULL;
-	jsOptions options;
-	natsStatus status;
-	jsErrCode code = 0;
-
-	jsOptions_Init(&options);
-	options.Wait = STORE_WAIT_MS;
-	options.Stream.Info.SubjectsFilter = subjects;
-	status = js_StreamNames(&names, store->stream, &options, &code);
-	if (status == NATS_OK && names->Count < 1)
-		status = NATS_NOT_FOUND;
-	if (status == NATS_OK)
-		snprintf(name, size, "%s", names->List[0]);
-	jsStreamNamesList_Destroy(names);
-	return status;
-}
-
 /* Whether brokers that are still choosing a leader may answer soon; waits a little before the next try. */
 static bool tries_again(natsStatus status, int tries)
 {
@@ -71,14 +48,14 @@ static bool tries_again(natsStatus status, int tries)
 }
 
 /* Makes the stream of a role where no stream holds its subjects. */
-static int make_stream(struct store *store, enum wire_role role, const char *subjects, char *found, size_t size,
-		       char *err, size_t err_size)
+static int make_stream(struct store *store, enum wire_role role, char *found, size_t size, char *err, size_t err_size)
 {
+	char subjects[WIRE_SUBJECT_MAX];
 	natsStatus status;
 	int tries = 0;
 
 	do {
-		status = find_stream(store, subjects, found, size);
+		status = broker__find_stream(store->stream, role, found, size);
 		if (status != NATS_NOT_FOUND)
 			continue;
 		status = broker__create_stream(store->stream, role, store->options.replicas);
@@ -86,6 +63,7 @@ static int make_stream(struct store *store, enum wire_role role, const char *sub
 	} while (tries_again(status, ++tries));
 	if (status == NATS_OK)
 		return 0;
+	wire__filter(subjects, sizeof(subjects), role, NULL, NULL, NULL);
 	snprintf(
 	    err, err_size,
 	    "the stream %s of %s cannot be made: %s; does the broker run JetStream, has it room for %lld MiB, and may "
@@ -160,11 +138,11 @@ struct store *store__open(const struct store_options *options, char *err, size_t
 		snprintf(err, err_size, "out of memory");
 		goto failed;
 	}
-	if (make_stream(store, WIRE_IN, IN_SUBJECTS, store->in, sizeof(store->in), err, err_size) ||
-	    make_stream(store, WIRE_OUT, OUT_SUBJECTS, store->out, sizeof(store->out), err, err_size) ||
+	if (make_stream(store, WIRE_IN, store->in, sizeof(store->in), err, err_size) ||
+	    make_stream(store, WIRE_OUT, store->out, sizeof(store->out), err, err_size) ||
 	    open_bucket(store, err, err_size))
 		goto failed;
-	if (make_stream(store, WIRE_STATE, STATE_SUBJECTS, store->state, sizeof(store->state), err, err_size)) {
+	if (make_stream(store, WIRE_STATE, store->state, sizeof(store->state), err, err_size)) {
 		log__warning("no checkpoints, jobs that are taken over are read from their start: %s", err);
 		store->state[0] = '\0';
 	}
@@ -172,6 +150,11 @@ struct store *store__open(const struct store_options *options, char *err, size_t
 failed:
 	store__close(store);
 	return NULL;
+}
+
+void store__abandon(struct store *store)
+{
+	natsConnection_Close(store->connection);
 }
 
 void store__close(struct store *store)

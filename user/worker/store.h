@@ -23,6 +23,9 @@ struct store_options {
 struct store *store__open(const struct store_options *options, char *err, size_t err_size);
 void store__close(struct store *store);
 
+/* Closes the connection: requests that wait for the broker end, in any thread, and later ones fail at once. */
+void store__abandon(struct store *store);
+
 /* Sends a message that no stream stores: it is neither acknowledged nor sent again. */
 int store__send(struct store *store, const char *subject, const void *bytes, size_t size);
 
@@ -115,7 +118,7 @@ int store__put_state(struct store *store, const char *subject, const char *id, c
 int store__get_state(struct store *store, const char *subject, uint64_t number, struct store_chunk *chunk, void **bytes,
 		     size_t *size);
 
-/* Removes what the subject has before this number. */
+/* Removes what the subject has before this number; 0: all that it has. */
 int store__drop_state(struct store *store, const char *subject, uint64_t before);
 
 #endif

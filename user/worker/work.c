@@ -316,6 +316,7 @@ static int end(struct work *work)
 	if (work->finished_ns) {
 		if (now_ns - work->finished_ns < options->job.again_ns)
 			return 0;
+		work__retire(work);
 		keeper__hand_back(work->worker->keeper, work->key, true, work->last_sequence);
 		return -ECANCELED;
 	}

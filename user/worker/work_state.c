@@ -71,6 +71,19 @@ static void drop_old(struct work *work, uint64_t now_ns)
 	store__drop_state(work->worker->store, work->state, work->checkpoints[0].first);
 }
 
+void work__retire(struct work *work)
+{
+	const struct stored_checkpoint *last = latest(work);
+	int ret;
+
+	if (!store__has_state(work->worker->store) || !keeper__holds(work->worker->keeper, work->key))
+		return;
+	ret = store__drop_state(work->worker->store, work->state, last ? last->first : 0);
+	if (ret)
+		log__debug("%s: its earlier checkpoints stay until the stream's limits remove them: %s", work->key,
+			   strerror(-ret));
+}
+
 static void note_failure(struct work *work, const char *why)
 {
 	if (!work->checkpoint_failed)

@@ -9,11 +9,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/grow.h"
 #include "base/log.h"
 #include "worker/worker_private.h"
 
-#define IDLE_MS 20 /* between looks for blocks and leases */
+#define IDLE_MS 20	      /* between looks for blocks and leases */
+#define STOP_NS 6000000000ULL /* beside the request under way, the end waits so long for a broker */
 
 /* An id that no other worker has: host, and a random number. */
 static int make_id(struct worker *worker)
@@ -63,7 +65,7 @@ static int follow_leases(struct worker *worker)
 			drop(worker, i - 1);
 		}
 	}
-	for (size_t i = 0; !ret && i < count; i++) {
+	for (size_t i = 0; !ret && i < count && !*worker->options->stop; i++) {
 		struct work *work;
 		int opened;
 
@@ -106,6 +108,19 @@ static void step_all(struct worker *worker)
 	}
 }
 
+/* Hands all jobs back. A broker that does not answer is waited for so long, however many jobs there are. */
+static void stop(struct worker *worker)
+{
+	uint64_t until_ns = mono_now() + STOP_NS;
+
+	while (worker->count) {
+		if (mono_now() > until_ns)
+			store__abandon(worker->store);
+		drop(worker, worker->count - 1);
+	}
+	keeper__stop(worker->keeper, until_ns);
+}
+
 int worker__run(const struct worker_options *options)
 {
 	const struct timespec idle = {0, IDLE_MS * 1000000L};
@@ -138,9 +153,7 @@ int worker__run(const struct worker_options *options)
 		step_all(&worker);
 		nanosleep(&idle, NULL);
 	}
-	while (worker.count)
-		drop(&worker, worker.count - 1);
-	keeper__stop(worker.keeper);
+	stop(&worker);
 	free(worker.works);
 	store__close(worker.store);
 	line_sink__close(worker.stdout_sink);

@@ -66,6 +66,12 @@ int work__step(struct work *work);
  */
 bool work__save(struct work *work);
 
+/*
+ * Removes all but the latest one, of a job that has ended and is not judged again: what comes later goes on from that
+ * one.
+ */
+void work__retire(struct work *work);
+
 /* Lists those that are there, from the latest one on (0: none). */
 void work__list(struct work *work, uint64_t number);
 
