@@ -47,6 +47,15 @@ static void drop(struct worker *worker, size_t at)
 	worker->works[at] = worker->works[--worker->count];
 }
 
+/* A lease that was not renewed may be another worker's by now: this one cannot know where the broker does not answer.
+ */
+static void warn_lost(const struct work *work)
+{
+	log__warning("%s: the broker did not renew the lease in time, or another worker has the job: this one stops "
+		     "until it has the job again",
+		     work->key);
+}
+
 /* Takes up the jobs whose leases came, and drops those whose leases went. */
 static int follow_leases(struct worker *worker)
 {
@@ -61,7 +70,7 @@ static int follow_leases(struct worker *worker)
 		for (size_t k = 0; !held && k < count; k++)
 			held = !strcmp(leases[k].job, work->key) && leases[k].epoch == work->epoch;
 		if (!held) {
-			log__warning("%s: another worker has this job", work->key);
+			warn_lost(work);
 			drop(worker, i - 1);
 		}
 	}
@@ -96,9 +105,7 @@ static void step_all(struct worker *worker)
 		if (!ret)
 			continue;
 		if (ret == -ESTALE)
-			log__warning("%s: the broker did not renew the lease in time, or another worker has published "
-				     "results: this one stops until it has the job again",
-				     work->key);
+			warn_lost(work);
 		else if (ret != -ECANCELED)
 			log__error("%s: the analysis stopped: %s; it begins again from the stream", work->key,
 				   strerror(-ret));
