@@ -173,7 +173,7 @@ static void test_any_order(void **state)
 	free_blocks(&sent);
 }
 
-/* A broker passes over some blocks, which come when all are read again: nothing is missing, and nothing twice. */
+/* Some blocks come only when all are read again: nothing is missing, and nothing twice. */
 static void test_passed_over(void **state)
 {
 	struct worker_job_state job_state;

@@ -155,8 +155,8 @@ static bool is_silent(const struct store_reader *reader)
 	return mono_now() - reader->came_ns > SILENT_NS;
 }
 
-/* Whether the stream has a block that the broker passed over: its reader may follow the stream on another broker. */
-static bool is_passed_over(struct store_reader *reader)
+/* Whether the stream has a later block than the latest one that came, where none has come for a while. */
+static bool is_behind(struct store_reader *reader)
 {
 	uint64_t last;
 
@@ -196,7 +196,7 @@ int store_reader__next(struct store_reader *reader, int most, store_take take, v
 	/* what was lost on its way, or with the broker's memory, is requested again */
 	if (!ret && status != NATS_OK && status != NATS_TIMEOUT && status != NATS_NOT_FOUND)
 		ret = -EPIPE;
-	if (!ret && ((reader->any && reader->left && is_silent(reader)) || is_passed_over(reader)))
+	if (!ret && ((reader->any && reader->left && is_silent(reader)) || is_behind(reader)))
 		ret = -EPIPE;
 	if (ret == -EPIPE)
 		unsubscribe(reader);
