@@ -91,6 +91,17 @@ static inline void give(struct worker_job *job, const struct sent *sent, size_t 
 	assert_int_equal(worker_job__put(job, sent->subjects[i], i + 1, copy, sent->blocks[i].size, now_ns), 0);
 }
 
+/* The blocks of two nodes with a rank each: all of the first node, then all of the second. */
+static inline void make_blocks(struct sent *sent)
+{
+	*sent = (struct sent){.receiver = {receive}};
+	write_host(path_a, "node-0", 0, 1000 * S, 0, true);
+	write_host(path_b, "node-1", 1, 2000 * S, 0, true);
+	pack(sent, path_a);
+	pack(sent, path_b);
+	assert_true(sent->count > 20);
+}
+
 static inline void free_blocks(struct sent *sent)
 {
 	for (size_t i = 0; i < sent->count; i++)

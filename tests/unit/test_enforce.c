@@ -224,46 +224,6 @@ static void expensive_system_calls_are_suppressed(void **state)
 	end(state);
 }
 
-/* Waits for vaprod cost half of the budget at most: they alone close nothing, but leave less for probes. */
-static void held_time_is_charged_up_to_half(void **state)
-{
-	static const double calls = 0.007 / ((FAKE_ENTRY_NS + FAKE_RETURN_NS) * 1e-9);
-	const struct fake_program held = {.held = 1, .calls = {calls / 4}}, both = {.held = 1, .calls = {calls}},
-				  probes = {.calls = {calls}};
-
-	begin(&held, 1, 120);
-	fake__run(&fake, 120);
-	assert_int_equal(fake.closings, 0);
-	end(state);
-	begin(&probes, 1, 120);
-	fake__run(&fake, 120);
-	assert_int_equal(fake.closings, 0);
-	end(state);
-	begin(&both, 1, 120);
-	fake__run(&fake, 120);
-	assert_true(fake.closings > 0);
-	end(state);
-}
-
-/* Many threads that wait for one CPU that vaprod has cost their process what vaprod ran, once. */
-static void a_crew_that_waits_is_charged_once(void **state)
-{
-	static const double calls = 0.005 / ((FAKE_ENTRY_NS + FAKE_RETURN_NS) * 1e-9);
-	static const unsigned waiting[] = {1, 8, 64};
-
-	for (size_t i = 0; i < 3; i++) {
-		const struct fake_program crew = {.held = 0.004, .waiting = waiting[i], .calls = {calls}};
-		struct fake_process *process = begin(&crew, 1, 60);
-		double cost;
-
-		fake__run(&fake, 60);
-		assert_int_equal(fake.closings, 0);
-		cost = (double)enforcer__spent(process->governed) / (60.0 * FAKE_SECOND);
-		assert_true(fabs(cost - 0.009) < 0.0005);
-		end(state);
-	}
-}
-
 /* A change for one process takes time; that time earns the others of the image nothing. */
 static void a_change_of_links_fills_no_account(void **state)
 {
@@ -510,8 +470,6 @@ int main(void)
 	    cmocka_unit_test(what_costs_most_of_the_time_is_closed_at_once),
 	    cmocka_unit_test(functions_with_exits_of_their_own_go_before_the_image),
 	    cmocka_unit_test(expensive_system_calls_are_suppressed),
-	    cmocka_unit_test(held_time_is_charged_up_to_half),
-	    cmocka_unit_test(a_crew_that_waits_is_charged_once),
 	    cmocka_unit_test(a_change_of_links_fills_no_account),
 	    cmocka_unit_test(an_image_is_forgotten_with_its_last_process),
 	    cmocka_unit_test(a_set_is_remembered_for_the_next_run),

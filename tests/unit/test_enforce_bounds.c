@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The enforcer on simulated programs: what they cost in all, in any 5 s, and what is still seen. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -343,6 +344,46 @@ static void saved_credit_pays_for_a_phase(void **state)
 	end(state);
 }
 
+/* Waits for vaprod cost half of the budget at most: they alone close nothing, but leave less for probes. */
+static void held_time_is_charged_up_to_half(void **state)
+{
+	static const double calls = 0.007 / ((FAKE_ENTRY_NS + FAKE_RETURN_NS) * 1e-9);
+	const struct fake_program held = {.held = 1, .calls = {calls / 4}}, both = {.held = 1, .calls = {calls}},
+				  probes = {.calls = {calls}};
+
+	begin(&held, 1, 120);
+	fake__run(&fake, 120);
+	assert_int_equal(fake.closings, 0);
+	end(state);
+	begin(&probes, 1, 120);
+	fake__run(&fake, 120);
+	assert_int_equal(fake.closings, 0);
+	end(state);
+	begin(&both, 1, 120);
+	fake__run(&fake, 120);
+	assert_true(fake.closings > 0);
+	end(state);
+}
+
+/* Many threads that wait for one CPU that vaprod has cost their process what vaprod ran, once. */
+static void a_crew_that_waits_is_charged_once(void **state)
+{
+	static const double calls = 0.005 / ((FAKE_ENTRY_NS + FAKE_RETURN_NS) * 1e-9);
+	static const unsigned waiting[] = {1, 8, 64};
+
+	for (size_t i = 0; i < 3; i++) {
+		const struct fake_program crew = {.held = 0.004, .waiting = waiting[i], .calls = {calls}};
+		struct fake_process *process = begin(&crew, 1, 60);
+		double cost;
+
+		fake__run(&fake, 60);
+		assert_int_equal(fake.closings, 0);
+		cost = (double)enforcer__spent(process->governed) / (60.0 * FAKE_SECOND);
+		assert_true(fabs(cost - 0.009) < 0.0005);
+		end(state);
+	}
+}
+
 /* Bursts of waits for vaprod, such as that of a window's analysis, are paid from what was saved. */
 static void bursts_of_waits_are_a_part_of_the_cost(void **state)
 {
@@ -385,6 +426,8 @@ int main(void)
 	    cmocka_unit_test(a_new_phase_keeps_the_cap),
 	    cmocka_unit_test(the_bounds_hold_from_the_start),
 	    cmocka_unit_test(saved_credit_pays_for_a_phase),
+	    cmocka_unit_test(held_time_is_charged_up_to_half),
+	    cmocka_unit_test(a_crew_that_waits_is_charged_once),
 	    cmocka_unit_test(bursts_of_waits_are_a_part_of_the_cost),
 	};
 

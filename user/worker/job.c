@@ -182,7 +182,7 @@ int worker_job__reset(struct worker_job *job, uint64_t now_ns)
 	job->late = job->refused = 0;
 	job->saved_ns = 0;
 	job->pass_began_ns = now_ns;
-	job->twice_began_ns = 0;
+	job->reread_began_ns = 0;
 	job->merge = stream_merge__new(&job->sink, MERGE_BY_WINDOW);
 	return job->merge ? 0 : -ENOMEM;
 }

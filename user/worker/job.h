@@ -52,10 +52,10 @@ int worker_job__put(struct worker_job *job, const char *subject, uint64_t number
 int worker_job__advance(struct worker_job *job, uint64_t now_ns, bool caught_up);
 
 /*
- * Whether the blocks that are not acknowledged should be read once more, since some are missing among those that came.
- * True once for each gap; the caller then puts these blocks again. caught_up as for worker_job__advance().
+ * Whether the blocks that are not acknowledged should be read again, since some are missing among those that came. True
+ * once for each gap; the caller then puts these blocks again. caught_up as for worker_job__advance().
  */
-bool worker_job__wants_blocks(struct worker_job *job, uint64_t now_ns, bool caught_up);
+bool worker_job__wants_reread(struct worker_job *job, uint64_t now_ns, bool caught_up);
 
 /*
  * Whether the job should be judged again now; worker_job__again() empties it for that, as its next pass, and a

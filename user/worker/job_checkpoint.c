@@ -192,8 +192,8 @@ static void archive_job(struct archive *archive, struct worker_job *job, const c
 
 bool worker_job__wants_save(const struct worker_job *job)
 {
-	/* not while blocks are read twice: it would name one of them as the latest */
-	return job->begun && !job->finished && !job->twice_began_ns && job->last_judged_ns > job->saved_ns &&
+	/* while blocks are read again, the latest one that came is not the latest of the stream */
+	return job->begun && !job->finished && !job->reread_began_ns && job->last_judged_ns > job->saved_ns &&
 	       job->again_ns == UINT64_MAX &&
 	       (job->checkpoint_bytes + job->expected_bytes) * BYTES_SHARE <= job->input_bytes;
 }

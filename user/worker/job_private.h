@@ -19,8 +19,8 @@ struct member {
 	bool introduced;	   /* its hello record is among the lines */
 	uint64_t came_ns;	   /* of its latest block */
 	uint64_t gap_since_ns;	   /* blocks wait behind a gap since then; 0: none */
-	uint64_t hole_since_ns;	   /* since when these gaps are not in what was read twice; 0: there is none */
-	uint64_t read_twice;	   /* gaps before this block were in the stream neither time */
+	uint64_t new_gap_since_ns; /* blocks wait since then behind a gap that was not read again; 0: none */
+	uint64_t reread_to;	   /* gaps before this block were read again, and stayed */
 };
 
 struct judged {
@@ -47,7 +47,8 @@ struct worker_job {
 	uint64_t again_since_ns;       /* when the first late block of it came */
 	uint64_t again_blocks;	       /* late blocks that wait for that */
 	uint64_t pass_began_ns, caught_up_ns;
-	uint64_t twice_began_ns, twice_rest_ns; /* the blocks are read twice since then (0: no); not again before */
+	uint64_t reread_began_ns; /* blocks are read again since then; 0: they are not */
+	uint64_t reread_after_ns; /* they are not read again before */
 	uint64_t late, refused, troubles;
 	uint64_t last_judged_ns;
 	/* what the pipeline was made of: a checkpoint needs the same */

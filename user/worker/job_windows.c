@@ -15,7 +15,7 @@
 
 #define GATHER_NS 1000000000ULL /* late blocks that arrive within this time are judged again together */
 #define AGAIN_SHARE 10		/* between two passes lies so many times the duration of the first */
-#define HOLE_PART 4		/* part of the time that a missing block is waited for, before blocks are read twice */
+#define REREAD_PART 4		/* blocks are read again after this part of the time that a missing one is waited for */
 #define RANKS_MOST (1U << 20)	/* of a job that is waited for until all ranks are there */
 
 static int compare_members(const void *a, const void *b)
@@ -207,33 +207,33 @@ static int give(struct worker_job *job, uint64_t end_ns)
 	return ret;
 }
 
-bool worker_job__wants_blocks(struct worker_job *job, uint64_t now_ns, bool caught_up)
+bool worker_job__wants_reread(struct worker_job *job, uint64_t now_ns, bool caught_up)
 {
 	bool wants = false, history = !job->caught_up_ns && (job->epoch > 1 || job->pass);
 
 	if (!caught_up || job->finished)
 		return false;
-	if (job->twice_began_ns) {
-		job->twice_rest_ns = now_ns + AGAIN_SHARE * (now_ns - job->twice_began_ns);
-		job->twice_began_ns = 0;
+	if (job->reread_began_ns) {
+		job->reread_after_ns = now_ns + AGAIN_SHARE * (now_ns - job->reread_began_ns);
+		job->reread_began_ns = 0;
 		for (size_t i = 0; i < job->member_count; i++)
-			job->members[i].read_twice = worker_run__top(job->members[i].run);
+			job->members[i].reread_to = worker_run__top(job->members[i].run);
 	}
 	for (size_t i = 0; i < job->member_count; i++) {
 		struct member *member = &job->members[i];
 		uint64_t awaited = worker_run__awaited(member->run);
 
-		if (awaited == UINT64_MAX || awaited < member->read_twice)
-			member->hole_since_ns = 0;
-		else if (!member->hole_since_ns)
-			member->hole_since_ns = now_ns;
-		/* in history nothing is on its way */
-		wants |= member->hole_since_ns &&
-			 (history || now_ns - member->hole_since_ns >= job->options.late_after_ns / HOLE_PART);
+		if (awaited == UINT64_MAX || awaited < member->reread_to)
+			member->new_gap_since_ns = 0;
+		else if (!member->new_gap_since_ns)
+			member->new_gap_since_ns = now_ns;
+		/* what is only read again, in a later epoch or pass, is all in the stream */
+		wants |= member->new_gap_since_ns &&
+			 (history || now_ns - member->new_gap_since_ns >= job->options.late_after_ns / REREAD_PART);
 	}
-	if (!wants || now_ns < job->twice_rest_ns)
+	if (!wants || now_ns < job->reread_after_ns)
 		return false;
-	job->twice_began_ns = now_ns;
+	job->reread_began_ns = now_ns;
 	return true;
 }
 

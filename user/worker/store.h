@@ -67,7 +67,7 @@ void store_reader__free(struct store_reader *reader);
 typedef int (*store_take)(void *arg, const char *subject, uint64_t sequence, void *bytes, size_t size);
 int store_reader__next(struct store_reader *reader, int most, store_take take, void *arg);
 
-/* The blocks that are not acknowledged come once more. */
+/* From here on the blocks that are not acknowledged come again, and then those that follow them. */
 void store_reader__rewind(struct store_reader *reader);
 
 /* Whether all blocks that the stream held so far have been given. */

@@ -341,9 +341,10 @@ int work__step(struct work *work)
 	if (ret < 0)
 		return ret;
 	caught_up = store_reader__caught_up(work->reader);
-	if (worker_job__wants_blocks(work->job, mono_now(), caught_up)) {
-		log__info("%s: blocks are missing among those that came: what is not acknowledged is read once more",
-			  work->key);
+	if (worker_job__wants_reread(work->job, mono_now(), caught_up)) {
+		log__info(
+		    "%s: blocks are missing among those that came: those that are not acknowledged are read again",
+		    work->key);
 		store_reader__rewind(work->reader);
 		return 0;
 	}

@@ -47,8 +47,7 @@ static void drop(struct worker *worker, size_t at)
 	worker->works[at] = worker->works[--worker->count];
 }
 
-/* A lease that was not renewed may be another worker's by now: this one cannot know where the broker does not answer.
- */
+/* Where the broker does not answer, this worker cannot know which of the two it is. */
 static void warn_lost(const struct work *work)
 {
 	log__warning("%s: the broker did not renew the lease in time, or another worker has the job: this one stops "
