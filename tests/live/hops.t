@@ -150,7 +150,8 @@ def test_result(tap, jobs):
                          f"nested_{watched}")
         pids = rank_pids(job, jobs.directory, 1)
         if watched:
-            daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--io", "off"], "vaprod")
+            # 10,000 to 15,000 calls a second are over the budget: with their probes closed nothing is hopped in time
+            daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--io", "off", "--overhead-cap", "0"], "vaprod")
             attached(out, pids)
         else:
             go()
