@@ -2,6 +2,7 @@
 /* Blocks of a job come in: runs, their order, what came late. */
 #include "worker/job_private.h"
 
+#include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,6 +107,22 @@ static int make_pipeline(struct worker_job *job, const char *tunables)
 	return ret;
 }
 
+/* Returns a copy of a hello record, with the host of the job's first node; NULL: out of memory. */
+static char *hello_of_first(const struct worker_job *job, const char *hello)
+{
+	const char *host = worker_run__host(job->members[0].run);
+	cJSON *object = cJSON_Parse(hello);
+	char *text = NULL;
+
+	if (!object)
+		return strdup(hello);
+	cJSON_DeleteItemFromObjectCaseSensitive(object, "host");
+	if (cJSON_AddStringToObject(object, "host", host))
+		text = cJSON_PrintUnformatted(object);
+	cJSON_Delete(object);
+	return text;
+}
+
 int worker_job__make_pipeline(struct worker_job *job)
 {
 	const char *tunables = NULL, *hello = NULL;
@@ -121,8 +138,9 @@ int worker_job__make_pipeline(struct worker_job *job)
 		ret = worker_job__warn(
 		    job, NULL, "no_introduction",
 		    "no block with the nodes' tunables came: this job is analysed with the default ones");
+	/* the records of a job are those of its first node, whichever was introduced first */
 	if (hello)
-		job->hello = strdup(hello);
+		job->hello = hello_of_first(job, hello);
 	if (!ret && ((tunables && !job->tunables) || (hello && !job->hello)))
 		ret = -ENOMEM;
 	if (!ret)
