@@ -54,6 +54,42 @@ static void test_passed_over(void **state)
 	free_blocks(&sent);
 }
 
+/* A gap that comes soon after the blocks were read again waits until they may be read again once more. */
+static void test_second_gap(void **state)
+{
+	struct worker_job_state job_state;
+	struct worker_job *job;
+	struct sent sent;
+	struct found found;
+	uint64_t s = 1;
+
+	(void)state;
+	make_blocks(&sent);
+	job = new_job(&found);
+	for (size_t i = 0; i < sent.count; i++) {
+		if (i != 5 && i < sent.count - 4)
+			give(job, &sent, i, mono_at(s));
+	}
+	for (; !worker_job__wants_reread(job, mono_at(s), true); s++) {
+		assert_int_equal(worker_job__advance(job, mono_at(s), true), 0);
+		assert_true(s < 10);
+	}
+	/* that takes 2 s, so that 20 s have to pass before it is done again */
+	give(job, &sent, 5, mono_at(s + 2));
+	assert_false(worker_job__wants_reread(job, mono_at(s + 2), true));
+	give(job, &sent, sent.count - 1, mono_at(s + 2));
+	for (s += 2; !worker_job__wants_reread(job, mono_at(s), true); s++) {
+		assert_int_equal(worker_job__advance(job, mono_at(s), true), 0);
+		worker_job__state(job, &job_state);
+		assert_int_equal(job_state.missing, 0);
+		assert_true(s < 40);
+	}
+	assert_true(s > 20);
+	worker_job__free(job);
+	free(found.lines);
+	free_blocks(&sent);
+}
+
 /* A block that the stream does not have is missing after the stream was read again, once. */
 static void test_not_there(void **state)
 {
@@ -284,9 +320,9 @@ static void test_joined(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_passed_over),	     cmocka_unit_test(test_not_there),
-	    cmocka_unit_test(test_introduced_later), cmocka_unit_test(test_late),
-	    cmocka_unit_test(test_joined),
+	    cmocka_unit_test(test_passed_over), cmocka_unit_test(test_not_there),
+	    cmocka_unit_test(test_second_gap),	cmocka_unit_test(test_introduced_later),
+	    cmocka_unit_test(test_late),	cmocka_unit_test(test_joined),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -111,6 +111,12 @@ static int add_sources(struct worker_job *job)
 	return 0;
 }
 
+/* Whether a member's gap may close when the blocks are read again, which is yet to happen. */
+static bool awaits_reread(const struct worker_job *job, const struct member *member, uint64_t now_ns)
+{
+	return member->new_gap_since_ns && now_ns - member->new_gap_since_ns < job->options.again_ns;
+}
+
 /*
  * What the merge waits for too long goes without: first blocks that are missing, then a node that sends nothing. A node
  * that sends, and whose window is yet to end, is waited for longer.
@@ -123,7 +129,7 @@ static void excuse(struct worker_job *job, uint64_t now_ns, bool full)
 		struct member *member = &job->members[i];
 
 		if (stream_merge__read_ns(job->merge, member->source) >= job->due_ns ||
-		    worker_run__skip(member->run, begin_ns))
+		    (!full && awaits_reread(job, member, now_ns)) || worker_run__skip(member->run, begin_ns))
 			continue;
 		if (!full && now_ns - member->came_ns < job->options.late_after_ns && waited_ns < job->options.again_ns)
 			continue;
@@ -146,7 +152,8 @@ static void skip_gaps(struct worker_job *job, uint64_t now_ns, bool caught_up)
 			member->gap_since_ns = 0;
 		else if (!member->gap_since_ns)
 			member->gap_since_ns = now_ns;
-		else if (now_ns - member->gap_since_ns >= job->options.late_after_ns)
+		else if (now_ns - member->gap_since_ns >= job->options.late_after_ns &&
+			 !awaits_reread(job, member, now_ns))
 			worker_run__skip(member->run, stream_merge__end_ns(job->merge));
 	}
 }
