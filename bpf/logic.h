@@ -347,10 +347,11 @@ static __always_inline u32 bin_of_thread(struct bpf_thread_state *thread, u64 ut
 /* Returns the class of a pause of at least KERNEL_PAUSE_NS. */
 static __always_inline u32 pause_class(u64 pause)
 {
-	return pause < 4 * KERNEL_PAUSE_NS    ? 0
-	       : pause < 16 * KERNEL_PAUSE_NS ? 1
-	       : pause < 64 * KERNEL_PAUSE_NS ? 2
-					      : 3;
+	u32 class = 0;
+
+	while (class < KERNEL_PAUSES - 1 && pause >= (2ULL * KERNEL_PAUSE_NS) << class)
+		class ++;
+	return class;
 }
 
 /* Returns whether a thread's hits are due. */

@@ -324,8 +324,8 @@ static void pauses_fall_into_classes(void **state)
 	(void)state;
 	assert_int_equal(pause_class(KERNEL_PAUSE_NS), 0);
 	for (uint32_t i = 1; i < KERNEL_PAUSES; i++) {
-		assert_int_equal(pause_class((KERNEL_PAUSE_NS << 2 * i) - 1), i - 1);
-		assert_int_equal(pause_class(KERNEL_PAUSE_NS << 2 * i), i);
+		assert_int_equal(pause_class((KERNEL_PAUSE_NS << i) - 1), i - 1);
+		assert_int_equal(pause_class(KERNEL_PAUSE_NS << i), i);
 	}
 	assert_int_equal(pause_class(UINT64_MAX), KERNEL_PAUSES - 1);
 }

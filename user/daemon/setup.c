@@ -210,7 +210,7 @@ void daemon__emit_hello(struct daemon *daemon)
 	char *line;
 
 	for (uint32_t i = 0; i < KERNEL_PAUSES; i++)
-		pauses[i] = (struct line_pause){.from_ns = (double)((uint64_t)KERNEL_PAUSE_NS << 2 * i),
+		pauses[i] = (struct line_pause){.from_ns = (double)((uint64_t)KERNEL_PAUSE_NS << i),
 						.entry_ns = daemon->costs.pause_ns[0][i],
 						.return_ns = daemon->costs.pause_ns[1][i]};
 	learnt_factors(daemon, factors);

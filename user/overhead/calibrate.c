@@ -29,7 +29,10 @@
 #define WORK_LOOPS 10000ULL
 #define WORK_NS 1e6
 
-#define PAUSE_CALLS 5
+#define PAUSE_CALLS 31
+#define LEAST_PAUSE_CALLS 11 /* single ones differ by a factor of three */
+#define PAUSES_S 0.03	     /* time for the pauses of a class, but for the least number of calls */
+#define LONGEST_PAUSE_S 3.2e-3
 #define PAUSE_BYTES (2U << 20)
 
 /*
@@ -143,7 +146,7 @@ static void pause_from_hits(void)
 			memory[at]++;
 }
 
-/* Measures medians of an entry and a return after a pause of the middle of its class, or of 3.2 ms. */
+/* Measures medians of an entry and a return after a pause of the middle of its class, or the longest one. */
 static void measure_pauses(double answer[2][KERNEL_PAUSES])
 {
 	double spent[2][PAUSE_CALLS];
@@ -152,19 +155,22 @@ static void measure_pauses(double answer[2][KERNEL_PAUSES])
 	if (!memory)
 		return;
 	for (int i = 0; i < KERNEL_PAUSES; i++) {
-		pause_seconds = fmin(3.2e-3, 2e-9 * (double)((uint64_t)KERNEL_PAUSE_NS << 2 * i));
-		for (int call = 0; call < PAUSE_CALLS; call++) {
+		int calls = 0;
+
+		pause_seconds = fmin(LONGEST_PAUSE_S, sqrt(2) * 1e-9 * (double)((uint64_t)KERNEL_PAUSE_NS << i));
+		for (double until = seconds_now() + PAUSES_S;
+		     calls < LEAST_PAUSE_CALLS || (calls < PAUSE_CALLS && seconds_now() < until); calls++) {
 			double begin;
 
 			pause_from_hits();
 			begin = seconds_now();
 			vapro_calibrate_around(pause_from_hits);
-			spent[1][call] = (seconds_now() - pause_end) * 1e9;
-			spent[0][call] = (pause_begin - begin) * 1e9;
+			spent[1][calls] = (seconds_now() - pause_end) * 1e9;
+			spent[0][calls] = (pause_begin - begin) * 1e9;
 		}
 		for (int returned = 0; returned < 2; returned++) {
-			qsort(spent[returned], PAUSE_CALLS, sizeof(spent[returned][0]), compare);
-			answer[returned][i] = spent[returned][PAUSE_CALLS / 2];
+			qsort(spent[returned], (size_t)calls, sizeof(spent[returned][0]), compare);
+			answer[returned][i] = spent[returned][calls / 2];
 		}
 	}
 	free((char *)memory);

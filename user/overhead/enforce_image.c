@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The probes of an image, which are those of all processes that map it: closed and opened in a duty cycle. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "overhead/enforce_private.h"
 
@@ -57,6 +59,25 @@ uint64_t image_duty__end_change(const struct enforcer *enforcer, struct image_du
 	return now_ns;
 }
 
+/* Describes why probes are closed: what the calls cost now or, where that is little, what a burst of them has cost. */
+static void describe_excess(const struct governor *governor, const struct governed *governed, char *text, size_t size)
+{
+	const struct governor_load *load = &governed->load;
+	double overdrawn_ns = -governor__savings(&governed->account);
+	int used;
+
+	if (load->open_ns > 0 && load->cost_ns < load->open_ns * governor->rate && overdrawn_ns > 0) {
+		snprintf(
+		    text, size,
+		    "process %d (%s): a burst of calls cost %.2g ms more than the budget of %.2g %% has allowed so far",
+		    governed->process.pid, governed->exe, overdrawn_ns * 1e-6, governor->budget * 100);
+		return;
+	}
+	governed__describe_load(governed, text, size);
+	used = (int)strlen(text);
+	snprintf(text + used, size - (size_t)used, ", over the budget of %.2g %%", governor->budget * 100);
+}
+
 void enforcer__close_image(struct enforcer *enforcer, struct governed *worst, uint64_t now_ns)
 {
 	struct governor *governor = &enforcer->governor;
@@ -69,7 +90,7 @@ void enforcer__close_image(struct enforcer *enforcer, struct governed *worst, ui
 	struct enforcer_closed closed = {0};
 	char text[512];
 
-	governed__describe_load(worst, text, sizeof(text));
+	describe_excess(governor, worst, text, sizeof(text));
 	/* the gap begins first: while links are removed, calls are seen only in part */
 	image_duty__begin_change(duty, now_ns);
 	if (enforcer->ops.close_image(enforcer->ctx, duty->image, keep, &closed))
@@ -96,12 +117,11 @@ void enforcer__close_image(struct enforcer *enforcer, struct governed *worst, ui
 	duty->reported_level = duty->cycle.level;
 	enforcer__warn(
 	    enforcer, "governed", worst->process.pid,
-	    "%s, over the budget of %.2g %%: the probes of %u of %u functions of %s (most calls: %s) are closed for "
+	    "%s: the probes of %u of %u functions of %s (most calls: %s) are closed for "
 	    "%.1f s and then opened in a duty cycle of about %.2g %%; the gaps are uncovered, reason governed: "
 	    "only what the kernel's scheduler did to their threads is known",
-	    text, enforcer->governor.budget * 100, closed.functions, closed.of, duty->path,
-	    closed.name ? closed.name : "none", (double)(duty->cycle.closed_until_ns - now_ns) * 1e-9,
-	    fmin(1, governor->rate / fmax(cost, 1e-9)) * 100);
+	    text, closed.functions, closed.of, duty->path, closed.name ? closed.name : "none",
+	    (double)(duty->cycle.closed_until_ns - now_ns) * 1e-9, fmin(1, governor->rate / fmax(cost, 1e-9)) * 100);
 }
 
 /* Ends an image's duty cycle once every process that maps it keeps the budget with a margin. */
