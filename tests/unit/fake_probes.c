@@ -170,6 +170,15 @@ static bool close_costliest_rows(void *ctx, pid_t pid, double speed, double debt
 	return true;
 }
 
+static void rest_rows(void *ctx, const pid_t *pids, size_t count, uint64_t until_ns)
+{
+	struct fake *fake = ctx;
+
+	(void)pids;
+	fake->resting = count;
+	fake->rest_until_ns = until_ns;
+}
+
 void fake__begin(struct fake *fake, double budget_pct, double cap_pct, uint64_t seed, size_t seconds)
 {
 	static const struct enforcer_ops ops = {.now = now,
@@ -182,7 +191,8 @@ void fake__begin(struct fake *fake, double budget_pct, double cap_pct, uint64_t 
 						.unit_shares = unit_shares,
 						.begin_count = begin_count,
 						.govern_rows = govern_rows,
-						.close_costliest_rows = close_costliest_rows};
+						.close_costliest_rows = close_costliest_rows,
+						.rest_rows = rest_rows};
 
 	*fake = (struct fake){.now = FAKE_SECOND,
 			      .next_pass = FAKE_SECOND,

@@ -71,6 +71,8 @@ struct fake {
 	bool polls;	 /* polling calls have all of the cost until the image is to be closed */
 	bool rows_close; /* functions with exits of their own are to blame */
 	unsigned row_closings;
+	size_t resting; /* processes whose functions with exits of their own are closed, until then */
+	uint64_t rest_until_ns;
 	int refused;						/* status of the next opening */
 	void (*on_change)(struct fake *fake, const char *what); /* called before links are changed */
 	struct fake_warning warnings[FAKE_WARNINGS];

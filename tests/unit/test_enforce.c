@@ -141,6 +141,21 @@ static void duty_cycles_are_reported_once(void **state)
 	end(state);
 }
 
+/* What else is probed is closed with the image until that opens. */
+static void all_functions_of_a_process_rest_together(void **state)
+{
+	static const struct fake_program hot = {.calls = {60000}};
+
+	begin(&hot, 1, 60);
+	fake__start(&fake, &hot);
+	while (!fake.closings)
+		fake__run(&fake, 1);
+	assert_int_equal(fake.resting, 2);
+	assert_true(fake.rest_until_ns > fake.now);
+	assert_non_null(strstr(fake.warnings[0].text, "calls/s cost"));
+	end(state);
+}
+
 /* Posts are most of the cost: they are left out, which saves enough, and nothing that waits is closed. */
 static void posts_are_left_out_first(void **state)
 {
@@ -466,6 +481,7 @@ int main(void)
 	    cmocka_unit_test(time_with_unseen_calls_is_reported),
 	    cmocka_unit_test(a_refused_opening_is_warned_of_once),
 	    cmocka_unit_test(duty_cycles_are_reported_once),
+	    cmocka_unit_test(all_functions_of_a_process_rest_together),
 	    cmocka_unit_test(posts_are_left_out_first),
 	    cmocka_unit_test(what_costs_most_of_the_time_is_closed_at_once),
 	    cmocka_unit_test(functions_with_exits_of_their_own_go_before_the_image),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Links of functions with exit sites: sets by group and rate, closed and opened again, refused. */
 #include "fake_kernel_side.h"
+#include "base/clock.h"
 #include "base/grow.h"
 #include "probe/attach/row_attacher_private.h"
 
@@ -169,6 +170,33 @@ static void a_function_is_seen_entirely_or_not_at_all(void **state)
 	end(attacher);
 }
 
+/* Nothing is probed of processes whose calls are not seen, unless another process maps the image. */
+static void functions_rest_until_their_processes_are_seen(void **state)
+{
+	static const pid_t pids[] = {11, 10};
+	struct row_image *image;
+	struct row_attacher *attacher = begin(ATTACH_MODE_SESSION, &image);
+	struct row_probe *probe = add(attacher, image, ROW_USER, 100, 101, 1);
+	uint64_t until_ns;
+
+	(void)state;
+	assert_int_equal(attach(attacher, 10, false), 1);
+	assert_int_equal(attach(attacher, 11, false), 1);
+	attacher->budget = 0.005;
+	until_ns = mono_now() + 3600 * 1000000000ULL;
+	row_attacher__rest(attacher, pids, 1, until_ns);
+	assert_int_equal(probe->state, ROW_OPEN);
+	row_attacher__rest(attacher, pids, 2, until_ns);
+	assert_int_equal(probe->state, ROW_LEFT_OUT);
+	assert_int_equal(side.count, 0);
+	row_attacher__govern(attacher, 0, until_ns - 1, NULL, NULL);
+	assert_int_equal(side.count, 0);
+	row_attacher__govern(attacher, 0, until_ns, NULL, NULL);
+	assert_int_equal(probe->state, ROW_OPEN);
+	assert_true(side.count > 0);
+	end(attacher);
+}
+
 static void slow_links_have_one_function_each(void **state)
 {
 	struct row_image *image;
@@ -192,6 +220,7 @@ int main(void)
 	    cmocka_unit_test(each_mapper_has_links_of_all_open_sets),
 	    cmocka_unit_test(links_for_all_replace_those_of_processes),
 	    cmocka_unit_test(a_function_is_seen_entirely_or_not_at_all),
+	    cmocka_unit_test(functions_rest_until_their_processes_are_seen),
 	    cmocka_unit_test(slow_links_have_one_function_each),
 	};
 

@@ -95,6 +95,13 @@ static bool close_costliest_rows(void *ctx, pid_t pid, double speed, double debt
 					     ctx);
 }
 
+static void rest_rows(void *ctx, const pid_t *pids, size_t count, uint64_t until_ns)
+{
+	const struct tracker *tracker = ctx;
+
+	row_attacher__rest(tracker->parts.rows, pids, count, until_ns);
+}
+
 struct enforcer *tracker__new_enforcer(struct tracker *tracker)
 {
 	static const struct enforcer_ops ops = {.now = mono_now,
@@ -107,7 +114,8 @@ struct enforcer *tracker__new_enforcer(struct tracker *tracker)
 						.unit_shares = unit_shares,
 						.begin_count = begin_count,
 						.govern_rows = govern_rows,
-						.close_costliest_rows = close_costliest_rows};
+						.close_costliest_rows = close_costliest_rows,
+						.rest_rows = rest_rows};
 
 	return enforcer__new(&tracker->parts.governor, tracker->parts.costs, &ops, tracker);
 }

@@ -141,10 +141,30 @@ static void release_image(struct enforcer *enforcer, struct image_duty *duty, ui
 		       enforcer->governor.budget * 100 * GOVERNOR_GIVE_BACK);
 }
 
+/* While an image is closed nothing that its processes do is a fragment: their other functions are closed, too. */
+static void rest_rows(const struct enforcer *enforcer, const struct image_duty *duty)
+{
+	size_t count = 0;
+	pid_t *pids;
+
+	for (struct governed *governed = duty->first; governed; governed = governed->next_of_image)
+		count++;
+	pids = calloc(count ? count : 1, sizeof(*pids));
+	if (!pids)
+		return; /* they cost more than need be */
+	count = 0;
+	for (struct governed *governed = duty->first; governed; governed = governed->next_of_image)
+		pids[count++] = governed->process.pid;
+	enforcer->ops.rest_rows(enforcer->ctx, pids, count, duty->cycle.closed_until_ns);
+	free(pids);
+}
+
 void enforcer__cycle_image(struct enforcer *enforcer, struct image_duty *duty, uint64_t now_ns)
 {
 	if (!governor__is_due(&duty->cycle, now_ns)) {
 		release_image(enforcer, duty, now_ns);
+		if (duty->closed)
+			rest_rows(enforcer, duty);
 		return;
 	}
 	if (enforcer->ops.open_image(enforcer->ctx, duty->image))

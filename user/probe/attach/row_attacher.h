@@ -104,4 +104,10 @@ bool row_attacher__govern(struct row_attacher *attacher, uint64_t hits, uint64_t
 bool row_attacher__close_costliest(struct row_attacher *attacher, pid_t pid, double speed, double debt_ns,
 				   uint64_t now_ns, row_decided *decided, void *ctx);
 
+/*
+ * The calls of these processes are not seen until until_ns, a time of the monotonic clock: functions of images that no
+ * other process maps are closed and not looked at until then, since their hits would only cost.
+ */
+void row_attacher__rest(struct row_attacher *attacher, const pid_t *pids, size_t count, uint64_t until_ns);
+
 #endif

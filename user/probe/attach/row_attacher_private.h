@@ -55,6 +55,7 @@ struct row_image {
 	uint64_t soon_ns;	 /* end of the period in which costs are measured often */
 	unsigned int idle_looks; /* looks in a row without a hit */
 	uint64_t looked_ns;	 /* the last time that functions were looked at */
+	uint64_t rest_until_ns;	 /* nothing is opened or looked at before */
 	uint64_t learn_ns;	 /* when a look may show which functions a new mapper's teams are given; 0 = not */
 	unsigned int learn_looks;
 };

@@ -394,6 +394,8 @@ bool row_attacher__govern(struct row_attacher *attacher, uint64_t hits, uint64_t
 	for (size_t i = 0; i < attacher->base.count; i++) {
 		struct row_image *image = row_attacher__image(attacher, i);
 
+		if (now_ns < image->rest_until_ns)
+			continue;
 		row_image__learn_teams(attacher, image, now_ns);
 		if (attacher->budget > 0)
 			consider(attacher, image, now_ns, decided, ctx);
@@ -424,4 +426,44 @@ bool row_attacher__close_costliest(struct row_attacher *attacher, pid_t pid, dou
 	}
 	/* half of its recent cost stays open */
 	return costliest && close_unfit(attacher, costliest, most / 2, debt_ns, now_ns, decided, ctx);
+}
+
+static bool maps_only(const struct attached *image, const pid_t *pids, size_t count)
+{
+	for (size_t i = 0; i < image->mapper_count; i++) {
+		size_t at = 0;
+
+		while (at < count && pids[at] != image->pids[i])
+			at++;
+		if (at == count)
+			return false;
+	}
+	return image->mapper_count;
+}
+
+/* Closes an open or fitting function until the rest ends. */
+static void rest_function(struct row_attacher *attacher, struct row_image *image, struct row_probe *probe)
+{
+	free(probe->left_out);
+	probe->left_out = strdup("closed with the other probes of its processes, which are over their budget");
+	probe->in_duty_cycle = true;
+	probe->backoff.until_ns = image->rest_until_ns;
+	if (probe->state == ROW_OPEN)
+		row_image__close(attacher, image, probe);
+	probe->state = ROW_LEFT_OUT;
+}
+
+void row_attacher__rest(struct row_attacher *attacher, const pid_t *pids, size_t count, uint64_t until_ns)
+{
+	for (size_t i = 0; i < attacher->base.count; i++) {
+		struct row_image *image = row_attacher__image(attacher, i);
+
+		if (attacher->base.paused || attacher->budget <= 0 || !maps_only(&image->base, pids, count))
+			continue;
+		image->rest_until_ns = until_ns;
+		for (size_t j = 0; j < image->probe_count; j++)
+			if (image->probes[j]->state == ROW_OPEN || image->probes[j]->state == ROW_FITTING)
+				rest_function(attacher, image, image->probes[j]);
+		row_image__describe(image);
+	}
 }
