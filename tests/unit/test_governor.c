@@ -256,9 +256,28 @@ static void closing_begins_by_the_time_it_takes(void **state)
 	assert_true(account.reaction_ns == governor.reaction_ns);
 }
 
+/* A program that polled when it was attached, and calls little now, pays its debt back with its probes open. */
+static void a_burst_closes_no_cheap_load(void **state)
+{
+	struct governor governor;
+	struct governor_account account = {.credit_ns = -9e7, .speed = 0.001};
+	struct governor_steps steps = {0};
+	struct governor_plan plan = {.cost = 0.0012, .covered = 1, .open = 1};
+
+	(void)state;
+	governor__init(&governor, 1, 2, 1);
+	assert_true(governor__can_wait(&governor, &account, &steps, &plan, 1000000000));
+	plan.cost = 0.006; /* what is left of the budget would take long */
+	assert_false(governor__can_wait(&governor, &account, &steps, &plan, 1000000000));
+	plan.cost = 0.0012;
+	account.speed = 0.02; /* the next burst */
+	assert_false(governor__can_wait(&governor, &account, &steps, &plan, 1000000000));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_burst_closes_no_cheap_load),
 	    cmocka_unit_test(what_is_lost_counts_as_it_was),
 	    cmocka_unit_test(hosts_do_not_keep_step),
 	    cmocka_unit_test(spells_double_while_in_vain),

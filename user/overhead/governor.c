@@ -23,6 +23,7 @@
 #define FAR_OVERDRAWN 0.25  /* of the room: two bursts of such a cost would exceed the cap within 5 s */
 #define SHORT_WINDOW_NS 1000000000ULL
 #define PAYING_BACK 0.8		  /* share of the budget that the plan of an overdrawn account uses */
+#define CALM 0.5		  /* share of the budget: a load that pays back an earlier burst by itself */
 #define SETTLING_NS 1000000000ULL /* from a step to what it has saved */
 #define WORTH_LESS 0.9		  /* the same where probes stay open by that, instead of a duty cycle */
 #define WORTH_MORE 1.1		  /* factor of covered time that is worth suppressing more */
@@ -243,6 +244,9 @@ bool governor__can_wait(const struct governor *governor, const struct governor_a
 	/* closing takes time: what is owed when it has an effect counts */
 	double latest = least_credit(governor, account, account->speed) - FAR_OVERDRAWN * governor->room_ns;
 
+	/* closing such probes would pay back hardly sooner than the rest of the budget does */
+	if (plan->cost > 0 && plan->cost <= CALM * governor->rate && account->speed <= governor->rate)
+		return true;
 	return (settling || (plan->cost > 0 && plan->open >= 1)) && account->credit_ns > latest;
 }
 

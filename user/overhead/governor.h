@@ -140,7 +140,8 @@ bool governor__step(const struct governor *governor, struct governor_steps *step
 
 /*
  * Returns whether an overdrawn account can do without closing probes, since what it owes keeps inside the cap: a step
- * was taken just now, or the load so far keeps the budget by its plan, so that the debt comes from a burst.
+ * was taken just now, or the load so far keeps the budget by its plan, so that the debt comes from a burst; or whatever
+ * it owes, since the load is far below the budget.
  */
 bool governor__can_wait(const struct governor *governor, const struct governor_account *account,
 			const struct governor_steps *steps, const struct governor_plan *plan, uint64_t now_ns);
