@@ -185,6 +185,7 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 		    waiting__add(job->waiting, rec, series, stg__state(context->stg, series->state), from))
 			return -ENOMEM;
 	}
+	coverage__count_threads(&job->coverage);
 	explain_waiting(context, job, span);
 	return add_account(job, context, span) || waiting__end(job->waiting, about, &context->series) ? -ENOMEM : 0;
 }

@@ -4,8 +4,10 @@
 #include "base/grow.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #define WORTH_TELLING 0.005
+#define LEAST_SEEN 0.01 /* of its time, that fragments of a further thread fill where it counts */
 
 struct gap {
 	uint32_t state;
@@ -15,6 +17,7 @@ struct gap {
 void coverage__clear(struct coverage *coverage)
 {
 	free(coverage->uncovered);
+	free(coverage->rows);
 	lateness__clear(&coverage->lateness);
 	*coverage = (struct coverage){0};
 }
@@ -26,14 +29,22 @@ int coverage__begin(struct coverage *coverage, const struct stg *stg, uint32_t j
 	coverage->lateness = (struct lateness){0};
 	coverage__clear(coverage);
 	coverage->lateness = lateness;
+	coverage->row_count = stg__job(stg, job)->row_count;
+	coverage->rows = calloc(coverage->row_count ? coverage->row_count : 1, sizeof(*coverage->rows));
+	if (!coverage->rows)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < stg__threads(stg); i++) {
 		const struct stg_thread *thread = stg__thread(stg, i);
 		uint64_t from = thread->from_ns > begin_ns ? thread->from_ns : begin_ns;
 		uint64_t to = thread->to_ns && thread->to_ns < end_ns ? thread->to_ns : end_ns;
 
 		/* The main thread counts in any case: a rank that never calls anything is not covered. */
-		if (thread->job == job && thread->from_ns && to > from && (thread->used || !thread->about.thread))
+		if (thread->job != job || !thread->from_ns || to <= from)
+			continue;
+		if (!thread->about.thread)
 			coverage->wall_ns += (double)(to - from);
+		else if (thread->used)
+			coverage->rows[thread->row].wall_ns += (double)(to - from);
 	}
 	return lateness__begin(&coverage->lateness, stg__job(stg, job)->row_count, begin_ns / VAPRO_BIN_NS,
 			       end_ns / VAPRO_BIN_NS);
@@ -94,6 +105,8 @@ void coverage__add(struct coverage *coverage, struct series *series, const struc
 		return;
 	ns = rec->sum_ns * share;
 	coverage->seen_ns += ns;
+	if (!rec->attributed_only)
+		coverage->rows[series->row].seen_ns += ns;
 	coverage->fragments += rec->n * share;
 	series->window_ns += ns;
 	if (parted) {
@@ -142,6 +155,13 @@ void coverage__explain(struct coverage *coverage, struct series *series, const s
 	}
 	coverage->covered_ns[VAPRO_COMMUNICATION] += explained;
 	series->window_uncovered_ns[VAPRO_SPREAD] -= explained;
+}
+
+void coverage__count_threads(struct coverage *coverage)
+{
+	for (size_t i = 0; i < coverage->row_count; i++)
+		if (coverage->rows[i].seen_ns >= LEAST_SEEN * coverage->rows[i].wall_ns)
+			coverage->wall_ns += coverage->rows[i].wall_ns;
 }
 
 static int compare_gaps(const void *a, const void *b)

@@ -4,8 +4,10 @@
  * count with their own part where it is steady (model/own_part.h), with explained waiting (detect/lateness.h), and
  * with attributed time as far as the work of their peers is known. The rest is listed state by state with its reason,
  * and as gaps that belong to no state. Wall is the time for which the threads of the job were tracked in the new part,
- * without those that never finish a fragment. The share of lost bundles is an estimate: their number times the mean
- * fragment, at most the gap. The governor's share is known: the time with probes closed, and of suppressed calls.
+ * without those that never finish a fragment; a further thread of a rank counts where fragments fill a hundredth of its
+ * time, since a helper thread of an MPI library may read some files. The share of lost bundles is an estimate: their
+ * number times the mean fragment, at most the gap. The governor's share is known: the time with probes closed, and of
+ * suppressed calls.
  */
 #ifndef VAPRO_COVERAGE_H
 #define VAPRO_COVERAGE_H
@@ -22,7 +24,14 @@ struct coverage_facts {
 	unsigned processes;
 };
 
+/* The time in which the further threads of a rank that have a row were tracked, and that of their fragments. */
+struct coverage_row {
+	double wall_ns, seen_ns;
+};
+
 struct coverage {
+	struct coverage_row *rows; /* of the heat map */
+	size_t row_count;
 	double wall_ns, covered_ns[VAPRO_CLASSES], seen_ns;
 	double dur_ns[VAPRO_CLASSES], ref_ns[VAPRO_CLASSES]; /* sums over the heat map */
 	double fragments;
@@ -43,6 +52,9 @@ void coverage__add(struct coverage *coverage, struct series *series, const struc
 /* Covers the explained waiting in a bundle of calls, after coverage__add of all bundles. */
 void coverage__explain(struct coverage *coverage, struct series *series, const struct stg *stg,
 		       const struct waiting *waiting, const struct bundle_rec *rec);
+
+/* Adds the wall time of the further threads that count, after coverage__add of all bundles. */
+void coverage__count_threads(struct coverage *coverage);
 
 /* Fills the uncovered list of a job, largest share first. Returns 0 or -ENOMEM. */
 int coverage__end(struct coverage *coverage, const struct series_book *book, uint32_t job,
