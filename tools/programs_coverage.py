@@ -227,7 +227,7 @@ def short_entry(records, program):
         with_attach = None if said is None else said * min(1, covered["wall_s"] / lived)
         # an image's first attachment on the node may cost some time once
         allowed = first_attach_ms(records) / 10 / lived / program.ranks if what == "first of 5 s" else 0
-        cost = found[what]["overhead_pct"] = None if said is None else with_attach - allowed
+        cost = found[what]["overhead_pct"] = None if said is None else max(0.0, with_attach - allowed)
         rows.append(t.row(f"run {what}: overhead by the model; with the image's first attachment",
                           "unknown" if cost is None else f"{cost:.2f} %; {with_attach:.2f} %", f"at most {MEAN_MOST:g} %",
                           cost is not None and cost <= MEAN_MOST))
