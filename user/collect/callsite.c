@@ -15,6 +15,8 @@
 #include "probe/elf/transparent.h"
 #include "sandbox/user_file.h"
 
+#define IDLE_IMAGES 16 /* kept without users: jobs run the same programs again */
+
 struct image_cache *image_cache__new(struct name_reader *names)
 {
 	struct image_cache *cache = calloc(1, sizeof(*cache));
@@ -58,19 +60,49 @@ void image_cache__free(struct image_cache *cache)
 	free(cache);
 }
 
+static void drop(struct image_cache *cache, struct cached_image *cached)
+{
+	size_t i = 0;
+
+	while (cache->images[i] != cached)
+		i++;
+	cache->images[i] = cache->images[--cache->count];
+	cached_free(cache, cached);
+}
+
+/* Whether an image without users is still what its file holds, which is opened again. */
+static bool take_up(struct cached_image *cached, const char *path)
+{
+	const struct stat *before = &cached->at_end;
+	struct stat now;
+
+	if (cached->file < 0)
+		cached->file = user_file__open(path);
+	return cached->file >= 0 && !fstat(cached->file, &now) && now.st_dev == before->st_dev &&
+	       now.st_ino == before->st_ino && now.st_size == before->st_size &&
+	       now.st_mtim.tv_sec == before->st_mtim.tv_sec && now.st_mtim.tv_nsec == before->st_mtim.tv_nsec &&
+	       now.st_ctim.tv_sec == before->st_ctim.tv_sec && now.st_ctim.tv_nsec == before->st_ctim.tv_nsec;
+}
+
 static struct cached_image *cache_get(struct image_cache *cache, const struct process *process,
 				      const struct process_mapping *mapping)
 {
 	struct cached_image *cached;
 	char path[128];
 
-	for (size_t i = 0; i < cache->count; i++)
-		if (cache->images[i]->device == mapping->device && cache->images[i]->inode == mapping->inode)
-			return cache->images[i];
+	process__map_file(process, mapping, path, sizeof(path));
+	for (size_t i = 0; i < cache->count; i++) {
+		cached = cache->images[i];
+		if (cached->device != mapping->device || cached->inode != mapping->inode)
+			continue;
+		if (cached->users || take_up(cached, path))
+			return cached;
+		drop(cache, cached);
+		break;
+	}
 	cached = calloc(1, sizeof(*cached));
 	if (!cached)
 		return NULL;
-	process__map_file(process, mapping, path, sizeof(path));
 	cached->cache = cache;
 	cached->device = mapping->device;
 	cached->inode = mapping->inode;
@@ -86,15 +118,29 @@ static struct cached_image *cache_get(struct image_cache *cache, const struct pr
 
 static void cache_put(struct image_cache *cache, struct cached_image *cached)
 {
+	struct cached_image *oldest = cached;
+	size_t idle = 0;
+
 	if (--cached->users)
 		return;
-	for (size_t i = 0; i < cache->count; i++) {
-		if (cache->images[i] != cached)
-			continue;
-		cache->images[i] = cache->images[--cache->count];
-		cached_free(cache, cached);
+	/* what the kernel side knows of an image is removed with its last user */
+	if (!cached->survey || cached->number || cached->site_count || fstat(cached->file, &cached->at_end)) {
+		drop(cache, cached);
 		return;
 	}
+	cached_image__give_up(cached);
+	close(cached->file);
+	cached->file = -1;
+	cached->idle_since = ++cache->idle_count;
+	for (size_t i = 0; i < cache->count; i++) {
+		if (cache->images[i]->users)
+			continue;
+		idle++;
+		if (cache->images[i]->idle_since < oldest->idle_since)
+			oldest = cache->images[i];
+	}
+	if (idle > IDLE_IMAGES)
+		drop(cache, oldest);
 }
 
 static bool is_libc(const struct cached_image *cached)

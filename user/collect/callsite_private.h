@@ -3,6 +3,8 @@
 #ifndef VAPRO_CALLSITE_PRIVATE_H
 #define VAPRO_CALLSITE_PRIVATE_H
 
+#include <sys/stat.h>
+
 #include "collect/callsite.h"
 
 #include "probe/elf/frames.h"
@@ -27,6 +29,8 @@ struct cached_image {
 	bool tried;
 	struct survey *survey; /* requested at first need; NULL where unavailable */
 	char *trouble;	       /* reason, until reported */
+	struct stat at_end;    /* its file when the last user ended */
+	uint64_t idle_since;   /* order in which images lost their last user */
 	uint32_t users;
 	uint32_t number; /* among transparent images; 0 = not known to the kernel side */
 	bool transparent;
@@ -45,6 +49,7 @@ struct lookup {
 };
 
 struct image_cache {
+	uint64_t idle_count;	   /* images that lost their last user so far */
 	struct name_reader *names; /* or NULL */
 	struct cached_image **images;
 	size_t count, room;
