@@ -30,8 +30,8 @@
 #define WORK_NS 1e6
 
 #define PAUSE_CALLS 31
-#define LEAST_PAUSE_CALLS 11 /* single ones differ by a factor of three */
-#define PAUSES_S 0.03	     /* time for the pauses of a class, but for the least number of calls */
+#define LEAST_PAUSE_CALLS 9 /* single ones differ by a factor of three */
+#define PAUSES_S 0.03	    /* time for the pauses of a class, but for the least number of calls */
 #define LONGEST_PAUSE_S 3.2e-3
 #define PAUSE_BYTES (2U << 20)
 
@@ -146,7 +146,7 @@ static void pause_from_hits(void)
 			memory[at]++;
 }
 
-/* Measures medians of an entry and a return after a pause of the middle of its class, or the longest one. */
+/* Measures medians of an entry and a return after a pause of the middle of its class, or after the longest one. */
 static void measure_pauses(double answer[2][KERNEL_PAUSES])
 {
 	double spent[2][PAUSE_CALLS];
@@ -154,7 +154,7 @@ static void measure_pauses(double answer[2][KERNEL_PAUSES])
 	memory = calloc(1, PAUSE_BYTES);
 	if (!memory)
 		return;
-	for (int i = 0; i < KERNEL_PAUSES; i++) {
+	for (int i = 0; i < KERNEL_PAUSES - 1; i++) {
 		int calls = 0;
 
 		pause_seconds = fmin(LONGEST_PAUSE_S, sqrt(2) * 1e-9 * (double)((uint64_t)KERNEL_PAUSE_NS << i));
@@ -173,6 +173,8 @@ static void measure_pauses(double answer[2][KERNEL_PAUSES])
 			answer[returned][i] = spent[returned][calls / 2];
 		}
 	}
+	for (int returned = 0; returned < 2; returned++)
+		answer[returned][KERNEL_PAUSES - 1] = answer[returned][KERNEL_PAUSES - 2];
 	free((char *)memory);
 }
 
