@@ -82,12 +82,12 @@ def test_own_time(tap, jobs):
     tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
     lines = records(out)
     costs = hello["costs"]
-    hit = costs["entry_ns"] + costs["return_ns"] + sum(p["entry_ns"] + p["return_ns"] for p in costs["pauses"])
+    hit = costs["entry_ns"] + costs["return_ns"] + max(p["entry_ns"] + p["return_ns"] for p in costs["pauses"])
     calls = 100 * 0.5 * hit * 1e-9  # percent of a second, each as expensive as the most expensive
     reported = [w["overhead_pct"]["max"] for w in of_type(lines, "window") if w["overhead_pct"]["max"]]
     tap.ok(reported and max(reported) > calls,
            "the overhead includes vaprod's own time: the calls alone cost less", (reported, calls))
-    tap.ok(len(costs["pauses"]) == 4 and costs["pauses"][0]["from_ns"] == 50000, "hello has the cost that pauses add", costs)
+    tap.ok(len(costs["pauses"]) == 8 and costs["pauses"][0]["from_ns"] == 50000, "hello has the cost that pauses add", costs)
     valid(tap, out)
 
 
