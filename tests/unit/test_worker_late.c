@@ -90,36 +90,84 @@ static void test_second_gap(void **state)
 	free_blocks(&sent);
 }
 
-/* A block that the stream does not have is missing after the stream was read again, once. */
-static void test_not_there(void **state)
+/*
+ * A block that is not there is missing after the stream was read again three times; it may come with the last one.
+ * Returns how many blocks are missing.
+ */
+static uint64_t read_again(unsigned comes_with)
 {
 	struct worker_job_state job_state;
 	struct worker_job *job;
 	struct sent sent;
 	struct found found;
+	uint64_t s = 1;
+	unsigned again = 0;
+
+	make_blocks(&sent);
+	job = new_job(&found);
+	for (bool wants = true; wants; again++) {
+		for (size_t i = 0; i < sent.count; i++) {
+			if (i != 5 || (comes_with && again == comes_with))
+				give(job, &sent, i, mono_at(s));
+		}
+		wants = worker_job__wants_reread(job, mono_at(s), true);
+		for (uint64_t until = s + 20; s < until && !wants; s++) {
+			assert_int_equal(worker_job__advance(job, mono_at(s), true), 0);
+			wants = worker_job__wants_reread(job, mono_at(s), true);
+		}
+	}
+	assert_int_equal(again, comes_with ? comes_with + 1 : 4);
+	assert_int_equal(worker_job__advance(job, mono_at(s + 20), true), 0);
+	assert_int_equal(worker_job__advance(job, mono_at(s + 40), true), 0);
+	worker_job__state(job, &job_state);
+	assert_false(worker_job__wants_reread(job, mono_at(s + 50), true));
+	worker_job__free(job);
+	free(found.lines);
+	free_blocks(&sent);
+	return job_state.missing;
+}
+
+static void test_not_there(void **state)
+{
+	(void)state;
+	assert_int_equal(read_again(0), 1);
+	assert_int_equal(read_again(1), 0);
+	assert_int_equal(read_again(3), 0);
+}
+
+/* While blocks are read again new ones come, and they have a gap, too: that was read once, and is read again. */
+static void test_gap_meanwhile(void **state)
+{
+	struct worker_job_state job_state;
+	struct worker_job *job;
+	struct sent sent;
+	struct found found;
+	uint64_t s = 1;
+	size_t known;
 
 	(void)state;
 	make_blocks(&sent);
+	known = sent.count - 20;
 	job = new_job(&found);
-	for (unsigned again = 0; again < 2; again++) {
-		bool wants = false;
-
-		for (size_t i = 0; i < sent.count; i++) {
-			if (i != 5)
-				give(job, &sent, i, mono_at(1 + 10 * again));
-		}
-		for (unsigned s = 1; s < 10 && !wants; s++) {
-			wants = worker_job__wants_reread(job, mono_at(s + 10 * again), true);
-			if (!wants)
-				assert_int_equal(worker_job__advance(job, mono_at(s + 10 * again), true), 0);
-		}
-		assert_int_equal(wants, !again);
+	for (size_t i = 0; i < known; i++)
+		if (i != 5)
+			give(job, &sent, i, mono_at(s));
+	for (; !worker_job__wants_reread(job, mono_at(s), true); s++) {
+		assert_int_equal(worker_job__advance(job, mono_at(s), true), 0);
+		assert_true(s < 10);
 	}
-	assert_int_equal(worker_job__advance(job, mono_at(40), true), 0);
-	assert_int_equal(worker_job__advance(job, mono_at(60), true), 0);
+	for (size_t i = 0; i < sent.count; i++)
+		if (i != known + 7)
+			give(job, &sent, i, mono_at(s));
+	for (; !worker_job__wants_reread(job, mono_at(s), true); s++) {
+		assert_int_equal(worker_job__advance(job, mono_at(s), true), 0);
+		assert_true(s < 20);
+	}
+	give(job, &sent, known + 7, mono_at(s));
+	assert_false(worker_job__wants_reread(job, mono_at(s), true));
+	assert_int_equal(worker_job__finish(job, mono_at(s + 60)), 0);
 	worker_job__state(job, &job_state);
-	assert_int_equal(job_state.missing, 1);
-	assert_false(worker_job__wants_reread(job, mono_at(70), true));
+	assert_int_equal(job_state.missing, 0);
 	worker_job__free(job);
 	free(found.lines);
 	free_blocks(&sent);
@@ -320,9 +368,10 @@ static void test_joined(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_passed_over), cmocka_unit_test(test_not_there),
-	    cmocka_unit_test(test_second_gap),	cmocka_unit_test(test_introduced_later),
-	    cmocka_unit_test(test_late),	cmocka_unit_test(test_joined),
+	    cmocka_unit_test(test_gap_meanwhile),    cmocka_unit_test(test_passed_over),
+	    cmocka_unit_test(test_not_there),	     cmocka_unit_test(test_second_gap),
+	    cmocka_unit_test(test_introduced_later), cmocka_unit_test(test_late),
+	    cmocka_unit_test(test_joined),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

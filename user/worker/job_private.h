@@ -20,7 +20,10 @@ struct member {
 	uint64_t came_ns;	   /* of its latest block */
 	uint64_t gap_since_ns;	   /* blocks wait behind a gap since then; 0: none */
 	uint64_t new_gap_since_ns; /* blocks wait since then behind a gap that was not read again; 0: none */
-	uint64_t reread_to;	   /* gaps before this block were read again, and stayed */
+	uint64_t reread_to;	   /* gaps before this block were read again REREADS times, and stayed */
+	uint64_t reread_top;	   /* the block after the last that had come when they began to be read again */
+	uint64_t awaited;	   /* first block of the gap that is read again */
+	unsigned int rereads;	   /* since it is awaited */
 };
 
 struct judged {

@@ -15,6 +15,7 @@
 
 #define GATHER_NS 1000000000ULL /* late blocks that arrive within this time are judged again together */
 #define AGAIN_SHARE 10		/* between two passes lies so many times the duration of the first */
+#define REREADS 3		/* of a gap: a broker that misses blocks once may miss them again soon after */
 #define REREAD_PART 4		/* blocks are read again after this part of the time that a missing one is waited for */
 #define RANKS_MOST (1U << 20)	/* of a job that is waited for until all ranks are there */
 
@@ -214,22 +215,40 @@ static int give(struct worker_job *job, uint64_t end_ns)
 	return ret;
 }
 
+/* What is missing still is read again later, a few times. */
+static void end_reread(struct worker_job *job, uint64_t now_ns)
+{
+	uint64_t rest_ns = AGAIN_SHARE * (now_ns - job->reread_began_ns);
+
+	if (rest_ns < job->options.late_after_ns / REREAD_PART)
+		rest_ns = job->options.late_after_ns / REREAD_PART;
+	job->reread_after_ns = now_ns + rest_ns;
+	job->reread_began_ns = 0;
+	for (size_t i = 0; i < job->member_count; i++) {
+		struct member *member = &job->members[i];
+
+		/* where some of it came the count begins again; what came for the first time now was read once */
+		if (member->awaited == UINT64_MAX ||
+		    (worker_run__awaited(member->run) == member->awaited && ++member->rereads >= REREADS))
+			member->reread_to = member->reread_top;
+	}
+}
+
 bool worker_job__wants_reread(struct worker_job *job, uint64_t now_ns, bool caught_up)
 {
 	bool wants = false, history = !job->caught_up_ns && (job->epoch > 1 || job->pass);
 
 	if (!caught_up || job->finished)
 		return false;
-	if (job->reread_began_ns) {
-		job->reread_after_ns = now_ns + AGAIN_SHARE * (now_ns - job->reread_began_ns);
-		job->reread_began_ns = 0;
-		for (size_t i = 0; i < job->member_count; i++)
-			job->members[i].reread_to = worker_run__top(job->members[i].run);
-	}
+	if (job->reread_began_ns)
+		end_reread(job, now_ns);
 	for (size_t i = 0; i < job->member_count; i++) {
 		struct member *member = &job->members[i];
 		uint64_t awaited = worker_run__awaited(member->run);
 
+		if (awaited != member->awaited)
+			member->rereads = 0;
+		member->awaited = awaited;
 		if (awaited == UINT64_MAX || awaited < member->reread_to)
 			member->new_gap_since_ns = 0;
 		else if (!member->new_gap_since_ns)
@@ -241,6 +260,8 @@ bool worker_job__wants_reread(struct worker_job *job, uint64_t now_ns, bool caug
 	if (!wants || now_ns < job->reread_after_ns)
 		return false;
 	job->reread_began_ns = now_ns;
+	for (size_t i = 0; i < job->member_count; i++)
+		job->members[i].reread_top = worker_run__top(job->members[i].run);
 	return true;
 }
 
