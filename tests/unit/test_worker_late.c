@@ -173,6 +173,33 @@ static void test_gap_meanwhile(void **state)
 	free_blocks(&sent);
 }
 
+/* A gap counts from the start, also while the blocks before it wait for a node that has sent nothing. */
+static void test_gap_further_on(void **state)
+{
+	struct worker_job *job;
+	struct sent sent;
+	struct found found;
+	uint64_t s = 1;
+	size_t count = 0;
+
+	(void)state;
+	make_blocks(&sent);
+	while (!strcmp(sent.subjects[count], sent.subjects[0]))
+		count++;
+	job = new_job(&found);
+	for (size_t i = 0; i < count; i++)
+		if (i != count - 3)
+			give(job, &sent, i, mono_at(s));
+	for (; !worker_job__wants_reread(job, mono_at(s), true); s++) {
+		assert_int_equal(worker_job__advance(job, mono_at(s), true), 0);
+		assert_true(s < 10);
+	}
+	assert_int_equal(found.windows, 0);
+	worker_job__free(job);
+	free(found.lines);
+	free_blocks(&sent);
+}
+
 /* Removes the hello records, and returns how many there were. */
 static unsigned remove_hellos(char *lines)
 {
@@ -368,10 +395,10 @@ static void test_joined(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_gap_meanwhile),    cmocka_unit_test(test_passed_over),
-	    cmocka_unit_test(test_not_there),	     cmocka_unit_test(test_second_gap),
-	    cmocka_unit_test(test_introduced_later), cmocka_unit_test(test_late),
-	    cmocka_unit_test(test_joined),
+	    cmocka_unit_test(test_gap_further_on), cmocka_unit_test(test_gap_meanwhile),
+	    cmocka_unit_test(test_passed_over),	   cmocka_unit_test(test_not_there),
+	    cmocka_unit_test(test_second_gap),	   cmocka_unit_test(test_introduced_later),
+	    cmocka_unit_test(test_late),	   cmocka_unit_test(test_joined),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -163,11 +163,11 @@ static void note_place(struct worker_run *run, bool event)
 }
 
 /* Whether all blocks missing before the latest report of drops were discarded by the node: none of them will come. */
-static bool is_discarded(const struct worker_run *run)
+static bool are_discarded(const struct worker_run *run)
 {
 	uint64_t missing = run->dropped_before - run->next;
 
-	if (run->dropped_before <= run->next || run->next < run->replay_to || !worker_run__has_gap(run))
+	if (run->dropped_before <= run->next || run->next < run->replay_to)
 		return false;
 	for (const struct queued *at = run->queue; at && at->sequence < run->dropped_before; at = at->next)
 		missing--;
@@ -179,7 +179,9 @@ static int read_on(struct worker_run *run)
 {
 	int ret = read_block(run);
 
-	if (!ret && ((run->queue && run->queue->sequence <= run->settled) || is_discarded(run)) &&
+	if (!ret &&
+	    ((run->queue && run->queue->sequence <= run->settled) ||
+	     (worker_run__has_gap(run) && are_discarded(run))) &&
 	    worker_run__skip(run, 0))
 		ret = read_block(run);
 	return ret;
@@ -329,7 +331,19 @@ bool worker_run__has_gap(const struct worker_run *run)
 
 uint64_t worker_run__awaited(const struct worker_run *run)
 {
-	return worker_run__has_gap(run) && run->next >= run->replay_to && !is_discarded(run) ? run->next : UINT64_MAX;
+	bool discarded = are_discarded(run);
+	uint64_t expected = run->next;
+
+	if (run->next < run->replay_to)
+		return UINT64_MAX;
+	for (const struct queued *at = run->queue; at; at = at->next) {
+		bool known = at->sequence <= run->settled || (discarded && expected < run->dropped_before);
+
+		if (at->sequence != expected && !known)
+			return expected;
+		expected = at->sequence + 1;
+	}
+	return UINT64_MAX;
 }
 
 uint64_t worker_run__top(const struct worker_run *run)

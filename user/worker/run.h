@@ -46,8 +46,8 @@ int worker_run__look(struct worker_run *run);
 bool worker_run__has_gap(const struct worker_run *run);
 
 /*
- * The first block of the gap that blocks wait behind, where it may still come: the node has not counted it as
- * discarded. UINT64_MAX: none. worker_run__top() is the number after the latest block that came, 0 where none has.
+ * The first block that is missing before others, which may all wait for another node, where it may still come: the node
+ * has not counted it as discarded. UINT64_MAX: none. worker_run__top() is the number after the latest block that came, 0 where none has.
  */
 uint64_t worker_run__awaited(const struct worker_run *run);
 uint64_t worker_run__top(const struct worker_run *run);
