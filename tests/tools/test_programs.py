@@ -5,6 +5,7 @@ import io
 import os
 import sys
 import tempfile
+import types
 import unittest
 
 sys.dont_write_bytecode = True
@@ -256,9 +257,24 @@ class Coverage(unittest.TestCase):
         found = coverage.coverage_of([self.window(0, 10, 0.5, spread=50), self.window(10, 40, 0.9, rare=10)])
         self.assertAlmostEqual(found["total"], 0.8)
         self.assertAlmostEqual(found["reasons"]["spread"], 0.125)
-        self.assertTrue(coverage.judge(found, 0.75))
-        self.assertFalse(coverage.judge(found, 0.85))
-        self.assertTrue(coverage.judge(coverage.coverage_of([self.window(0, 10, 0.5, few_fragments=49, spread=1)]), 0.75))
+        program = types.SimpleNamespace(wanted=0.75, hot=False)
+        found.update(accounted=0.95, warnings=[])
+        self.assertTrue(coverage.judge(found, program))
+        program.wanted = 0.85
+        self.assertFalse(coverage.judge(found, program))
+        found = coverage.coverage_of([self.window(0, 10, 0.5, few_fragments=49, spread=1)])
+        found.update(accounted=0.95, warnings=[])
+        self.assertTrue(coverage.judge(found, program))
+
+    def test_hot(self):
+        found = {**coverage.coverage_of([self.window(0, 10, 0.1, governed=90)]), "accounted": 0.95, "warnings": ["governed"]}
+        program = types.SimpleNamespace(wanted=0.75, hot=True)
+        self.assertTrue(coverage.judge(found, program))
+        self.assertFalse(coverage.judge({**found, "warnings": []}, program))
+        self.assertFalse(coverage.judge({**found, "accounted": 0.5}, program))
+        self.assertFalse(coverage.judge(found, types.SimpleNamespace(wanted=0.75, hot=False)))
+
+    def test_nothing(self):
         with self.assertRaises(RuntimeError):
             coverage.coverage_of([hello()])
 
@@ -273,14 +289,15 @@ class Coverage(unittest.TestCase):
         records, program = [], PROGRAMS["kernels3"]
         for number, (begin, length, after) in enumerate(((0, 5, 0.5), (10, 5, 0.2), (20, 1, 0.2))):
             for rank in range(program.ranks):
-                same = {"type": "process", "pid": 10 * number + rank, "start_time": utc(begin)}
+                same = {"type": "process", "pid": 10 * number + rank, "start_time": utc(begin), "exe": "a", "build_id": "b",
+                        "attach_cpu_ms": 9 if rank == 0 and not number else 0}
                 records += [{**same, "state": "attached", "time": utc(begin + after)}, {**same, "state": "exited", "time": utc(begin + length)}]
             records.append({**self.window(begin + after, begin + length, 0.5, not_seen=20), "job": str(number)})
         entry = coverage.short_entry(records, program)
         self.assertTrue(all(row["ok"] for row in entry["rows"]))
         self.assertAlmostEqual(entry["found"]["first of 5 s"]["seen"], 0.72)
         self.assertAlmostEqual(entry["found"]["first of 5 s"]["accounted"], 0.9)
-        self.assertAlmostEqual(entry["found"]["first of 5 s"]["overhead_pct"], 0.9 * records[4]["overhead_pct"]["mean"])
+        self.assertAlmostEqual(entry["found"]["first of 5 s"]["overhead_pct"], 0.9 * records[4]["overhead_pct"]["mean"] - 100 * 0.009 / 5 / 2)
         records[-1]["uncovered"][0]["share_pct"] = 90
         records[4]["uncovered"][0]["share_pct"] = 90
         records[-1]["overhead_pct"]["mean"] = 1.5  # of the 0.8 s of 1 s in which it was attached
