@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The enforcer on simulated programs: what gives way to the budget in which order, and how that is done and reported.
- */
+/* The enforcer on simulated programs: what gives way to the budget, in which order, and what is reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -70,7 +70,7 @@ static void drop(struct image_cache *cache, struct cached_image *cached)
 	cached_free(cache, cached);
 }
 
-/* Whether an image without users is still what its file holds, which is opened again. */
+/* Opens the file of an image without users again. Returns whether it is the file that was read. */
 static bool take_up(struct cached_image *cached, const char *path)
 {
 	const struct stat *before = &cached->at_end;

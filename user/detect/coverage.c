@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #define WORTH_TELLING 0.005
-#define LEAST_SEEN 0.01 /* of its time, that fragments of a further thread fill where it counts */
+#define LEAST_SEEN 0.01 /* share of a further thread's time that its fragments fill, where the thread counts */
 
 struct gap {
 	uint32_t state;

@@ -30,7 +30,7 @@
 #define WORK_NS 1e6
 
 #define PAUSE_CALLS 31
-#define LEAST_PAUSE_CALLS 9 /* single ones differ by a factor of three */
+#define LEAST_PAUSE_CALLS 9 /* the times of single calls differ by a factor of three */
 #define PAUSES_S 0.03	    /* time for the pauses of a class, but for the least number of calls */
 #define LONGEST_PAUSE_S 3.2e-3
 #define PAUSE_BYTES (2U << 20)

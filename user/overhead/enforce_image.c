@@ -151,7 +151,7 @@ static void rest_rows(const struct enforcer *enforcer, const struct image_duty *
 		count++;
 	pids = calloc(count ? count : 1, sizeof(*pids));
 	if (!pids)
-		return; /* they cost more than need be */
+		return; /* the functions stay open and cost more than they have to */
 	count = 0;
 	for (struct governed *governed = duty->first; governed; governed = governed->next_of_image)
 		pids[count++] = governed->process.pid;

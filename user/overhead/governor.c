@@ -244,7 +244,7 @@ bool governor__can_wait(const struct governor *governor, const struct governor_a
 	/* closing takes time: what is owed when it has an effect counts */
 	double latest = least_credit(governor, account, account->speed) - FAR_OVERDRAWN * governor->room_ns;
 
-	/* closing such probes would pay back hardly sooner than the rest of the budget does */
+	/* the unused budget pays the debt back hardly later than closed probes would */
 	if (plan->cost > 0 && plan->cost <= CALM * governor->rate && account->speed <= governor->rate)
 		return true;
 	return (settling || (plan->cost > 0 && plan->open >= 1)) && account->credit_ns > latest;

@@ -15,7 +15,7 @@
 
 #define GATHER_NS 1000000000ULL /* late blocks that arrive within this time are judged again together */
 #define AGAIN_SHARE 10		/* between two passes lies so many times the duration of the first */
-#define REREADS 3		/* of a gap: a broker that misses blocks once may miss them again soon after */
+#define REREADS 3		/* readings of a gap: a block that did not come once may not come soon after, either */
 #define REREAD_PART 4		/* blocks are read again after this part of the time that a missing one is waited for */
 #define RANKS_MOST (1U << 20)	/* of a job that is waited for until all ranks are there */
 
@@ -215,7 +215,7 @@ static int give(struct worker_job *job, uint64_t end_ns)
 	return ret;
 }
 
-/* What is missing still is read again later, a few times. */
+/* Ends a reading. A gap that is still there is read again later, REREADS times in all. */
 static void end_reread(struct worker_job *job, uint64_t now_ns)
 {
 	uint64_t rest_ns = AGAIN_SHARE * (now_ns - job->reread_began_ns);
@@ -227,7 +227,7 @@ static void end_reread(struct worker_job *job, uint64_t now_ns)
 	for (size_t i = 0; i < job->member_count; i++) {
 		struct member *member = &job->members[i];
 
-		/* where some of it came the count begins again; what came for the first time now was read once */
+		/* a gap that changed is counted from the start; blocks from reread_top on have been read only once */
 		if (member->awaited == UINT64_MAX ||
 		    (worker_run__awaited(member->run) == member->awaited && ++member->rereads >= REREADS))
 			member->reread_to = member->reread_top;

@@ -46,8 +46,9 @@ int worker_run__look(struct worker_run *run);
 bool worker_run__has_gap(const struct worker_run *run);
 
 /*
- * The first block that is missing before others, which may all wait for another node, where it may still come: the node
- * has not counted it as discarded. UINT64_MAX: none. worker_run__top() is the number after the latest block that came, 0 where none has.
+ * Returns the first block that is missing before others and may still come: the node has not counted it as discarded.
+ * The blocks before it may wait for another node. UINT64_MAX: none is missing. worker_run__top() is the number after
+ * the latest block that came, 0 where none has.
  */
 uint64_t worker_run__awaited(const struct worker_run *run);
 uint64_t worker_run__top(const struct worker_run *run);
