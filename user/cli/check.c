@@ -59,8 +59,8 @@ static void print_pauses(const struct costs *costs)
 
 	for (int i = 0; i < KERNEL_PAUSES; i++)
 		used += snprintf(text + used, sizeof(text) - (size_t)used, "%s%.1f%s after %g us%s", i ? ", " : "",
-				 costs->pause_ns[0][i] * 1e-3, i ? "" : " us more",
-				 KERNEL_PAUSE_NS * 1e-3 * (1 << i), i ? "" : " without a hit");
+				 costs->pause_ns[0][i] * 1e-3, i ? "" : " us more", KERNEL_PAUSE_NS * 1e-3 * (1 << i),
+				 i ? "" : " without a hit");
 	row("cost after pauses", "", text);
 }
 
