@@ -88,7 +88,7 @@ static __always_inline void note_pause(struct bpf_thread_state *thread, u32 retu
 
 	thread->hit_ns = now;
 	if (pause >= KERNEL_PAUSE_NS)
-		add(counters_of(thread->slot)->pauses[returned][pause_class(pause) & (KERNEL_PAUSES - 1)], 1);
+		add(counters_of(thread->slot)->pauses[returned][pause_class(pause)], 1);
 }
 
 /* Gives a key a number, and counts the entry; 0 when the map is full. */

@@ -24,7 +24,7 @@ static __always_inline void charge_row(u32 cookie, u64 pause)
 	else
 		count->entry_hits++;
 	if (pause >= KERNEL_PAUSE_NS)
-		count->pauses[pause_class(pause) & (KERNEL_PAUSES - 1)]++;
+		count->pauses[pause_class(pause)]++;
 }
 
 static __always_inline void count_site(struct bpf_thread_state *thread, u32 cookie, u64 now)

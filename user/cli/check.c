@@ -54,7 +54,7 @@ static void row(const char *what, const char *state, const char *detail)
 /* Prints "0.4 us more after 50 us without a hit, 1.3 after 200 us, ...". */
 static void print_pauses(const struct costs *costs)
 {
-	char text[256];
+	char text[512];
 	int used = 0;
 
 	for (int i = 0; i < KERNEL_PAUSES; i++)

@@ -413,8 +413,8 @@ struct kernel_inside {
  * A hit costs more after a pause of its thread from hits: the trap's working set has left the caches,
  * the hypervisor's too. Pauses by length: from KERNEL_PAUSE_NS on, twice as long each.
  */
-#define KERNEL_PAUSES 8
-#define KERNEL_PAUSE_NS 50000
+#define KERNEL_PAUSES 12
+#define KERNEL_PAUSE_NS 4000
 
 /* Causes of lost fragments: enum vapro_loss has the same numbers (user/probe/bpf/bpf_object.c asserts it). */
 #define KERNEL_LOSSES 16 /* a power of two */
