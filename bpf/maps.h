@@ -55,6 +55,7 @@ u32 next_vertex = 1, next_edge = 1, next_path = 1, next_handle;
 u32 vertices_used, edges_used, handles_used, paths_used; /* entries; user space subtracts deleted ones */
 u64 polls_seen;						 /* polling calls, while these are learnt */
 u64 row_looks;						 /* hits at KERNEL_SITE_LOOK */
+u64 untracked_hits;					 /* hits of processes that are not tracked, or not yet */
 u64 inside_lost;					 /* samples that found the map full */
 u64 records_lost;					 /* records other than fragments that found the ring full */
 

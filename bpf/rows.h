@@ -287,8 +287,10 @@ static __always_inline int entered(struct pt_regs *ctx, struct task_struct *task
 {
 	struct bpf_thread_state *thread = thread_of(task, now, !(cookie & KERNEL_SITE_EXIT));
 
-	if (!thread)
+	if (!thread) {
+		add(untracked_hits, 1);
 		return 1;
+	}
 	arguments_read(registers_of(thread), ctx);
 	if (!(cookie & (KERNEL_SITE_EXIT | KERNEL_SITE_POLL | KERNEL_SITE_OWN)))
 		return invocation_enter(thread, task, cookie, now);

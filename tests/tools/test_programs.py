@@ -356,11 +356,11 @@ class Overhead(unittest.TestCase):
         self.assertAlmostEqual(found["mean"], (5 * 0.4 + 4) / 4.4)
 
     def test_hits(self):
-        found = {"hits": 1000, "returns": 400, "runs": 1410}
+        found = {"hits": 900, "returns": 400, "untracked": 100, "runs": 1410}
         self.assertTrue(overhead.hits_agree(found))
         self.assertFalse(overhead.hits_agree({**found, "runs": 1500}))
         self.assertFalse(overhead.hits_agree({**found, "runs": 1300}))
-        self.assertTrue(overhead.hits_agree({"hits": 0, "returns": 0, "runs": 0}))
+        self.assertTrue(overhead.hits_agree({"hits": 0, "returns": 0, "untracked": 0, "runs": 0}))
 
     @staticmethod
     def rounds(watched, control, control_said, noise=0.0):

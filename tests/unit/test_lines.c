@@ -42,7 +42,7 @@ static void test_lines(void **state)
 				       .image_count = 1,
 				       .state = LINE_ATTACHED};
 	struct line_warning warning = {SAMPLE_UTC, "n1", "ring_full", "the ring was full", 0};
-	struct line_bye bye = {.utc_ns = SAMPLE_UTC, .host = "n1", .exit_reason = "signal"};
+	struct line_bye bye = {.utc_ns = SAMPLE_UTC, .host = "n1", .exit_reason = "signal", .totals = {.untracked_hits = 7}};
 	cJSON *object;
 
 	(void)state;
@@ -82,6 +82,7 @@ static void test_lines(void **state)
 	cJSON_Delete(object);
 	object = line(lines__bye(&bye));
 	is_number(object, "totals/lost/ring_full", 0);
+	is_number(object, "totals/untracked_hits", 7);
 	is_text(object, "exit_reason", "signal");
 	cJSON_Delete(object);
 }

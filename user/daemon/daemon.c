@@ -373,6 +373,7 @@ static void finish(struct daemon *daemon, const char *reason)
 	end_window(daemon, end, true);
 	check_outputs(daemon);
 	pipeline__totals(daemon->tee.pipeline, &bye.totals);
+	bye.totals.untracked_hits = *kernel_side__shared(daemon->side)->untracked_hits;
 	pipeline__outcome(daemon->tee.pipeline, &daemon->outcome, NULL);
 	bye.utc_ns = to_utc(daemon, mono_now());
 	line = lines__bye(&bye);

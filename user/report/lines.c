@@ -277,6 +277,7 @@ char *lines__bye(const struct line_bye *bye)
 		ok = json__add_uint(lost, vapro_loss_name[i], totals->lost[i]);
 	ok = ok && json__add_uint(item, "lost_lines", totals->lost_lines) &&
 	     json__add_uint(item, "refused", totals->refused) &&
+	     json__add_uint(item, "untracked_hits", totals->untracked_hits) &&
 	     json__add_text(object, "exit_reason", bye->exit_reason);
 	return finish(object, ok);
 }

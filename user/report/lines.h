@@ -136,8 +136,9 @@ struct line_stage {
 struct line_totals {
 	uint64_t windows, variances, alarms, bundles, fragments;
 	uint64_t lost[VAPRO_LOSSES];
-	uint64_t lost_lines; /* lines that the output lost */
-	uint64_t refused;    /* bundles that contradicted themselves */
+	uint64_t lost_lines;	 /* lines that the output lost */
+	uint64_t refused;	 /* bundles that contradicted themselves */
+	uint64_t untracked_hits; /* hits of probes in processes that were not tracked, or not yet */
 };
 
 struct line_bye {

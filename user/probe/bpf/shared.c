@@ -57,6 +57,7 @@ struct kernel_shared kernel_shared__of(struct vapro_bpf *bpf)
 	    .utc_offset_ns = &bpf->bss->utc_offset_ns,
 	    .polls_seen = &bpf->bss->polls_seen,
 	    .row_looks = &bpf->bss->row_looks,
+	    .untracked_hits = &bpf->bss->untracked_hits,
 	    .inside_lost = &bpf->bss->inside_lost,
 	    .records_lost = &bpf->bss->records_lost,
 	    .generation = &bpf->data->generation,

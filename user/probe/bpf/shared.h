@@ -39,7 +39,7 @@ enum kernel_map {
 
 /* Addresses of the object's variables, each valid as long as the object. */
 struct kernel_shared {
-	uint64_t *utc_offset_ns, *polls_seen, *row_looks, *inside_lost, *records_lost;
+	uint64_t *utc_offset_ns, *polls_seen, *row_looks, *untracked_hits, *inside_lost, *records_lost;
 	uint32_t *generation, *rows_generation, *states_epoch, *report_execs, *transparents, *hopping;
 	uint32_t *pool_used; /* 2 */
 	uint32_t *closed_bin, *accounts_given, *accounts_lost;
