@@ -104,6 +104,35 @@ static void test_waits_for_sources(void **state)
 	stream_merge__free(merge);
 }
 
+/* A node's first windows are lost: its threads are there from when they were seen, as in its capture. */
+static void test_seen_before_its_windows(void **state)
+{
+	struct script one, other;
+	struct stream_merge *merge;
+
+	(void)state;
+	recorder__clear(&seen);
+	merge = stream_merge__new(&seen.sink, MERGE_BY_WINDOW);
+	script_host(&one, 7, 0, 5 * S);
+	other = (struct script){.reader = {script_next}};
+	script_add(&other, (struct stream_event){.type = STREAM_CLOCK, .clock = {S, UTC}});
+	script_add(&other,
+		   (struct stream_event){.type = STREAM_THREAD,
+					 .thread = {.id = 4, .rank = 1, .world_size = 2, .job = "j", .host = "i"}});
+	script_add(&other, (struct stream_event){.type = STREAM_SEEN, .seen = {.thread = 4, .from_ns = S - 5}});
+	script_add(&other, (struct stream_event){.type = STREAM_WINDOW, .window = {UTC + S, UTC + 2 * S, true, 0}});
+	other.ready = other.count;
+	assert_int_equal(stream_merge__add(merge, &one.reader), 0);
+	assert_int_equal(stream_merge__add(merge, &other.reader), 1);
+	assert_int_equal(stream_merge__advance(merge), 1);
+	assert_int_equal(stream_merge__end_ns(merge), UTC + S);
+	assert_int_equal(recorder__count(&seen, STREAM_SEEN), 1);
+	assert_int_equal(recorder__count(&seen, STREAM_THREAD), 2);
+	assert_int_equal(stream_merge__advance(merge), 1);
+	assert_int_equal(recorder__count(&seen, STREAM_SEEN), 1);
+	stream_merge__free(merge);
+}
+
 static void test_wrong_ids(void **state)
 {
 	struct stream_merge *merge;
@@ -306,6 +335,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_waits_for_sources),
 	    cmocka_unit_test(test_wrong_ids),
+	    cmocka_unit_test(test_seen_before_its_windows),
 	    cmocka_unit_test(test_any_order),
 	    cmocka_unit_test(test_another_epoch),
 	    cmocka_unit_test(test_hostile),

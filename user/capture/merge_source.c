@@ -259,8 +259,10 @@ static int take_seen(struct stream_merge *merge, struct source *source, struct s
 		return ret;
 	if (event->seen.from_ns)
 		event->seen.from_ns += source->offset;
+	/* a thread belongs to all windows since it was seen, also to those before its source's first window */
 	if (!event->seen.to_ns)
-		return pass(merge, source, event);
+		return merge->when == MERGE_LINES_FIRST ? stream__put(merge->sink, event)
+							: hold(source, event, event->seen.from_ns);
 	event->seen.to_ns += source->offset;
 	return hold(source, event, event->seen.to_ns);
 }
