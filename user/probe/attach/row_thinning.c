@@ -109,16 +109,32 @@ static void choose_fitting(const struct picked *picked, double share)
 	free(loads);
 }
 
-/* Names the first few: "f (31000 calls/s, 34 %), g (120 calls/s, 0.3 %)". */
+static bool is_called(const struct row_probe *probe)
+{
+	return probe->calls_per_s >= 0.5;
+}
+
+/*
+ * Names the first few: "f (31000 calls/s, 34 %), g (120 calls/s, 0.3 %)". A function that is not called has the cost of
+ * exits that it shares with another: it is not named beside that one.
+ */
 static void name_functions(const struct picked *picked, char *text, size_t size)
 {
 	size_t used = 0, named = 0;
+	bool called = false;
 
+	for (size_t i = 0; i < picked->count; i++)
+		called |= is_called(picked->probes[i]);
 	text[0] = '\0';
-	for (; named < picked->count && named < NAMED_MAX && used < size; named++)
-		used += (size_t)snprintf(text + used, size - used, "%s%s (%.0f calls/s, %.3g %%)", named ? ", " : "",
-					 functions__row(picked->probes[named]->function.row)->symbol,
-					 picked->probes[named]->calls_per_s, picked->probes[named]->share * 100);
+	for (size_t i = 0; i < picked->count && named < NAMED_MAX && used < size; i++) {
+		const struct row_probe *probe = picked->probes[i];
+
+		if (called && !is_called(probe))
+			continue;
+		used += (size_t)snprintf(text + used, size - used, "%s%s (%.0f calls/s, %.3g %%)", named++ ? ", " : "",
+					 functions__row(probe->function.row)->symbol, probe->calls_per_s,
+					 probe->share * 100);
+	}
 	if (named < picked->count && used < size)
 		snprintf(text + used, size - used, " and %zu more", picked->count - named);
 }
