@@ -233,6 +233,24 @@ static bool has_ended(pid_t pid)
 	return kill(pid, 0) && errno == ESRCH;
 }
 
+/* Whether a process ended while its attachment was put off; reports it. */
+static bool was_too_short(struct tracker *tracker, const struct candidate *candidate)
+{
+	if (!candidate->due_ns || !has_ended(candidate->pid))
+		return false;
+	tracker__warn(tracker, "too_short", candidate->pid,
+		      "process %d (%s) ended before it could be attached: to read its image and set its "
+		      "probes would have cost more than %g %% of its time",
+		      candidate->pid, candidate->exe, ATTACH_SHARE * 100);
+	return true;
+}
+
+void tracker__end_inspection(struct tracker *tracker)
+{
+	for (size_t i = 0; i < tracker->candidate_count; i++)
+		was_too_short(tracker, &tracker->candidate[i]);
+}
+
 void tracker__inspect(struct tracker *tracker, uint64_t now_ns)
 {
 	char err[512];
@@ -244,12 +262,7 @@ void tracker__inspect(struct tracker *tracker, uint64_t now_ns)
 		if (now_ns < candidate->since_ns + look_after_ms[candidate->looks] * 1000000 ||
 		    (now_ns < candidate->due_ns && !has_ended(candidate->pid)))
 			continue;
-		if (candidate->due_ns && has_ended(candidate->pid)) {
-			tracker__warn(
-			    tracker, "too_short", candidate->pid,
-			    "process %d (%s) ended before it could be attached: to read its image and set its "
-			    "probes would have cost more than %g %% of its time",
-			    candidate->pid, candidate->exe, ATTACH_SHARE * 100);
+		if (was_too_short(tracker, candidate)) {
 			*candidate = tracker->candidate[--tracker->candidate_count];
 			i--;
 			continue;

@@ -219,6 +219,7 @@ bool tracker__any(const struct tracker *tracker)
 
 void tracker__detach_all(struct tracker *tracker, uint64_t now_ns, const char *reason)
 {
+	tracker__end_inspection(tracker);
 	for (size_t i = 0; i < tracker->count; i++)
 		if (!tracker->tracked[i].ended_ns)
 			say_goodbye(tracker, &tracker->tracked[i], LINE_DETACHED, reason, now_ns);
