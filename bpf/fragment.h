@@ -91,6 +91,28 @@ static __always_inline void note_pause(struct bpf_thread_state *thread, u32 retu
 		add(counters_of(thread->slot)->pauses[returned][pause_class(pause)], 1);
 }
 
+/* Returns whether a hit of the thread at this time is timed, if no pause precedes it. */
+static __always_inline bool is_timed(struct bpf_thread_state *thread)
+{
+	if (thread->hits.untimed) {
+		thread->hits.untimed--;
+		return false;
+	}
+	thread->hits.untimed = KERNEL_TIMED_EVERY - 1;
+	return true;
+}
+
+static __always_inline void note_time(struct bpf_thread_state *thread, u32 returned, u64 began)
+{
+	u64 spent = bpf_ktime_get_ns() - began;
+	struct kernel_counters *to = counters_of(thread->slot);
+
+	if (spent > KERNEL_TIMED_MOST_NS)
+		return;
+	add(to->timed[returned], 1);
+	add(to->timed_ns[returned], spent);
+}
+
 /* Gives a key a number, and counts the entry; 0 when the map is full. */
 static __always_inline u32 give_number(void *map, const void *key, u32 *next, u32 *made, u32 *used)
 {

@@ -451,24 +451,33 @@ static __always_inline int call_enter(struct bpf_thread_state *thread, struct ta
 static __always_inline int invocation_enter(struct bpf_thread_state *thread, struct task_struct *task, u32 cookie,
 					    u64 now)
 {
+	bool timed = is_timed(thread) && now - thread->hit_ns < KERNEL_PAUSE_NS;
+	int unwanted;
+
 	thread->hits.enter++;
 	note_pause(thread, 0, now);
-	if (!call_enter(thread, task, cookie, now))
-		return 0;
-	if (hits_due(&thread->hits, now))
+	unwanted = call_enter(thread, task, cookie, now);
+	if (unwanted && hits_due(&thread->hits, now))
 		report_hits(thread, now);
-	return 1;
+	if (timed)
+		note_time(thread, 0, now);
+	return unwanted;
 }
 
 static __always_inline int invocation_exit(struct pt_regs *ctx, struct task_struct *task)
 {
 	struct bpf_thread_state *thread = bpf_task_storage_get(&threads, task, 0, 0);
 	struct kernel_function_counters *count;
-	u64 sp = entry_sp(ctx), now;
+	u64 sp = entry_sp(ctx), now, began = 0;
 
 	if (!thread)
 		return 0;
 	thread->hits.exit++;
+	if (is_timed(thread)) {
+		began = bpf_ktime_get_ns();
+		if (began - thread->hit_ns >= KERNEL_PAUSE_NS)
+			began = 0;
+	}
 	if (thread->generation != generation || thread->open != KERNEL_CALL || thread->own_sites || thread->sp != sp)
 		return 0; /* an inner call, or its entry was given up: vanished, or of an earlier generation */
 	if (thread->counted) {
@@ -483,6 +492,8 @@ static __always_inline int invocation_exit(struct pt_regs *ctx, struct task_stru
 	requests_settle(thread);
 	if (hits_due(&thread->hits, now))
 		report_hits(thread, now);
+	if (began)
+		note_time(thread, 1, began);
 	return 0;
 }
 

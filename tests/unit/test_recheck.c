@@ -60,12 +60,28 @@ static void hits_after_pauses_cost_more(void **state)
 	assert_true(costs__of(&costs, &counters) == 10 * 700 + 4 * 900 + 3000 + 2 * 500);
 }
 
+static void longer_programs_cost_more(void **state)
+{
+	const struct costs costs = {.entry_ns = 450, .call_ns = 700, .program_ns = {200, 100}};
+	struct kernel_counters counters = {
+	    .enter = 1000, .exit = 800, .rows = 200, .timed = {20, 20}, .timed_ns = {20 * 500, 20 * 90}};
+
+	(void)state;
+	/* hits of rows are not timed, and a shorter program takes nothing off */
+	assert_true(costs__of(&costs, &counters) == 1000 * 450 + 800 * 250 + 800 * 300);
+	counters.timed_ns[1] = 20 * 160;
+	assert_true(costs__of(&costs, &counters) == 1000 * 450 + 800 * 250 + 800 * 300 + 800 * 60);
+	counters.timed[0] = counters.timed[1] = 3; /* too few */
+	assert_true(costs__of(&costs, &counters) == 1000 * 450 + 800 * 250);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(one_that_differs_is_an_accident),
 	    cmocka_unit_test(two_that_agree_are_used),
 	    cmocka_unit_test(hits_after_pauses_cost_more),
+	    cmocka_unit_test(longer_programs_cost_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -182,6 +182,7 @@ void daemon__emit_hello(struct daemon *daemon)
 				   .syscall_ns = daemon->costs.syscall_ns,
 				   .bystander_ns = daemon->costs.bystander_ns,
 				   .sample_ns = daemon->sampler ? daemon->costs.sample_ns : NAN,
+				   .program_ns = {daemon->costs.program_ns[0], daemon->costs.program_ns[1]},
 				   .pauses = pauses,
 				   .pause_count = KERNEL_PAUSES};
 	struct line_mode modes[ATTACH_MODES];

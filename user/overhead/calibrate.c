@@ -291,6 +291,15 @@ static void find_pauses(double spent[2][KERNEL_PAUSES], struct costs *costs)
 			costs->pause_ns[returned][i] = fmax(0, spent[returned][i] - warm[returned]);
 }
 
+/* Sets the mean time of the programs at the hits that were timed since the counters were cleared. */
+static void find_programs(const struct kernel_counters *counters, struct costs *costs)
+{
+	for (int returned = 0; returned < 2; returned++)
+		if (counters->timed[returned])
+			costs->program_ns[returned] =
+			    (double)counters->timed_ns[returned] / (double)counters->timed[returned];
+}
+
 /* Tracks the child by other flags from now on: a new generation makes its thread read these. */
 static int track_child(struct kernel_side *side, pid_t pid, uint32_t flags)
 {
@@ -339,7 +348,11 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 	if (!status)
 		status = calibrate__link_call(side, self, child.pid, &link);
 	if (!status) {
+		struct kernel_counters *counters = &kernel_side__shared(side)->counters[CALIBRATION_SLOT];
+
+		memset(counters, 0, sizeof(*counters));
 		costs->call_ns = costs__extra(calibrate__measure(&child, 'e'), bare);
+		find_programs(counters, costs);
 		kernel_side__unlink(side, link);
 		/* measured next to the call, since a return is the difference */
 		track_child(side, child.pid, KERNEL_PROCESS_NO_RETURN);

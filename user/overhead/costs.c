@@ -3,6 +3,17 @@
 
 #include <math.h>
 
+#define TIMED_LEAST 16 /* hits whose mean counts */
+
+/* Returns what the program of a hit takes longer than in the calibration. */
+static double program_extra(const struct costs *costs, const struct kernel_counters *counters, int returned)
+{
+	if (counters->timed[returned] < TIMED_LEAST)
+		return 0;
+	return costs__extra((double)counters->timed_ns[returned] / (double)counters->timed[returned],
+			    costs->program_ns[returned]);
+}
+
 double costs__of(const struct costs *costs, const struct kernel_counters *counters)
 {
 	double returned = (double)counters->exit, entered = (double)(counters->enter + counters->left);
@@ -10,6 +21,8 @@ double costs__of(const struct costs *costs, const struct kernel_counters *counte
 		      (double)counters->stepped * costs__extra(costs->stepped_call_ns, costs->call_ns) +
 		      (double)counters->syscalls * costs->syscall_ns;
 
+	cost += (double)(counters->enter - counters->rows) * program_extra(costs, counters, 0) +
+		returned * program_extra(costs, counters, 1);
 	for (int half = 0; half < 2; half++)
 		for (int i = 0; i < KERNEL_PAUSES; i++)
 			cost += (double)counters->pauses[half][i] * costs->pause_ns[half][i];

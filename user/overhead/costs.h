@@ -16,9 +16,13 @@ struct costs {
 	double sample_ns;	/* a sample of a clock in a thread; 0 where none is taken */
 	/* extra cost of an entry and a return after a pause (KERNEL_PAUSES); medians */
 	double pause_ns[2][KERNEL_PAUSES];
+	double program_ns[2]; /* of entry_ns, and of a return: mean time of the program */
 };
 
-/* Returns the cost of the hits in a process's counters, in ns. */
+/*
+ * Returns the cost of the hits in a process's counters, in ns. Where its programs were timed they cost what they take
+ * longer than the calibration's, whose calls have no requests.
+ */
 double costs__of(const struct costs *costs, const struct kernel_counters *counters);
 
 /* Returns how many times as much a call costs at a single-stepped site. */

@@ -203,7 +203,11 @@ static void spend(const struct enforcer *enforcer, struct governed *governed)
 	struct kernel_counters delta = {.enter = now.enter - since->enter,
 					.exit = now.exit - since->exit,
 					.stepped = now.stepped - since->stepped,
-					.left = now.left - since->left};
+					.left = now.left - since->left,
+					.rows = now.rows - since->rows,
+					/* of the whole run: few hits are timed */
+					.timed = {now.timed[0], now.timed[1]},
+					.timed_ns = {now.timed_ns[0], now.timed_ns[1]}};
 	uint64_t thinned_io = orders->thinned_io, hits;
 
 	for (int i = 0; i < KERNEL_PAUSES; i++) {

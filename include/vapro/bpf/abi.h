@@ -416,6 +416,13 @@ struct kernel_inside {
 #define KERNEL_PAUSES 12
 #define KERNEL_PAUSE_NS 4000
 
+/*
+ * The program of one call does more than that of another, such as following requests: of hits without a pause, one in
+ * so many is timed. An odd number: entries and returns alternate. A program that was interrupted is left out.
+ */
+#define KERNEL_TIMED_EVERY 31
+#define KERNEL_TIMED_MOST_NS 16000
+
 /* Causes of lost fragments: enum vapro_loss has the same numbers (user/probe/bpf/bpf_object.c asserts it). */
 #define KERNEL_LOSSES 16 /* a power of two */
 
@@ -456,6 +463,7 @@ struct kernel_counters {
 	u64 held_ns;			     /* its threads' wait for a CPU that vaprod had */
 	u64 sampled;			     /* samples of the software clock, of all its threads */
 	u64 busiest;			     /* weighted hits of the busiest thread in this epoch */
+	u64 timed[2], timed_ns[2];	     /* entries and returns that were timed, and the time of their programs */
 	u32 vertices, edges, handles, paths; /* entries of the tables that all processes share */
 	u32 pool_bin[2], pool_used[2];	     /* pool slots used in the latest even bin and odd one */
 	u32 bounded;			     /* KERNEL_BOUNDED_* */

@@ -105,7 +105,8 @@ struct kernel_recent_call {
 #define KERNEL_HITS_NS 1000000
 
 struct kernel_hits {
-	u32 enter, exit, emitted, pad;
+	u32 enter, exit, emitted;
+	u32 untimed; /* until the next hit that is timed */
 	u64 reported_ns;
 };
 
