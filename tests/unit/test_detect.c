@@ -161,7 +161,10 @@ static void test_identity(void **state)
 	assert_int_equal(book.variances[0].begin, FIRST + 40);
 	assert_int_equal(book.variances[0].end, FIRST + 60);
 	assert_int_equal(book.variances[0].state, VAPRO_REGION_CLOSED);
+	/* better references have withdrawn it: it lost nothing, and not less */
+	book.variances[0].total.lost[VAPRO_COMPUTATION] = -5e6;
 	assert_true(variance__emit(&book.variances[0], 0));
+	assert_true(book.variances[0].emitted.lost_seconds == 0);
 	assert_int_equal(book.variances[0].revision, 1);
 	assert_true(variance__emit(&book.variances[1], 0));
 	assert_int_equal(variance__retire(&book, &map), 0);

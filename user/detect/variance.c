@@ -290,7 +290,7 @@ bool variance__emit(struct variance *variance, double least_s)
 	    .begin = variance->begin,
 	    .end = variance->end,
 	    .row_count = (uint32_t)variance->row_count,
-	    .lost_seconds = variance->total.lost[variance->class] / 1e9,
+	    .lost_seconds = fmax(0, variance->total.lost[variance->class]) / 1e9, /* withdrawn ones were no loss */
 	    .confirmed = variance->confirmed,
 	    .alarm = variance->alarm,
 	    .still_open = variance->total.open,
