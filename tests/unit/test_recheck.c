@@ -71,7 +71,9 @@ static void longer_programs_cost_more(void **state)
 	assert_true(costs__of(&costs, &counters) == 1000 * 450 + 800 * 250 + 800 * 300);
 	counters.timed_ns[1] = 20 * 160;
 	assert_true(costs__of(&costs, &counters) == 1000 * 450 + 800 * 250 + 800 * 300 + 800 * 60);
+	assert_true(costs__of_return(&costs, &counters) == 250 + 60);
 	counters.timed[0] = counters.timed[1] = 3; /* too few */
+	assert_true(costs__of_return(&costs, &counters) == 250);
 	assert_true(costs__of(&costs, &counters) == 1000 * 450 + 800 * 250);
 }
 

@@ -29,6 +29,11 @@ double costs__of(const struct costs *costs, const struct kernel_counters *counte
 	return cost;
 }
 
+double costs__of_return(const struct costs *costs, const struct kernel_counters *counters)
+{
+	return costs__extra(costs->call_ns, costs->entry_ns) + program_extra(costs, counters, 1);
+}
+
 double costs__stepped_ratio(const struct costs *costs)
 {
 	return costs->call_ns > 0 ? fmax(1, costs->stepped_call_ns / costs->call_ns) : 1;

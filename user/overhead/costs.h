@@ -25,6 +25,9 @@ struct costs {
  */
 double costs__of(const struct costs *costs, const struct kernel_counters *counters);
 
+/* Returns the cost of a return in a process, ns, as costs__of() charges it: what it saves not to see one. */
+double costs__of_return(const struct costs *costs, const struct kernel_counters *counters);
+
 /* Returns how many times as much a call costs at a single-stepped site. */
 double costs__stepped_ratio(const struct costs *costs);
 

@@ -321,7 +321,7 @@ static struct governor_plan look(const struct enforcer *enforcer, struct governe
 	struct governor_plan plan;
 
 	if (governed->process.spares_returns)
-		governed->load.return_ns = fmax(0, costs->call_ns - costs->entry_ns);
+		governed->load.return_ns = costs__of_return(costs, governed->process.counters);
 	for (unsigned i = 0; i < KERNEL_SPANS; i++) {
 		governed->load.calls[i] = (double)(orders->calls[i] - governed->calls[i]);
 		governed->load.time_ns[i] = (double)(orders->time_ns[i] - governed->time_ns[i]);
