@@ -409,85 +409,12 @@ struct kernel_inside {
 	u64 address; /* of the first sample */
 };
 
-/*
- * A hit costs more after a pause of its thread from hits: the trap's working set has left the caches,
- * the hypervisor's too. Pauses by length: from KERNEL_PAUSE_NS on, twice as long each.
- */
-#define KERNEL_PAUSES 12
-#define KERNEL_PAUSE_NS 4000
-
-/*
- * The program of one call does more than that of another, such as following requests: of hits without a pause, one in
- * so many is timed. An odd number: entries and returns alternate. A program that was interrupted is left out.
- */
-#define KERNEL_TIMED_EVERY 31
-#define KERNEL_TIMED_MOST_NS 16000
-
-/* Causes of lost fragments: enum vapro_loss has the same numbers (user/probe/bpf/bpf_object.c asserts it). */
-#define KERNEL_LOSSES 16 /* a power of two */
-
-enum kernel_loss {
-	KERNEL_LOST_RING_FULL,
-	KERNEL_LOST_MAP_FULL,
-	KERNEL_LOST_NO_STORAGE,
-	KERNEL_LOST_NESTING, /* never counted: nest() has no such result */
-	KERNEL_LOST_ARGUMENT,
-	KERNEL_LOST_TRUNCATED,
-	KERNEL_LOST_GOVERNED,
-	KERNEL_LOST_VANISHED,
-	KERNEL_LOST_UNACCOUNTED, /* counted by user space */
-	KERNEL_LOST_APPROXIMATED,
-	KERNEL_LOST_UNMATCHED,
-	KERNEL_LOST_COUNTER,
-	KERNEL_LOST_STATES,
-	KERNEL_LOST_PUBLISHED, /* counted by user space */
-	KERNEL_LOSSES_KNOWN,
-};
-
-/*
- * The weight of a single-stepped hit, where threads of a process are compared by their hits. A thread is slowed down by
- * its own hits alone: a process pays the cost of its busiest thread.
- */
-#define KERNEL_STEPPED_WEIGHT 8
-
-/* Counters of one process, in memory that user space has mapped; in cache lines of their own. */
-struct kernel_counters {
-	u64 enter, exit, skipped, vanished, syscalls;
-	u64 stepped;			     /* hits of enter and left at single-stepped sites */
-	u64 lost[KERNEL_LOSSES];	     /* fragments lost, by enum vapro_loss */
-	u64 emitted;			     /* vertex fragments emitted, singly or merged */
-	u64 left;			     /* hits at exit sites */
-	u64 rows;			     /* hits of enter in rows whose exits are sites */
-	u64 io_ns;			     /* time in emitted system calls */
-	u64 pauses[2][KERNEL_PAUSES];	     /* hits of enter and left, and of exit, after a pause */
-	u64 held_ns;			     /* its threads' wait for a CPU that vaprod had */
-	u64 sampled;			     /* samples of the software clock, of all its threads */
-	u64 busiest;			     /* weighted hits of the busiest thread in this epoch */
-	u64 timed[2], timed_ns[2];	     /* entries and returns that were timed, and the time of their programs */
-	u32 vertices, edges, handles, paths; /* entries of the tables that all processes share */
-	u32 pool_bin[2], pool_used[2];	     /* pool slots used in the latest even bin and odd one */
-	u32 bounded;			     /* KERNEL_BOUNDED_* */
-	u32 pad;
-} __attribute__((aligned(64)));
+#include <vapro/bpf/hit_counters.h>
 
 /* Parallel regions of a process, by its slot; the functions of some may not be seen. */
 struct kernel_team {
 	u32 regions; /* regions begun so far: the number of the last one */
 	u32 joined;  /* last region whose function a thread entered without having begun it */
-};
-
-/*
- * Calls of one function, in all images that define it. Where entries and returns are counted exactly
- * (KERNEL_SITE_COUNTED, and functions whose exits are sites) enter - exit - vanished is the number of calls in flight;
- * calls at other sites have no counted return and are counted apart.
- */
-struct kernel_function_counters {
-	u64 enter, exit;
-	u64 vanished; /* calls of enter whose return is given up */
-	u64 calls;    /* at sites that are not counted exactly */
-	/* rows whose exits are sites: all hits, whatever their meaning, and the hits after a pause of the thread */
-	u64 entry_hits, exit_hits;
-	u64 pauses[KERNEL_PAUSES];
 };
 
 enum kernel_record_type {
