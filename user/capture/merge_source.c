@@ -259,10 +259,9 @@ static int take_seen(struct stream_merge *merge, struct source *source, struct s
 		return ret;
 	if (event->seen.from_ns)
 		event->seen.from_ns += source->offset;
-	/* a thread belongs to all windows since it was seen, also to those before its source's first window */
+	/* put with the next window, which may be before the source's first one: the thread was there already */
 	if (!event->seen.to_ns)
-		return merge->when == MERGE_LINES_FIRST ? stream__put(merge->sink, event)
-							: hold(source, event, event->seen.from_ns);
+		return merge->when == MERGE_LINES_FIRST ? stream__put(merge->sink, event) : hold(source, event, 0);
 	event->seen.to_ns += source->offset;
 	return hold(source, event, event->seen.to_ns);
 }
