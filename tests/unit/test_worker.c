@@ -54,19 +54,27 @@ static void script_host(struct script *script, uint32_t id, int32_t rank, uint64
 	script->ready = script->count;
 }
 
+/* A merge of two hosts into `seen`. */
+static struct stream_merge *merge_of(struct script *one, struct script *other)
+{
+	struct stream_merge *merge = stream_merge__new(&seen.sink, MERGE_BY_WINDOW);
+
+	recorder__clear(&seen);
+	assert_int_equal(stream_merge__add(merge, &one->reader), 0);
+	assert_int_equal(stream_merge__add(merge, &other->reader), 1);
+	return merge;
+}
+
 static void test_waits_for_sources(void **state)
 {
 	struct script one, other;
 	struct stream_merge *merge;
 
 	(void)state;
-	recorder__clear(&seen);
-	merge = stream_merge__new(&seen.sink, MERGE_BY_WINDOW);
 	script_host(&one, 7, 0, 5 * S);
 	script_host(&other, 1000, 1, 9 * S);
 	other.ready = 5;
-	assert_int_equal(stream_merge__add(merge, &one.reader), 0);
-	assert_int_equal(stream_merge__add(merge, &other.reader), 1);
+	merge = merge_of(&one, &other);
 	assert_int_equal(stream_merge__advance(merge), 0);
 	assert_int_equal(recorder__count(&seen, STREAM_WINDOW), 0);
 	assert_int_equal(stream_merge__read_ns(merge, 1), 0);
@@ -111,8 +119,6 @@ static void test_seen_before_its_windows(void **state)
 	struct stream_merge *merge;
 
 	(void)state;
-	recorder__clear(&seen);
-	merge = stream_merge__new(&seen.sink, MERGE_BY_WINDOW);
 	script_host(&one, 7, 0, 5 * S);
 	other = (struct script){.reader = {script_next}};
 	script_add(&other, (struct stream_event){.type = STREAM_CLOCK, .clock = {S, UTC}});
@@ -122,8 +128,7 @@ static void test_seen_before_its_windows(void **state)
 	script_add(&other, (struct stream_event){.type = STREAM_SEEN, .seen = {.thread = 4, .from_ns = S - 5}});
 	script_add(&other, (struct stream_event){.type = STREAM_WINDOW, .window = {UTC + S, UTC + 2 * S, true, 0}});
 	other.ready = other.count;
-	assert_int_equal(stream_merge__add(merge, &one.reader), 0);
-	assert_int_equal(stream_merge__add(merge, &other.reader), 1);
+	merge = merge_of(&one, &other);
 	assert_int_equal(stream_merge__advance(merge), 1);
 	assert_int_equal(stream_merge__end_ns(merge), UTC + S);
 	assert_int_equal(recorder__count(&seen, STREAM_SEEN), 1);
