@@ -91,8 +91,8 @@ static __always_inline void note_pause(struct bpf_thread_state *thread, u32 retu
 		add(counters_of(thread->slot)->pauses[returned][pause_class(pause)], 1);
 }
 
-/* Returns whether a hit of the thread at this time is timed, if no pause precedes it. */
-static __always_inline bool is_timed(struct bpf_thread_state *thread)
+/* Counts a hit of the thread. Returns whether it is one of those whose program is timed. */
+static __always_inline bool timing_is_due(struct bpf_thread_state *thread)
 {
 	if (thread->hits.untimed) {
 		thread->hits.untimed--;
@@ -102,7 +102,8 @@ static __always_inline bool is_timed(struct bpf_thread_state *thread)
 	return true;
 }
 
-static __always_inline void note_time(struct bpf_thread_state *thread, u32 returned, u64 began)
+/* Adds the time of the program at a hit, which began at `began`. */
+static __always_inline void note_program_time(struct bpf_thread_state *thread, u32 returned, u64 began)
 {
 	u64 spent = bpf_ktime_get_ns() - began;
 	struct kernel_counters *to = counters_of(thread->slot);

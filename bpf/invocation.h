@@ -451,7 +451,7 @@ static __always_inline int call_enter(struct bpf_thread_state *thread, struct ta
 static __always_inline int invocation_enter(struct bpf_thread_state *thread, struct task_struct *task, u32 cookie,
 					    u64 now)
 {
-	bool timed = is_timed(thread) && now - thread->hit_ns < KERNEL_PAUSE_NS;
+	bool timed = timing_is_due(thread) && now - thread->hit_ns < KERNEL_PAUSE_NS;
 	int unwanted;
 
 	thread->hits.enter++;
@@ -460,7 +460,7 @@ static __always_inline int invocation_enter(struct bpf_thread_state *thread, str
 	if (unwanted && hits_due(&thread->hits, now))
 		report_hits(thread, now);
 	if (timed)
-		note_time(thread, 0, now);
+		note_program_time(thread, 0, now);
 	return unwanted;
 }
 
@@ -473,7 +473,7 @@ static __always_inline int invocation_exit(struct pt_regs *ctx, struct task_stru
 	if (!thread)
 		return 0;
 	thread->hits.exit++;
-	if (is_timed(thread)) {
+	if (timing_is_due(thread)) {
 		began = bpf_ktime_get_ns();
 		if (began - thread->hit_ns >= KERNEL_PAUSE_NS)
 			began = 0;
@@ -493,7 +493,7 @@ static __always_inline int invocation_exit(struct pt_regs *ctx, struct task_stru
 	if (hits_due(&thread->hits, now))
 		report_hits(thread, now);
 	if (began)
-		note_time(thread, 1, began);
+		note_program_time(thread, 1, began);
 	return 0;
 }
 

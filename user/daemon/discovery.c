@@ -233,7 +233,7 @@ static bool has_ended(pid_t pid)
 	return kill(pid, 0) && errno == ESRCH;
 }
 
-/* Whether a process ended while its attachment was put off; reports it. */
+/* Reports a process that ended while its attachment was put off. Returns whether it did. */
 static bool was_too_short(struct tracker *tracker, const struct candidate *candidate)
 {
 	if (!candidate->due_ns || !has_ended(candidate->pid))

@@ -132,7 +132,7 @@ void tracker__executed(struct tracker *tracker, pid_t pid, uint64_t now_ns);
 /* Inspects the candidates that are due. */
 void tracker__inspect(struct tracker *tracker, uint64_t now_ns);
 
-/* Reports processes that ended while their attachment was put off: nothing is inspected any more. */
+/* Reports the candidates that ended while their attachment was put off. Called once, before vaprod ends. */
 void tracker__end_inspection(struct tracker *tracker);
 
 /* Forgets a process that ended and has been drained since, after its last facts. false where it is too early. */

@@ -290,7 +290,8 @@ bool variance__emit(struct variance *variance, double least_s)
 	    .begin = variance->begin,
 	    .end = variance->end,
 	    .row_count = (uint32_t)variance->row_count,
-	    .lost_seconds = fmax(0, variance->total.lost[variance->class]) / 1e9, /* withdrawn ones were no loss */
+	    .lost_seconds =
+		fmax(0, variance->total.lost[variance->class]) / 1e9, /* that of a withdrawn one may be negative */
 	    .confirmed = variance->confirmed,
 	    .alarm = variance->alarm,
 	    .still_open = variance->total.open,

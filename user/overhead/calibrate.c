@@ -291,7 +291,7 @@ static void find_pauses(double spent[2][KERNEL_PAUSES], struct costs *costs)
 			costs->pause_ns[returned][i] = fmax(0, spent[returned][i] - warm[returned]);
 }
 
-/* Sets the mean time of the programs at the hits that were timed since the counters were cleared. */
+/* Sets the mean time of our BPF program, by the hits that were timed since the counters were cleared. */
 static void find_programs(const struct kernel_counters *counters, struct costs *costs)
 {
 	for (int returned = 0; returned < 2; returned++)

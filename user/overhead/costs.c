@@ -3,9 +3,9 @@
 
 #include <math.h>
 
-#define TIMED_LEAST 16 /* hits whose mean counts */
+#define TIMED_LEAST 16 /* fewer timed hits have no reliable mean */
 
-/* Returns what the program of a hit takes longer than in the calibration. */
+/* Returns how much longer our BPF program takes at a hit in the process than in the calibration, ns. */
 static double program_extra(const struct costs *costs, const struct kernel_counters *counters, int returned)
 {
 	if (counters->timed[returned] < TIMED_LEAST)

@@ -16,16 +16,16 @@ struct costs {
 	double sample_ns;	/* a sample of a clock in a thread; 0 where none is taken */
 	/* extra cost of an entry and a return after a pause (KERNEL_PAUSES); medians */
 	double pause_ns[2][KERNEL_PAUSES];
-	double program_ns[2]; /* of entry_ns, and of a return: mean time of the program */
+	double program_ns[2]; /* mean time of our BPF program at an entry and at a return; part of the costs above */
 };
 
 /*
- * Returns the cost of the hits in a process's counters, in ns. Where its programs were timed they cost what they take
- * longer than the calibration's, whose calls have no requests.
+ * Returns the cost of the hits in a process's counters, in ns. Where our BPF program was timed in the process,
+ * hits cost as much more as it takes longer there than in the calibration, whose calls have no requests.
  */
 double costs__of(const struct costs *costs, const struct kernel_counters *counters);
 
-/* Returns the cost of a return in a process, ns, as costs__of() charges it: what it saves not to see one. */
+/* Returns the cost of a return in a process, ns, as costs__of() charges it; a return that is not traced saves it. */
 double costs__of_return(const struct costs *costs, const struct kernel_counters *counters);
 
 /* Returns how many times as much a call costs at a single-stepped site. */

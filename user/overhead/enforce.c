@@ -205,7 +205,7 @@ static void spend(const struct enforcer *enforcer, struct governed *governed)
 					.stepped = now.stepped - since->stepped,
 					.left = now.left - since->left,
 					.rows = now.rows - since->rows,
-					/* of the whole run: few hits are timed */
+					/* totals since the process was attached: few hits are timed */
 					.timed = {now.timed[0], now.timed[1]},
 					.timed_ns = {now.timed_ns[0], now.timed_ns[1]}};
 	uint64_t thinned_io = orders->thinned_io, hits;

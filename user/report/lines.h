@@ -31,7 +31,7 @@ struct line_costs {
 	double syscall_ns;	    /* a traced system call */
 	double bystander_ns;	    /* a system call of another process */
 	double sample_ns;	    /* a sample inside slow computation; NAN: none is taken */
-	double program_ns[2];	    /* of entry_ns and return_ns: vaprod's own program */
+	double program_ns[2];	    /* part of entry_ns and of return_ns: time of vaprod's BPF program */
 	const struct line_pause *pauses;
 	uint32_t pause_count;
 };

@@ -106,7 +106,7 @@ struct kernel_recent_call {
 
 struct kernel_hits {
 	u32 enter, exit, emitted;
-	u32 untimed; /* until the next hit that is timed */
+	u32 untimed; /* hits before the next one whose program is timed */
 	u64 reported_ns;
 };
 

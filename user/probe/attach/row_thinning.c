@@ -115,8 +115,8 @@ static bool is_called(const struct row_probe *probe)
 }
 
 /*
- * Names the first few: "f (31000 calls/s, 34 %), g (120 calls/s, 0.3 %)". A function that is not called has the cost of
- * exits that it shares with another: it is not named beside that one.
+ * Names the first few: "f (31000 calls/s, 34 %), g (120 calls/s, 0.3 %)". A function that is not called costs something
+ * only because it shares exits with one that is called; only the latter is named.
  */
 static void name_functions(const struct picked *picked, char *text, size_t size)
 {
