@@ -72,11 +72,6 @@ static int close_image(void *ctx, const struct attached_image *image, double kee
 		left += fake->counted[next];
 	}
 	begin_change(fake, "close", fake->change);
-	if (fake->polls) {
-		fake->polls = false;
-		closed->only_polls = true;
-		return 0;
-	}
 	closed->parted = !fake->closings++;
 	closed->of = FAKE_FUNCTIONS;
 	for (int i = 0; i < FAKE_FUNCTIONS; i++) {
@@ -104,6 +99,23 @@ static int open_image(void *ctx, const struct attached_image *image)
 	fake->last_opening = fake->now;
 	fake->refused = 0;
 	return status;
+}
+
+static bool end_learning(void *ctx, const struct attached_image *image)
+{
+	struct fake *fake = ctx;
+	bool polls = fake->polls;
+
+	(void)image;
+	fake->polls = false;
+	return polls;
+}
+
+static bool detaching(void *ctx)
+{
+	const struct fake *fake = ctx;
+
+	return fake->detaching;
 }
 
 static void costly(void *ctx, const struct attached_image *image, struct functions_spared *spared)
@@ -186,6 +198,8 @@ void fake__begin(struct fake *fake, double budget_pct, double cap_pct, uint64_t 
 						.warn = warn,
 						.close_image = close_image,
 						.open_image = open_image,
+						.end_learning = end_learning,
+						.detaching = detaching,
 						.costly = costly,
 						.leave_out = leave_out,
 						.unit_shares = unit_shares,

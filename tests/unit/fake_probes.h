@@ -68,7 +68,8 @@ struct fake {
 	uint64_t last_opening, least_between_openings;
 	double open_looks;
 	unsigned change; /* looks until closed links are gone */
-	bool polls;	 /* polling calls have all of the cost until the image is to be closed */
+	bool polls;	 /* polling calls have most of the cost until their learning ends */
+	bool detaching;	 /* closed links are not removed yet */
 	bool rows_close; /* functions with exits of their own are to blame */
 	unsigned row_closings;
 	size_t resting; /* processes whose functions with exits of their own are closed, until then */

@@ -354,23 +354,25 @@ static void polling_calls_that_cost_most_go_alone(void **state)
 	(void)state;
 	assert_int_equal(attach(attacher, 10, false), 0);
 	side.polls += 100000;
-	side.calls[row_of("MPI_Bcast")] = 100;
-	assert_int_equal(attacher__close(attacher, &image->base.public, 0.0625, 1, &closed), 0);
-	assert_true(closed.only_polls && !closed.functions);
+	side.calls[row_of("MPI_Bcast")] = 90000;
+	assert_true(attacher__end_learning(attacher, &image->base.public, 1));
 	assert_false(image->base.public.closed || is_open(&side, TEST, 0));
 	assert_int_equal(side.count, 4);
+	assert_false(attacher__end_learning(attacher, &image->base.public, 1));
 	/* also where the learning ended by itself just before */
 	assert_int_equal(attach(attacher, 11, false), 0);
 	side.polls += 100000;
 	attacher__learn(attacher, 1);
 	assert_false(is_open(&side, TEST, 0));
+	assert_true(attacher__end_learning(attacher, &image->base.public, 1));
+	/* calls that cost more are the reason */
+	assert_int_equal(attach(attacher, 12, false), 0);
+	side.polls += 100000;
+	side.calls[row_of("MPI_Bcast")] += 110000;
+	assert_false(attacher__end_learning(attacher, &image->base.public, 1));
+	assert_true(is_open(&side, TEST, 0));
 	assert_int_equal(attacher__close(attacher, &image->base.public, 0.0625, 1, &closed), 0);
-	assert_true(closed.only_polls && !image->base.public.closed);
-	/* the next to overdraw are the others */
-	side.calls[row_of("MPI_Bcast")] += 100;
-	assert_int_equal(attacher__close(attacher, &image->base.public, 0.0625, 1, &closed), 0);
-	assert_false(closed.only_polls);
-	assert_true(image->base.public.closed && !is_open(&side, BCAST, 0));
+	assert_true(image->base.public.closed && !is_open(&side, BCAST, 0) && !is_open(&side, TEST, 0));
 	end(attacher);
 }
 

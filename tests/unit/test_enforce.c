@@ -258,6 +258,29 @@ static void a_change_of_links_fills_no_account(void **state)
 	end(state);
 }
 
+/* Which calls may stay open was chosen from earlier ones: as soon as those cost too much they are closed, too. */
+static void calls_left_open_are_closed_when_they_burst(void **state)
+{
+	static const struct fake_program first = {.calls = {30000, 10}}, then = {.calls = {10, 30000}};
+	struct fake_process *process = begin(&first, 1, 30);
+	size_t closed;
+
+	while (!fake.closings)
+		fake__run(&fake, 0.01);
+	assert_true(fake.open[FAKE_LONG] && !fake.open[FAKE_SHORT]);
+	closed = fake.looks;
+	process->program = &then;
+	/* links that are still being removed may be what costs */
+	fake.detaching = true;
+	fake__run(&fake, 0.3);
+	assert_true(fake.open[FAKE_LONG]);
+	fake.detaching = false;
+	while (fake.open[FAKE_LONG])
+		fake__run(&fake, 0.01);
+	assert_true(fake.looks < closed + 50);
+	end(state);
+}
+
 /* The image is forgotten with its last process: the next one begins with all probes, though some were closed. */
 static void an_image_is_forgotten_with_its_last_process(void **state)
 {
@@ -447,13 +470,14 @@ static void a_late_pass_makes_no_rate_higher(void **state)
 /* Polling calls are probed for a moment only: where they cost most, nothing else is closed for them. */
 static void polling_calls_alone_close_nothing(void **state)
 {
-	static const struct fake_program calm = {.calls = {1000, 100}};
+	static const struct fake_program calm = {.calls = {1000, 100, 3000}};
 	struct fake_process *process = begin(&calm, 1, 60);
 
 	fake.polls = true;
 	fake__run(&fake, 10);
 	assert_false(fake.polls);
 	assert_int_equal(fake.closings, 0);
+	assert_int_equal(fake.changes, 0);
 	assert_false(enforcer__is_closed(fake.enforcer));
 	assert_int_equal(process->orders.probe_epoch & 1, 0);
 	assert_int_equal(fake__warned(&fake, "governed"), 0);
@@ -494,6 +518,7 @@ int main(void)
 	    cmocka_unit_test(what_a_first_period_can_pay_for_begins_open),
 	    cmocka_unit_test(a_late_pass_makes_no_rate_higher),
 	    cmocka_unit_test(polling_calls_alone_close_nothing),
+	    cmocka_unit_test(calls_left_open_are_closed_when_they_burst),
 	    cmocka_unit_test(what_is_remembered_expires),
 	};
 

@@ -19,7 +19,7 @@ static int close_image(void *ctx, const struct attached_image *image, double kee
 	int status =
 	    attacher__close(tracker->parts.attacher, image, keep, costs__stepped_ratio(tracker->parts.costs), &closed);
 
-	*out = (struct enforcer_closed){closed.name, closed.functions, closed.of, closed.parted, closed.only_polls};
+	*out = (struct enforcer_closed){closed.name, closed.functions, closed.of, closed.parted};
 	return status;
 }
 
@@ -28,6 +28,20 @@ static int open_image(void *ctx, const struct attached_image *image)
 	const struct tracker *tracker = ctx;
 
 	return attacher__open(tracker->parts.attacher, image);
+}
+
+static bool end_learning(void *ctx, const struct attached_image *image)
+{
+	const struct tracker *tracker = ctx;
+
+	return attacher__end_learning(tracker->parts.attacher, image, costs__stepped_ratio(tracker->parts.costs));
+}
+
+static bool detaching(void *ctx)
+{
+	const struct tracker *tracker = ctx;
+
+	return kernel_side__detaching(tracker->parts.side);
 }
 
 static void costly(void *ctx, const struct attached_image *image, struct functions_spared *spared)
@@ -109,6 +123,8 @@ struct enforcer *tracker__new_enforcer(struct tracker *tracker)
 						.warn = warn,
 						.close_image = close_image,
 						.open_image = open_image,
+						.end_learning = end_learning,
+						.detaching = detaching,
 						.costly = costly,
 						.leave_out = leave_out,
 						.unit_shares = unit_shares,

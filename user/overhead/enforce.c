@@ -13,7 +13,6 @@
 #define FAR_OVER 0.5	       /* share of its time at which a process has all that is expensive closed at once */
 #define HASTE 0.1	       /* share of its time at which a process has probes closed without a plan */
 #define WAITS_NS 1000000000ULL /* time in which waits for vaprod are bounded by what it ran */
-#define GRACE_NS 1000000000ULL /* closed probes may cost until they are removed: no reason to close more */
 
 struct enforcer *enforcer__new(const struct governor *governor, const struct costs *costs,
 			       const struct enforcer_ops *ops, void *ctx)
@@ -382,6 +381,9 @@ static void relieve(struct enforcer *enforcer, struct governed *governed, uint64
 	const struct image_duty *duty = governed->duty;
 	unsigned before = governed->steps.thin;
 
+	/* each link that is removed before the one that costs most lets that cost for longer */
+	if (enforcer__end_learning(enforcer, governed, now_ns))
+		return;
 	/* what costs so much cannot wait until links of some functions are gone */
 	if (account->speed < FAR_OVER && enforcer__leave_out(enforcer, governed, now_ns))
 		return;
@@ -411,7 +413,7 @@ static void relieve(struct enforcer *enforcer, struct governed *governed, uint64
 	else if (!duty || is_most(governed, governed->process.orders->thinned_io - governed->load_thinned_io,
 				  enforcer->costs->bystander_ns))
 		governor__adjusted(&governed->account); /* all that can be closed is closed */
-	else if (!duty->closed || now_ns >= duty->closed_ns + GRACE_NS)
+	else if (!duty->closed || !enforcer->ops.detaching(enforcer->ctx))
 		enforcer__close_image(enforcer, governed, now_ns);
 }
 

@@ -23,7 +23,6 @@ struct enforcer_closed {
 	uint32_t functions; /* closed */
 	uint32_t of;	    /* functions probed */
 	bool parted;	    /* links that stay were opened again: calls under way are not seen to return */
-	bool only_polls;    /* polling calls had nearly all of the cost and are gone: nothing else was closed */
 };
 
 /* ctx is the one of enforcer__new(). Statuses are 0, or -errno of links that could not be opened again. */
@@ -35,6 +34,13 @@ struct enforcer_ops {
 	/* Closes an image's most expensive probes, until the others had at most a share `keep` of all cost. */
 	int (*close_image)(void *ctx, const struct attached_image *image, double keep, struct enforcer_closed *closed);
 	int (*open_image)(void *ctx, const struct attached_image *image);
+
+	/* Ends the learning of polling calls of an image where these have most of the cost. Returns whether they have.
+	 */
+	bool (*end_learning)(void *ctx, const struct attached_image *image);
+
+	/* Returns whether closed links are not removed yet, so that their calls still cost. */
+	bool (*detaching)(void *ctx);
 
 	/* Adds the rows of the functions that cost so much that the image was closed. */
 	void (*costly)(void *ctx, const struct attached_image *image, struct functions_spared *spared);

@@ -103,7 +103,6 @@ static void begin_closed(struct enforcer *enforcer, struct image_duty *duty, con
 			 uint64_t now_ns)
 {
 	duty->closed = duty->reported = true;
-	duty->closed_ns = now_ns;
 	duty->unopened++;
 	governor__begin_closed(&enforcer->governor, &duty->cycle, now_ns,
 			       governor__period_ns(&enforcer->governor, duty->cost, duty->reaction_ns),

@@ -78,6 +78,17 @@ static void describe_excess(const struct governor *governor, const struct govern
 	snprintf(text + used, size - (size_t)used, ", over the budget of %.2g %%", governor->budget * 100);
 }
 
+bool enforcer__end_learning(const struct enforcer *enforcer, const struct governed *governed, uint64_t now_ns)
+{
+	struct image_duty *duty = governed->duty;
+
+	if (!duty || duty->closed || !enforcer->ops.end_learning(enforcer->ctx, duty->image))
+		return false;
+	image_duty__begin_change(duty, now_ns);
+	image_duty__end_change(enforcer, duty);
+	return true;
+}
+
 void enforcer__close_image(struct enforcer *enforcer, struct governed *worst, uint64_t now_ns)
 {
 	struct governor *governor = &enforcer->governor;
@@ -95,14 +106,12 @@ void enforcer__close_image(struct enforcer *enforcer, struct governed *worst, ui
 	image_duty__begin_change(duty, now_ns);
 	if (enforcer->ops.close_image(enforcer->ctx, duty->image, keep, &closed))
 		enforcer__warn(enforcer, "attach_failed", 0, "some links could not be opened again");
-	duty->closed = again || !closed.only_polls;
+	duty->closed = true;
 	for (struct governed *governed = duty->first; governed; governed = governed->next_of_image) {
 		governed->process.orders->drop_open_epoch += closed.parted;
 		governor__closed_in(&governed->account, (double)(enforcer->ops.now() - began_ns));
 	}
-	duty->closed_ns = now_ns = image_duty__end_change(enforcer, duty);
-	if (!duty->closed)
-		return;
+	now_ns = image_duty__end_change(enforcer, duty);
 	duty->reaction_ns = worst->account.reaction_ns;
 	duty->unopened = 0;
 	if (!again)

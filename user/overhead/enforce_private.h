@@ -64,8 +64,7 @@ struct image_duty {
 	struct followed_set followed;
 	uint64_t counted_ns; /* begin of the count of calls, for the shares of functions */
 	struct governor_duty cycle;
-	bool closed;	    /* its functions that are called most, or all, are not seen at present */
-	uint64_t closed_ns; /* when links were closed last */
+	bool closed; /* its functions that are called most, or all, are not seen at present */
 	bool reported;
 	unsigned reported_level;
 	double cost;	    /* share of time that all its functions cost when they were closed last; 0: never */
@@ -134,6 +133,9 @@ void image_duty__begin_change(struct image_duty *duty, uint64_t now_ns);
  * nothing. Returns the time.
  */
 uint64_t image_duty__end_change(const struct enforcer *enforcer, struct image_duty *duty);
+
+/* Ends the learning of polling calls where these make a process overdraw. Returns whether it costs less by that. */
+bool enforcer__end_learning(const struct enforcer *enforcer, const struct governed *governed, uint64_t now_ns);
 
 /* Closes the most expensive probes of a process's image, or all that are still open, since the process overdraws. */
 void enforcer__close_image(struct enforcer *enforcer, struct governed *worst, uint64_t now_ns);

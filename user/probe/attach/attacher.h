@@ -43,14 +43,18 @@ struct attacher_closed {
 	uint32_t functions; /* closed */
 	uint32_t of;	    /* functions probed */
 	bool parted;	    /* links that stay were opened again: calls under way are not seen to return */
-	bool only_polls;    /* polling calls had nearly all of the cost: nothing but their learning ended */
 };
 
 /*
- * Ends the learning of polling calls, and where that is not enough (only_polls) closes the probes of an image that cost
- * most, until the others had at most a share `keep` of what all cost since they were opened. stepped: how many times as
- * much a single-stepped one costs. The caller ensures that the kernel side records no fragment meanwhile. 0 or -errno;
- * in either case these probes are closed.
+ * Ends the learning of polling calls of an image where these had most of the cost since its calls are counted. stepped:
+ * how many times as much a single-stepped call costs. Returns whether they had, also where it has just ended.
+ */
+bool attacher__end_learning(struct attacher *attacher, const struct attached_image *image, double stepped);
+
+/*
+ * Ends the learning of polling calls and closes the probes of an image that cost most, until the others had at most a
+ * share `keep` of what all cost since they were opened. stepped: as above. The caller ensures that the kernel side
+ * records no fragment meanwhile. 0 or -errno; in either case these probes are closed.
  */
 int attacher__close(struct attacher *attacher, const struct attached_image *image, double keep, double stepped,
 		    struct attacher_closed *closed);

@@ -52,14 +52,6 @@ static int costliest_first(const void *a, const void *b)
 	return left->row < right->row ? -1 : left->row > right->row;
 }
 
-/* Returns whether without the polling calls that are learnt the others would have no more than their share. */
-static bool polls_cost_all(const struct attacher *attacher, struct mpi_image *image, double keep, double stepped)
-{
-	double polls = (double)mpi_image__polls(attacher, image), rest = count_costs(attacher, image, stepped);
-
-	return polls > 0 && rest <= keep * (rest + polls);
-}
-
 /* Marks the probes to close. Returns whether they changed. */
 static bool choose_hot(const struct attacher *attacher, struct mpi_image *image, double keep, double stepped,
 		       struct attacher_closed *closed)
@@ -128,6 +120,17 @@ static struct mpi_image *find(const struct attacher *attacher, const struct atta
 	return NULL;
 }
 
+bool attacher__end_learning(struct attacher *attacher, const struct attached_image *public, double stepped)
+{
+	struct mpi_image *image = find(attacher, public);
+
+	if (!image || (double)mpi_image__polls(attacher, image) <= count_costs(attacher, image, stepped))
+		return false;
+	mpi_image__learnt(attacher, image);
+	mpi_image__begin_count(&attacher->base, image);
+	return true;
+}
+
 int attacher__close(struct attacher *attacher, const struct attached_image *public, double keep, double stepped,
 		    struct attacher_closed *closed)
 {
@@ -137,12 +140,6 @@ int attacher__close(struct attacher *attacher, const struct attached_image *publ
 	*closed = (struct attacher_closed){0};
 	if (!image)
 		return -ENOENT;
-	if (polls_cost_all(attacher, image, keep, stepped)) {
-		closed->only_polls = true;
-		mpi_image__learnt(attacher, image);
-		mpi_image__begin_count(&attacher->base, image);
-		return 0;
-	}
 	changed = choose_hot(attacher, image, keep, stepped, closed);
 	closed->parted = changed && !kernel_side__frugal(attacher->base.side);
 	image->base.public.closed = true;

@@ -372,6 +372,11 @@ void kernel_side__finalize(struct kernel_side *side)
 	async_detach__wait(side->detacher);
 }
 
+bool kernel_side__detaching(const struct kernel_side *side)
+{
+	return async_detach__busy(side->detacher, 0);
+}
+
 void kernel_side__hold(struct kernel_side *side, bool held)
 {
 	if (!held && side->held)

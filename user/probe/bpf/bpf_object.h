@@ -66,6 +66,9 @@ void kernel_side__unlink(struct kernel_side *side, struct kernel_link *link);
 /* Removes several links at once, none of them NULL; the waits for the kernel overlap. */
 void kernel_side__unlink_all(struct kernel_side *side, struct kernel_link *const *links, size_t count);
 
+/* Returns whether unlinked probes are not gone yet, so that their hits still cost. */
+bool kernel_side__detaching(const struct kernel_side *side);
+
 /* Waits until all unlinked probes are gone. */
 void kernel_side__finalize(struct kernel_side *side);
 
