@@ -91,12 +91,6 @@ void kernel_side__unlink(struct kernel_side *side, struct kernel_link *link)
 	free(link);
 }
 
-void kernel_side__unlink_all(struct kernel_side *side, struct kernel_link *const *links, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		kernel_side__unlink(side, links[i]);
-}
-
 enum attach_mode kernel_side__mode(const struct kernel_side *side)
 {
 	return side->mode;
@@ -110,6 +104,12 @@ bool kernel_side__frugal(const struct kernel_side *side)
 void kernel_side__finalize(struct kernel_side *side)
 {
 	(void)side;
+}
+
+bool kernel_side__detaching(const struct kernel_side *side)
+{
+	(void)side;
+	return false;
 }
 
 void kernel_side__hold(struct kernel_side *side, bool held)
@@ -154,6 +154,13 @@ bool async_detach__busy(struct async_detach *detacher, pid_t pid)
 {
 	(void)detacher;
 	(void)pid;
+	return false;
+}
+
+bool async_detach__busy_since(struct async_detach *detacher, uint64_t since_ns)
+{
+	(void)detacher;
+	(void)since_ns;
 	return false;
 }
 

@@ -46,7 +46,7 @@ static void begin_change(struct fake *fake, const char *what, unsigned looks)
 }
 
 /* Leaves the cheapest functions open, as long as they have no more than their share of the cost. */
-static int close_image(void *ctx, const struct attached_image *image, double keep, struct enforcer_closed *closed)
+static void close_image(void *ctx, const struct attached_image *image, double keep, struct enforcer_closed *closed)
 {
 	static const char *const names[] = {"Send", "Barrier", "Isend"};
 	struct fake *fake = ctx;
@@ -79,6 +79,12 @@ static int close_image(void *ctx, const struct attached_image *image, double kee
 		fake->costly[i] = !stays[i];
 		closed->functions += !stays[i];
 	}
+}
+
+static int open_kept(void *ctx, const struct attached_image *image)
+{
+	(void)ctx;
+	(void)image;
 	return 0;
 }
 
@@ -116,6 +122,13 @@ static bool detaching(void *ctx)
 	const struct fake *fake = ctx;
 
 	return fake->detaching;
+}
+
+static bool still_hit(void *ctx)
+{
+	const struct fake *fake = ctx;
+
+	return fake->still_hit;
 }
 
 static void costly(void *ctx, const struct attached_image *image, struct functions_spared *spared)
@@ -197,9 +210,11 @@ void fake__begin(struct fake *fake, double budget_pct, double cap_pct, uint64_t 
 						.own_cpu = own_cpu,
 						.warn = warn,
 						.close_image = close_image,
+						.open_kept = open_kept,
 						.open_image = open_image,
 						.end_learning = end_learning,
 						.detaching = detaching,
+						.still_hit = still_hit,
 						.costly = costly,
 						.leave_out = leave_out,
 						.unit_shares = unit_shares,

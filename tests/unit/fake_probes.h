@@ -70,6 +70,7 @@ struct fake {
 	unsigned change; /* looks until closed links are gone */
 	bool polls;	 /* polling calls have most of the cost until their learning ends */
 	bool detaching;	 /* closed links are not removed yet */
+	bool still_hit;	 /* and their probes may be hit */
 	bool rows_close; /* functions with exits of their own are to blame */
 	unsigned row_closings;
 	size_t resting; /* processes whose functions with exits of their own are closed, until then */

@@ -87,6 +87,15 @@ static void end(struct attacher *attacher)
 
 /* ---- */
 
+/* Closes an image's most expensive functions, and opens the links of the others. */
+static void close_and_keep(struct attacher *attacher, const struct mpi_image *image, double keep,
+			   struct attacher_closed *closed)
+{
+	attacher__close(attacher, &image->base.public, keep, 1, closed);
+	assert_false(attacher__detaching(attacher) || attacher__still_hit(attacher));
+	assert_int_equal(attacher__open_kept(attacher, &image->base.public), 0);
+}
+
 static void links_of_processes_give_way_to_one_for_all(void **state)
 {
 	struct mpi_image *image;
@@ -146,7 +155,7 @@ static void the_costliest_functions_are_closed_and_opened_again(void **state)
 	side.calls[row_of("MPI_Allreduce")] = 1000;
 	side.calls[row_of("MPI_Isend")] = 900;
 	side.calls[row_of("MPI_Bcast")] = 10;
-	assert_int_equal(attacher__close(attacher, &image->base.public, 0.1, 1, &closed), 0);
+	close_and_keep(attacher, image, 0.1, &closed);
 	assert_string_equal(closed.name, "MPI_Allreduce");
 	assert_int_equal(closed.functions, 2);
 	assert_int_equal(closed.of, 4);
@@ -163,11 +172,11 @@ static void the_costliest_functions_are_closed_and_opened_again(void **state)
 	side.calls[row_of("MPI_Allreduce")] += 1000;
 	side.calls[row_of("MPI_Isend")] += 900;
 	side.order[0] = '\0';
-	assert_int_equal(attacher__close(attacher, &image->base.public, 0.1, 1, &closed), 0);
+	close_and_keep(attacher, image, 0.1, &closed);
 	assert_false(closed.parted);
 	assert_null(strchr(side.order, '+'));
 	assert_int_equal(side.count, 4);
-	assert_int_equal(attacher__close(attacher, &image->base.public, 0, 1, &closed), 0);
+	close_and_keep(attacher, image, 0, &closed);
 	assert_int_equal(closed.functions, 4);
 	assert_int_equal(side.count, 0);
 	assert_int_equal(attacher__open(attacher, &image->base.public), 0);
@@ -187,7 +196,7 @@ static void the_expensive_links_are_open_for_least_time(void **state)
 	assert_string_equal(side.order, "+0:500 +0:300 +0:100 +0:200 +0:400 ");
 	side.calls[row_of("MPI_Bcast")] = 1000;
 	side.order[0] = '\0';
-	assert_int_equal(attacher__close(attacher, &image->base.public, 0.1, 1, &closed), 0);
+	close_and_keep(attacher, image, 0.1, &closed);
 	assert_null(strstr(strchr(side.order, '+'), "-")); /* nothing is opened before all is closed */
 	assert_false(is_open(&side, TEST, 0) || is_open(&side, BCAST, 0));
 	assert_true(is_open(&side, REDUCE, 0));
@@ -210,8 +219,8 @@ static void a_known_program_begins_without_its_costly_functions(void **state)
 	assert_int_equal(attach(attacher, 10, false), 0);
 	side.calls[row_of("MPI_Bcast")] = 1000;
 	side.calls[row_of("MPI_Allreduce")] = 1;
-	assert_int_equal(attacher__close(attacher, &image->base.public, 0.1, 1, &closed), 0);
-	assert_int_equal(attacher__close(attacher, &image->base.public, 0, 1, &closed), 0);
+	close_and_keep(attacher, image, 0.1, &closed);
+	close_and_keep(attacher, image, 0, &closed);
 	attacher__costly(attacher, &image->base.public, &found); /* all are closed, one for its cost */
 	assert_true(functions__is_costly(&found, row_of("MPI_Bcast")));
 	assert_false(functions__is_costly(&found, row_of("MPI_Allreduce")));
@@ -255,7 +264,7 @@ static void units_are_left_out_while_others_are_closed(void **state)
 	attacher__unit_shares(attacher, &image->base.public, 1, shares); /* counting began again */
 	assert_true(shares[unit] == 0);
 	side.calls[row_of("MPI_Bcast")] += 100;
-	assert_int_equal(attacher__close(attacher, &image->base.public, 0.5, 1, &closed), 0);
+	close_and_keep(attacher, image, 0.5, &closed);
 	assert_int_equal(side.count, 2);
 	assert_int_equal(attacher__open(attacher, &image->base.public), 0);
 	assert_int_equal(side.count, 3);
@@ -371,7 +380,7 @@ static void polling_calls_that_cost_most_go_alone(void **state)
 	side.calls[row_of("MPI_Bcast")] += 110000;
 	assert_false(attacher__end_learning(attacher, &image->base.public, 1));
 	assert_true(is_open(&side, TEST, 0));
-	assert_int_equal(attacher__close(attacher, &image->base.public, 0.0625, 1, &closed), 0);
+	close_and_keep(attacher, image, 0.0625, &closed);
 	assert_true(image->base.public.closed && !is_open(&side, BCAST, 0) && !is_open(&side, TEST, 0));
 	end(attacher);
 }
@@ -408,7 +417,7 @@ static void slow_links_have_one_function_each(void **state)
 	assert_int_equal(side.count, 4); /* and nothing is learnt */
 	side.calls[row_of("MPI_Bcast")] = 10;
 	side.order[0] = '\0';
-	assert_int_equal(attacher__close(attacher, &image->base.public, 0.5, 1, &closed), 0);
+	close_and_keep(attacher, image, 0.5, &closed);
 	assert_false(closed.parted);
 	assert_string_equal(side.order, "-10:100 ");
 	assert_int_equal(attacher__open(attacher, &image->base.public), 0);

@@ -262,7 +262,7 @@ static void a_change_of_links_fills_no_account(void **state)
 static void calls_left_open_are_closed_when_they_burst(void **state)
 {
 	static const struct fake_program first = {.calls = {30000, 10}}, then = {.calls = {10, 30000}};
-	struct fake_process *process = begin(&first, 1, 30);
+	struct fake_process *process = begin(&first, 1, 60);
 	size_t closed;
 
 	while (!fake.closings)
@@ -271,13 +271,20 @@ static void calls_left_open_are_closed_when_they_burst(void **state)
 	closed = fake.looks;
 	process->program = &then;
 	/* links that are still being removed may be what costs */
-	fake.detaching = true;
+	fake.detaching = fake.still_hit = true;
 	fake__run(&fake, 0.3);
 	assert_true(fake.open[FAKE_LONG]);
-	fake.detaching = false;
+	fake.still_hit = false;
 	while (fake.open[FAKE_LONG])
 		fake__run(&fake, 0.01);
 	assert_true(fake.looks < closed + 50);
+	/* while links are being removed none is opened */
+	process->program = &(const struct fake_program){.calls = {10, 10}};
+	fake__run(&fake, 20);
+	assert_int_equal(fake.openings, 0);
+	fake.detaching = false;
+	fake__run(&fake, 0.1);
+	assert_int_equal(fake.openings, 1);
 	end(state);
 }
 

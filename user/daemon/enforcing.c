@@ -12,15 +12,20 @@ static void warn(void *ctx, const char *code, pid_t pid, const char *text)
 	tracker__warn(ctx, code, pid, "%s", text);
 }
 
-static int close_image(void *ctx, const struct attached_image *image, double keep, struct enforcer_closed *out)
+static void close_image(void *ctx, const struct attached_image *image, double keep, struct enforcer_closed *out)
 {
 	const struct tracker *tracker = ctx;
 	struct attacher_closed closed;
-	int status =
-	    attacher__close(tracker->parts.attacher, image, keep, costs__stepped_ratio(tracker->parts.costs), &closed);
 
+	attacher__close(tracker->parts.attacher, image, keep, costs__stepped_ratio(tracker->parts.costs), &closed);
 	*out = (struct enforcer_closed){closed.name, closed.functions, closed.of, closed.parted};
-	return status;
+}
+
+static int open_kept(void *ctx, const struct attached_image *image)
+{
+	const struct tracker *tracker = ctx;
+
+	return attacher__open_kept(tracker->parts.attacher, image);
 }
 
 static int open_image(void *ctx, const struct attached_image *image)
@@ -41,7 +46,14 @@ static bool detaching(void *ctx)
 {
 	const struct tracker *tracker = ctx;
 
-	return kernel_side__detaching(tracker->parts.side);
+	return attacher__detaching(tracker->parts.attacher);
+}
+
+static bool still_hit(void *ctx)
+{
+	const struct tracker *tracker = ctx;
+
+	return attacher__still_hit(tracker->parts.attacher);
 }
 
 static void costly(void *ctx, const struct attached_image *image, struct functions_spared *spared)
@@ -122,9 +134,11 @@ struct enforcer *tracker__new_enforcer(struct tracker *tracker)
 						.own_cpu = cpu_of_all,
 						.warn = warn,
 						.close_image = close_image,
+						.open_kept = open_kept,
 						.open_image = open_image,
 						.end_learning = end_learning,
 						.detaching = detaching,
+						.still_hit = still_hit,
 						.costly = costly,
 						.leave_out = leave_out,
 						.unit_shares = unit_shares,

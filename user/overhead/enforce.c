@@ -413,7 +413,7 @@ static void relieve(struct enforcer *enforcer, struct governed *governed, uint64
 	else if (!duty || is_most(governed, governed->process.orders->thinned_io - governed->load_thinned_io,
 				  enforcer->costs->bystander_ns))
 		governor__adjusted(&governed->account); /* all that can be closed is closed */
-	else if (!duty->closed || !enforcer->ops.detaching(enforcer->ctx))
+	else if (!duty->closed || !enforcer->ops.still_hit(enforcer->ctx))
 		enforcer__close_image(enforcer, governed, now_ns);
 }
 

@@ -31,16 +31,21 @@ struct enforcer_ops {
 	uint64_t (*own_cpu)(void); /* CPU time of vaprod and its readers, ns */
 	void (*warn)(void *ctx, const char *code, pid_t pid, const char *text); /* pid 0: of no process */
 
-	/* Closes an image's most expensive probes, until the others had at most a share `keep` of all cost. */
-	int (*close_image)(void *ctx, const struct attached_image *image, double keep, struct enforcer_closed *closed);
+	/*
+	 * Closes an image's most expensive probes, until the others had at most a share `keep` of all cost. To be
+	 * followed by open_kept() once links are no longer being removed.
+	 */
+	void (*close_image)(void *ctx, const struct attached_image *image, double keep, struct enforcer_closed *closed);
+	int (*open_kept)(void *ctx, const struct attached_image *image);
 	int (*open_image)(void *ctx, const struct attached_image *image);
 
 	/* Ends the learning of polling calls of an image where these have most of the cost. Returns whether they have.
 	 */
 	bool (*end_learning)(void *ctx, const struct attached_image *image);
 
-	/* Returns whether closed links are not removed yet, so that their calls still cost. */
+	/* Returns whether closed links are not removed yet, and whether their calls may still cost. */
 	bool (*detaching)(void *ctx);
+	bool (*still_hit)(void *ctx);
 
 	/* Adds the rows of the functions that cost so much that the image was closed. */
 	void (*costly)(void *ctx, const struct attached_image *image, struct functions_spared *spared);

@@ -104,8 +104,7 @@ void enforcer__close_image(struct enforcer *enforcer, struct governed *worst, ui
 	describe_excess(governor, worst, text, sizeof(text));
 	/* the gap begins first: while links are removed, calls are seen only in part */
 	image_duty__begin_change(duty, now_ns);
-	if (enforcer->ops.close_image(enforcer->ctx, duty->image, keep, &closed))
-		enforcer__warn(enforcer, "attach_failed", 0, "some links could not be opened again");
+	enforcer->ops.close_image(enforcer->ctx, duty->image, keep, &closed);
 	duty->closed = true;
 	for (struct governed *governed = duty->first; governed; governed = governed->next_of_image) {
 		governed->process.orders->drop_open_epoch += closed.parted;
@@ -170,14 +169,23 @@ static void rest_rows(const struct enforcer *enforcer, const struct image_duty *
 
 void enforcer__cycle_image(struct enforcer *enforcer, struct image_duty *duty, uint64_t now_ns)
 {
-	if (!governor__is_due(&duty->cycle, now_ns)) {
+	/* links are not opened before old ones are removed, which takes too long to wait for it here */
+	bool waits = duty->closed && enforcer->ops.detaching(enforcer->ctx), due;
+	int status = 0;
+
+	due = !waits && governor__is_due(&duty->cycle, now_ns);
+	if (due)
+		status = enforcer->ops.open_image(enforcer->ctx, duty->image);
+	else if (duty->closed && !waits)
+		status = enforcer->ops.open_kept(enforcer->ctx, duty->image);
+	if (status)
+		enforcer__warn(enforcer, "attach_failed", 0, "some links could not be opened again");
+	if (!due) {
 		release_image(enforcer, duty, now_ns);
 		if (duty->closed)
 			rest_rows(enforcer, duty);
 		return;
 	}
-	if (enforcer->ops.open_image(enforcer->ctx, duty->image))
-		enforcer__warn(enforcer, "attach_failed", 0, "some links could not be opened again");
 	duty->closed = false;
 	duty->unopened = 0;
 	image_duty__end_change(enforcer, duty);

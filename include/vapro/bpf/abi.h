@@ -91,6 +91,7 @@ struct bpf_function_state {
 	u8 forked;  /* KERNEL_ROW_FORK: the argument that is the function */
 	u8 hot;	    /* 1: the governor closes the function's probes */
 	u8 no_wait; /* KERNEL_ROW_OUTLINED: regions may begin unseen: the time after its exit is unknown */
+	u8 unit;    /* 1 + its bit in kernel_governed.set; 0: none */
 };
 
 /* A watched process, by tgid. */

@@ -128,7 +128,7 @@ struct attacher *attacher__new(struct kernel_side *side, double learn_s)
 	struct attacher *attacher = calloc(1, sizeof(*attacher));
 
 	if (!attacher || !attachments__init(&attacher->base, &policy, side)) {
-		free(attacher);
+		attacher__free(attacher);
 		return NULL;
 	}
 	attacher->learn_ns = (uint64_t)(learn_s * 1e9);
@@ -213,7 +213,7 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 			base->links[i].marked = base->links[i].pid;
 		attached__close_marked(all, base, true);
 		memset(base->alone, 0, base->mapper_count * sizeof(*base->alone));
-		kernel_side__finalize(all->side);
+		attachments__finalize(all);
 	}
 	kernel_side__hold(all->side, all->paused);
 	return status;
@@ -239,7 +239,7 @@ void mpi_image__move(struct attacher *attacher, struct mpi_image *image, struct 
 	mpi_image__describe_rows(&attacher->base, image);
 	kernel_side__hold(attacher->base.side, true); /* calls are seen twice meanwhile */
 	mpi_image__relink(attacher, image, probe->set);
-	kernel_side__finalize(attacher->base.side);
+	attachments__finalize(&attacher->base);
 	kernel_side__hold(attacher->base.side, attacher->base.paused);
 }
 

@@ -131,22 +131,38 @@ bool attacher__end_learning(struct attacher *attacher, const struct attached_ima
 	return true;
 }
 
-int attacher__close(struct attacher *attacher, const struct attached_image *public, double keep, double stepped,
-		    struct attacher_closed *closed)
+void attacher__close(struct attacher *attacher, const struct attached_image *public, double keep, double stepped,
+		     struct attacher_closed *closed)
 {
 	struct mpi_image *image = find(attacher, public);
 	bool changed;
 
 	*closed = (struct attacher_closed){0};
 	if (!image)
-		return -ENOENT;
+		return;
 	changed = choose_hot(attacher, image, keep, stepped, closed);
 	closed->parted = changed && !kernel_side__frugal(attacher->base.side);
 	image->base.public.closed = true;
 	mpi_image__describe_rows(&attacher->base, image);
 	close_links(attacher, image, changed);
 	mpi_image__learnt(attacher, image);
-	return mpi_image__open_links(attacher, image);
+}
+
+int attacher__open_kept(struct attacher *attacher, const struct attached_image *public)
+{
+	struct mpi_image *image = find(attacher, public);
+
+	return image ? mpi_image__open_links(attacher, image) : 0;
+}
+
+bool attacher__detaching(const struct attacher *attacher)
+{
+	return attachments__detaching(&attacher->base);
+}
+
+bool attacher__still_hit(const struct attacher *attacher)
+{
+	return attachments__still_hit(&attacher->base);
 }
 
 void attacher__costly(const struct attacher *attacher, const struct attached_image *public,
@@ -219,7 +235,6 @@ int attacher__leave_out(struct attacher *attacher, const struct attached_image *
 	image->base.public.without = units;
 	mpi_image__describe_rows(&attacher->base, image);
 	close_links(attacher, image, false);
-	kernel_side__finalize(attacher->base.side);
 	status = mpi_image__open_links(attacher, image);
 	mpi_image__begin_count(&attacher->base, image);
 	return status;

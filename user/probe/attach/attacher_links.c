@@ -47,6 +47,7 @@ static int open_link(struct attacher *attacher, struct mpi_image *image, struct 
 	link->open = NULL;
 	if (!sites || !refused)
 		goto out;
+	attachments__wait(&attacher->base, link->pid);
 	for (size_t i = 0; i < image->probe_count; i++) {
 		const struct probe *probe = &image->probes[i];
 		/* attacher__check() and count_costs() rest on the count */

@@ -9,8 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/grow.h"
 #include "sandbox/user_file.h"
+
+#define REMOVAL_NS 100000000ULL /* from the closing of a link that is no perf link to its last hit */
 
 bool attachments__init(struct attachments *all, const struct attach_policy *policy, struct kernel_side *side)
 {
@@ -18,7 +21,8 @@ bool attachments__init(struct attachments *all, const struct attach_policy *poli
 	all->side = side;
 	all->cpus = (uint32_t)libbpf_num_possible_cpus();
 	all->per_cpu = calloc(all->cpus, sizeof(*all->per_cpu));
-	return all->per_cpu;
+	all->detacher = async_detach__new();
+	return all->per_cpu && all->detacher;
 }
 
 static void close_all(const struct attachments *all, struct attached *image)
@@ -48,6 +52,7 @@ void attachments__free(struct attachments *all)
 		image_free(all, all->images[i]);
 	free(all->images);
 	free(all->per_cpu);
+	async_detach__free(all->detacher);
 }
 
 static struct attached *find(const struct attachments *all, const struct process_mapping *mapping)
@@ -166,8 +171,7 @@ void attachments__pause(struct attachments *all)
 {
 	for (size_t i = 0; i < all->count; i++)
 		close_all(all, all->images[i]);
-	if (all->detacher)
-		async_detach__wait(all->detacher);
+	attachments__finalize(all);
 	all->paused = true;
 }
 
@@ -186,6 +190,7 @@ void attachments__describe(const struct attachments *all, uint32_t row, struct b
 	function->class = (u8)about->class;
 	function->kind = (u8)about->kind;
 	function->forked = about->forked;
+	function->unit = (u8)(functions__unit(row) + 1);
 	bpf_map_update_elem(kernel_side__map(all->side, KERNEL_MAP_FUNCTIONS), &row, function, BPF_ANY);
 }
 
@@ -246,43 +251,58 @@ struct attached_link *attached__find_link(const struct attached *image, int64_t 
 int attached__add_link(const struct attachments *all, struct attached *image, const struct attached_link *link)
 {
 	if (grow(&image->links, &image->link_room, image->link_count + 1, sizeof(*image->links))) {
-		attachments__unlink(all, &link->open, link->open ? 1 : 0);
+		if (link->open)
+			attachments__unlink(all, link->open);
 		return -ENOMEM;
 	}
 	image->links[image->link_count++] = *link;
 	return 0;
 }
 
-void attachments__unlink(const struct attachments *all, struct kernel_link *const *links, size_t count)
+void attachments__unlink(const struct attachments *all, struct kernel_link *link)
 {
-	if (!all->detacher || kernel_side__mode(all->side) == ATTACH_MODE_PERF) {
-		kernel_side__unlink_all(all->side, links, count);
-		return;
-	}
-	for (size_t i = 0; i < count; i++)
-		async_detach__close(all->detacher, links[i]);
+	if (kernel_side__mode(all->side) == ATTACH_MODE_PERF)
+		kernel_side__unlink(all->side, link);
+	else
+		async_detach__close(all->detacher, link);
+}
+
+bool attachments__detaching(const struct attachments *all)
+{
+	return async_detach__busy(all->detacher, 0) || kernel_side__detaching(all->side);
+}
+
+bool attachments__still_hit(const struct attachments *all)
+{
+	return async_detach__busy_since(all->detacher, mono_now() - REMOVAL_NS) || kernel_side__detaching(all->side);
+}
+
+void attachments__wait(const struct attachments *all, pid_t pid)
+{
+	if (async_detach__busy(all->detacher, pid))
+		async_detach__wait(all->detacher);
+}
+
+void attachments__finalize(const struct attachments *all)
+{
+	async_detach__wait(all->detacher);
+	kernel_side__finalize(all->side);
 }
 
 void attached__close_marked(const struct attachments *all, struct attached *image, bool dropped)
 {
-	struct kernel_link *links[MODES_TOGETHER]; /* the waits for these overlap */
-	size_t count = 0, left = 0;
+	size_t left = 0;
 
 	for (size_t i = 0; i < image->link_count; i++) {
 		struct attached_link link = image->links[i];
 
 		if (link.marked && link.open)
-			links[count++] = link.open;
+			attachments__unlink(all, link.open);
 		if (!link.marked)
 			image->links[left++] = link;
 		else if (!dropped)
 			image->links[left++] = (struct attached_link){.pid = link.pid, .set = link.set};
-		if (count < MODES_TOGETHER)
-			continue;
-		attachments__unlink(all, links, count);
-		count = 0;
 	}
-	attachments__unlink(all, links, count);
 	image->link_count = left;
 }
 

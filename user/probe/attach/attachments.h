@@ -54,7 +54,8 @@ struct attach_policy {
 struct attachments {
 	const struct attach_policy *policy;
 	struct kernel_side *side;
-	struct async_detach *detacher; /* closes links in the background; NULL: closing waits */
+	struct async_detach
+	    *detacher; /* closes links in the background, but perf links, which the kernel side closes */
 	struct attached **images;
 	size_t count, room;
 	bool paused; /* for good */
@@ -65,7 +66,7 @@ struct attachments {
 /* Returns false when out of memory. */
 bool attachments__init(struct attachments *all, const struct attach_policy *policy, struct kernel_side *side);
 
-/* Closes all links and frees all images; the detacher stays. */
+/* Closes all links and frees all images. */
 void attachments__free(struct attachments *all);
 
 /* The image behind a mapping, opened and read where it is not known yet. NULL with a sentence. */
@@ -87,8 +88,22 @@ const struct kernel_function_counters *attachments__counters(const struct attach
 /* Describes a function to the kernel side: *function, completed by what its row states. */
 void attachments__describe(const struct attachments *all, uint32_t row, struct bpf_function_state *function);
 
-/* Removes the probes of links, none of them NULL. */
-void attachments__unlink(const struct attachments *all, struct kernel_link *const *links, size_t count);
+/*
+ * Removes the probes of a link in the background. The kernel takes them out of the code at once, one by one, but then
+ * waits until no program of theirs runs, which takes seconds where all CPUs are busy; perf links are waited for one by
+ * one.
+ */
+void attachments__unlink(const struct attachments *all, struct kernel_link *link);
+
+/* Returns whether links are still being removed, and whether their probes may still be hit. */
+bool attachments__detaching(const struct attachments *all);
+bool attachments__still_hit(const struct attachments *all);
+
+/* Waits until closed links for a process (0: any) are removed: through old and new ones a call would be seen twice. */
+void attachments__wait(const struct attachments *all, pid_t pid);
+
+/* Waits until all closed links are removed. */
+void attachments__finalize(const struct attachments *all);
 
 /*
  * Adds a mapper; does nothing where it is one. alone: its links are for it only, unless the image is linked for all.

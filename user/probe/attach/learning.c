@@ -33,6 +33,7 @@ void mpi_image__learn(const struct attacher *attacher, struct mpi_image *image, 
 	if (attached__find_link(&image->base, SET_POLLING, pid))
 		return;
 	attached__drop_set(all, &image->base, SET_POLLING);
+	attachments__wait(all, pid);
 	sites = calloc(learning->count, sizeof(*sites));
 	for (size_t i = 0; sites && i < learning->count; i++) {
 		const struct probe *probe = &learning->probes[i];

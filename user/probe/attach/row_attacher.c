@@ -60,8 +60,7 @@ struct row_attacher *row_attacher__new(struct kernel_side *side, const struct co
 	attacher->budget = budget;
 	attacher->random.seed = seed | 1;
 	attacher->memory = row_memory__new();
-	attacher->base.detacher = async_detach__new();
-	if (!attachments__init(&attacher->base, &policy, side) || !attacher->memory || !attacher->base.detacher) {
+	if (!attachments__init(&attacher->base, &policy, side) || !attacher->memory) {
 		row_attacher__free(attacher);
 		return NULL;
 	}
@@ -73,7 +72,6 @@ void row_attacher__free(struct row_attacher *attacher)
 	if (!attacher)
 		return;
 	attachments__free(&attacher->base);
-	async_detach__free(attacher->base.detacher);
 	row_memory__free(attacher->memory);
 	free(attacher);
 }
@@ -182,8 +180,7 @@ static int replace_links(struct row_attacher *attacher, struct row_image *image)
 	attached__close_marked(all, base, true);
 	if (!status)
 		memset(base->alone, 0, base->mapper_count * sizeof(*base->alone));
-	async_detach__wait(all->detacher);
-	kernel_side__finalize(all->side);
+	attachments__finalize(all);
 	kernel_side__hold(all->side, all->paused);
 	return status;
 }

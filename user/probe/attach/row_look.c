@@ -89,7 +89,7 @@ static int count_hits(struct row_attacher *attacher, struct row_image *image, st
 		row_costs__estimate_exits(attacher->costs, probes[i]);
 	}
 	row_attacher__rate(attacher, probes, count, (double)(end_ns - begin_ns), processes);
-	attachments__unlink(&attacher->base, &link, 1);
+	attachments__unlink(&attacher->base, link);
 	return 0;
 }
 

@@ -2,18 +2,23 @@
 #include "probe/bpf/async_detach.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
+#include "base/clock.h"
 #include "base/grow.h"
 
-#define THREADS_MOST 8
+#define THREADS_MOST 64 /* more links than an image has */
+#define NICE -10	/* what is removed costs as long as no CPU is free for its removal */
 
 struct closing {
 	struct kernel_link *link;
 	pid_t pid;
 	bool begun;
+	uint64_t queued_ns; /* CLOCK_MONOTONIC */
 };
 
 struct async_detach {
@@ -81,8 +86,12 @@ static void close_all(struct async_detach *detacher)
 
 static void *work(void *ctx)
 {
+	const struct sched_param none = {0};
 	struct async_detach *detacher = ctx;
 
+	/* of this thread; without the right to do so it waits for its turn */
+	sched_setscheduler(0, SCHED_OTHER, &none);
+	setpriority(PRIO_PROCESS, 0, NICE);
 	pthread_mutex_lock(&detacher->lock);
 	close_all(detacher);
 	if (!--detacher->threads)
@@ -116,7 +125,7 @@ void async_detach__close(struct async_detach *detacher, struct kernel_link *link
 	pthread_mutex_lock(&detacher->lock);
 	queued = !grow(&detacher->queue, &detacher->room, detacher->count + 1, sizeof(*detacher->queue));
 	if (queued)
-		detacher->queue[detacher->count++] = (struct closing){link, link->pid, false};
+		detacher->queue[detacher->count++] = (struct closing){link, link->pid, false, mono_now()};
 	/* the kernel waits for a grace period per link; meanwhile the next link's probes go on costing */
 	if (queued && detacher->threads < THREADS_MOST && start(detacher))
 		detacher->threads++;
@@ -134,6 +143,17 @@ bool async_detach__busy(struct async_detach *detacher, pid_t pid)
 	pthread_mutex_lock(&detacher->lock);
 	for (size_t i = 0; i < detacher->count && !busy; i++)
 		busy = !pid || !detacher->queue[i].pid || detacher->queue[i].pid == pid;
+	pthread_mutex_unlock(&detacher->lock);
+	return busy;
+}
+
+bool async_detach__busy_since(struct async_detach *detacher, uint64_t since_ns)
+{
+	bool busy = false;
+
+	pthread_mutex_lock(&detacher->lock);
+	for (size_t i = 0; i < detacher->count && !busy; i++)
+		busy = detacher->queue[i].queued_ns >= since_ns;
 	pthread_mutex_unlock(&detacher->lock);
 	return busy;
 }

@@ -23,6 +23,9 @@ void async_detach__close(struct async_detach *detacher, struct kernel_link *link
 /* Whether a link for this process (0: for any) is still being closed. */
 bool async_detach__busy(struct async_detach *detacher, pid_t pid);
 
+/* Whether a link that was handed over at that time (CLOCK_MONOTONIC, ns) or later is still being closed. */
+bool async_detach__busy_since(struct async_detach *detacher, uint64_t since_ns);
+
 /* Waits until all links are closed. */
 void async_detach__wait(struct async_detach *detacher);
 

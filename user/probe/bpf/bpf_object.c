@@ -357,16 +357,6 @@ void kernel_side__unlink(struct kernel_side *side, struct kernel_link *link)
 		modes__close(link);
 }
 
-void kernel_side__unlink_all(struct kernel_side *side, struct kernel_link *const *links, size_t count)
-{
-	if (side->mode != ATTACH_MODE_PERF) {
-		modes__close_all(links, count);
-		return;
-	}
-	for (size_t i = 0; i < count; i++)
-		kernel_side__unlink(side, links[i]);
-}
-
 void kernel_side__finalize(struct kernel_side *side)
 {
 	async_detach__wait(side->detacher);

@@ -63,10 +63,7 @@ int kernel_side__link(struct kernel_side *side, const struct kernel_sites *sites
 /* Removes a link's probes, in the background where that takes long; link may be NULL. */
 void kernel_side__unlink(struct kernel_side *side, struct kernel_link *link);
 
-/* Removes several links at once, none of them NULL; the waits for the kernel overlap. */
-void kernel_side__unlink_all(struct kernel_side *side, struct kernel_link *const *links, size_t count);
-
-/* Returns whether unlinked probes are not gone yet, so that their hits still cost. */
+/* Returns whether links are still being removed in the background. */
 bool kernel_side__detaching(const struct kernel_side *side);
 
 /* Waits until all unlinked probes are gone. */

@@ -282,40 +282,6 @@ void modes__close(struct kernel_link *link)
 	free(link);
 }
 
-static void *close_one(void *link)
-{
-	modes__close(link);
-	return NULL;
-}
-
-static void close_together(struct kernel_link *const *links, size_t count)
-{
-	pthread_t threads[MODES_TOGETHER];
-	bool started[MODES_TOGETHER] = {false};
-
-	for (size_t i = 1; i < count; i++)
-		started[i] = !pthread_create(&threads[i], NULL, close_one, links[i]);
-	modes__close(links[0]);
-	for (size_t i = 1; i < count; i++) {
-		if (started[i])
-			pthread_join(threads[i], NULL);
-		else
-			modes__close(links[i]);
-	}
-}
-
-void modes__close_all(struct kernel_link *const *links, size_t count)
-{
-	sigset_t all, before;
-
-	/* signals are for the daemon's own thread */
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	for (size_t i = 0; i < count; i += MODES_TOGETHER)
-		close_together(links + i, count - i < MODES_TOGETHER ? count - i : MODES_TOGETHER);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
 /* Rungs are tried on this function; it has no other use. */
 __attribute__((noinline)) static void tried_function(void)
 {

@@ -75,9 +75,4 @@ int modes__open(enum attach_mode mode, const struct mode_programs *programs, con
 /* Closes entries first, so that no call is entered whose return is unseen. Blocks until no probe is left. */
 void modes__close(struct kernel_link *link);
 
-/* Closes several links, at most LADDER_TOGETHER at a time: the kernel waits for each, and the waits overlap. */
-#define MODES_TOGETHER 8
-
-void modes__close_all(struct kernel_link *const *links, size_t count);
-
 #endif
