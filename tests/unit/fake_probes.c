@@ -258,7 +258,7 @@ struct fake_process *fake__start(struct fake *fake, const struct fake_program *p
 								     .counters = &process->counters,
 								     .orders = &process->orders},
 					  fake->now);
-	enforcer__join(fake->enforcer, process->governed, the_image(), "libmpi.so", fake->now);
+	enforcer__join(fake->enforcer, process->governed, the_image(), "libmpi.so", fake->again, fake->now);
 	return process;
 }
 

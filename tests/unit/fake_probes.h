@@ -68,6 +68,7 @@ struct fake {
 	uint64_t last_opening, least_between_openings;
 	double open_looks;
 	unsigned change; /* looks until closed links are gone */
+	bool again;	 /* the image was attached to before */
 	bool polls;	 /* polling calls have most of the cost until their learning ends */
 	bool detaching;	 /* closed links are not removed yet */
 	bool still_hit;	 /* and their probes may be hit */

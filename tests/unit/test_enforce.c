@@ -258,6 +258,26 @@ static void a_change_of_links_fills_no_account(void **state)
 	end(state);
 }
 
+/* Waits for the attachment to a known image are paid from the budget of the first seconds, not later. */
+static void the_first_seconds_pay_for_an_attachment(void **state)
+{
+	static const struct fake_program waits = {.calls = {20000}, .held = 0.02};
+	double paid[2];
+
+	for (int again = 0; again < 2; again++) {
+		struct fake_process *process;
+
+		fake__begin(&fake, 1, 2, 1, 20);
+		fake.again = again;
+		process = fake__start(&fake, &waits);
+		while (!fake.closings && fake.looks < 500)
+			fake__run(&fake, 0.01);
+		paid[again] = fake__mean(&fake, process, 0) * (double)fake.looks;
+		end(state);
+	}
+	assert_true(paid[1] < paid[0]);
+}
+
 /* Which calls may stay open was chosen from earlier ones: as soon as those cost too much they are closed, too. */
 static void calls_left_open_are_closed_when_they_burst(void **state)
 {
@@ -526,6 +546,7 @@ int main(void)
 	    cmocka_unit_test(a_late_pass_makes_no_rate_higher),
 	    cmocka_unit_test(polling_calls_alone_close_nothing),
 	    cmocka_unit_test(calls_left_open_are_closed_when_they_burst),
+	    cmocka_unit_test(the_first_seconds_pay_for_an_attachment),
 	    cmocka_unit_test(what_is_remembered_expires),
 	};
 

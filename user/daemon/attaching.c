@@ -111,6 +111,11 @@ uint64_t tracker__attach_cost(struct tracker *tracker, const struct process_mapp
 	return attacher__linked(tracker->parts.attacher, mapping) ? cost->join_ns : cost->open_ns;
 }
 
+bool tracker__attached_before(struct tracker *tracker, const struct attached_image *image)
+{
+	return cost_of(tracker, image->device, image->inode);
+}
+
 /* Records the cost of an attachment. linked: the image had its links before. */
 static void note_attach_cost(struct tracker *tracker, const struct attached_image *image, bool linked, uint64_t ns)
 {

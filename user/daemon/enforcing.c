@@ -166,11 +166,12 @@ struct governed *tracker__begin_governing(const struct tracker *tracker, const s
 			     now_ns);
 }
 
-void tracker__join_image(const struct tracker *tracker, const struct tracked *tracked, uint64_t now_ns)
+void tracker__join_image(struct tracker *tracker, const struct tracked *tracked, uint64_t now_ns)
 {
 	const struct attached_image *image = tracked->image;
 
-	enforcer__join(tracker->enforcer, tracked->governed, image, image ? image->path : NULL, now_ns);
+	enforcer__join(tracker->enforcer, tracked->governed, image, image ? image->path : NULL,
+		       image && tracker__attached_before(tracker, image), now_ns);
 }
 
 bool tracker__govern(struct tracker *tracker, uint64_t now_ns)

@@ -126,6 +126,9 @@ int tracker__attach(struct tracker *tracker, struct process *process, uint64_t n
 /* Returns the expected cost of an attachment to an image, that of the last one, ns; 0 where there was none. */
 uint64_t tracker__attach_cost(struct tracker *tracker, const struct process_mapping *mapping);
 
+/* Returns whether an attachment to an image was completed before, on this node. */
+bool tracker__attached_before(struct tracker *tracker, const struct attached_image *image);
+
 /* Makes a process that became another program a candidate. */
 void tracker__executed(struct tracker *tracker, pid_t pid, uint64_t now_ns);
 
@@ -161,7 +164,7 @@ struct governed *tracker__begin_governing(const struct tracker *tracker, const s
 					  uint64_t now_ns);
 
 /* Starts the recording of a process whose links are set; its image may have probes closed or left out. */
-void tracker__join_image(const struct tracker *tracker, const struct tracked *tracked, uint64_t now_ns);
+void tracker__join_image(struct tracker *tracker, const struct tracked *tracked, uint64_t now_ns);
 
 /* Returns the flags of a process for the kernel side. */
 uint32_t tracker__flags_of(const struct tracker *tracker, const struct process *process, enum process_mpi mpi);

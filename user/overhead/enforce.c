@@ -121,7 +121,7 @@ struct governed *enforcer__add(struct enforcer *enforcer, const struct enforcer_
 }
 
 void enforcer__join(struct enforcer *enforcer, struct governed *governed, const struct attached_image *image,
-		    const char *path, uint64_t now_ns)
+		    const char *path, bool again, uint64_t now_ns)
 {
 	struct image_duty *duty = image ? enforcer__duty_of(enforcer, image, path) : NULL;
 
@@ -136,12 +136,16 @@ void enforcer__join(struct enforcer *enforcer, struct governed *governed, const 
 		governed->process.orders->set = image_duty__without(duty);
 	}
 	enforcer->ran_ns = enforcer->ops.own_cpu();
+	if (again)
+		governed->settled_until_ns = now_ns + GOVERNOR_PEAK_NS;
 	/* links that came one after the other say nothing about the calls of all */
 	enforcer__charge(enforcer, governed, enforcer->ops.now());
 	governor__adjusted(&governed->account);
 	governed__begin_load(governed, governed->account.last_ns);
-	/* waits for an attachment are no running cost */
+	/* waits of others for an attachment are no running cost */
 	for (struct governed *other = enforcer->governed; other; other = other->next) {
+		if (now_ns < other->settled_until_ns)
+			continue;
 		count_waits(enforcer, other, now_ns);
 		other->paid_waits_ns = other->waits.cost_ns;
 	}
@@ -238,6 +242,8 @@ bool enforcer__charge(const struct enforcer *enforcer, struct governed *governed
 	spent += governor__held(governor, &governed->account, now_ns,
 				(double)(governed->waits.cost_ns - governed->paid_waits_ns));
 	governed->paid_waits_ns = governed->waits.cost_ns;
+	if (now_ns < governed->settled_until_ns)
+		governor__settle(&governed->account);
 	if (!governed__is_closed(governed)) {
 		governed->load.open_ns += passed;
 		governed->load.cost_ns += spent;

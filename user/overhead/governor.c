@@ -110,6 +110,12 @@ double governor__held(const struct governor *governor, struct governor_account *
 	return charged;
 }
 
+void governor__settle(struct governor_account *account)
+{
+	account->credit_ns -= account->owed_ns;
+	account->owed_ns = 0;
+}
+
 /* Pays what is owed from what was saved up, beyond the allowance of the first moments. */
 static void pay(const struct governor *governor, struct governor_account *account)
 {

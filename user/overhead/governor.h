@@ -87,6 +87,9 @@ void governor__closed_in(struct governor_account *account, double took_ns);
 double governor__held(const struct governor *governor, struct governor_account *account, uint64_t now_ns,
 		      double held_ns);
 
+/* Charges what the account owes at once. */
+void governor__settle(struct governor_account *account);
+
 /*
  * Charges what a process spent since the last call. True where it will have overdrawn by the time that
  * closing its probes takes effect.
