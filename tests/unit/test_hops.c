@@ -214,6 +214,20 @@ static void test_few_callers(void **state)
 	forget_up();
 }
 
+/* Most time is steady, but in one state a slow fragment of a workload would pass for one of the other. */
+static void test_groups_in_one_state(void **state)
+{
+	(void)state;
+	add_phase((struct phase){.chain = {"w", "p1"}, .ns = 9e6, .scatter = 0.01});
+	add_phase((struct phase){.chain = {"w", "p1"}, .ns = 9e6, .scatter = 0.01});
+	add_phase((struct phase){.chain = {"w", "p2"}, .ns = 17e6, .scatter = 0.01});
+	add_phase((struct phase){.chain = {"v", "main"}, .ns = 5e6, .scatter = 0.01});
+	add_phase((struct phase){.chain = {"w", "p3"}, .ns = 36e6, .scatter = 0.01});
+	live(20, 20);
+	assert_string_equal(story, "up w\nstays w\n");
+	forget_up();
+}
+
 static void test_wrapper_in_wrapper(void **state)
 {
 	(void)state;
@@ -447,6 +461,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(test_wrapper),
 	    TEST(test_few_callers),
+	    TEST(test_groups_in_one_state),
 	    TEST(test_wrapper_in_wrapper),
 	    TEST(test_one_caller_goes_on),
 	    TEST(test_nothing_to_find),

@@ -11,7 +11,9 @@
 #define SHARE_LEAST 0.05    /* least share of all time of a call-site that is hopped */
 #define TIME_LEAST_NS 5e8   /* the same in absolute time */
 #define STEADY_LEAST 0.5    /* steadier call-sites are left alone */
-#define STEADIER 0.2	    /* least improvement by a trial */
+#define STEADIER 0.2	    /* least improvement by a trial, */
+#define STEADIER_PART 0.6   /* or of what is missing, where that is less */
+#define GROUPED_LEAST 0.15  /* least share of a steadier call-site's time that its callers may tell apart */
 #define JUDGED_LEAST 0.67   /* share of a trial's time in states seen often enough */
 #define SINGLE_FRAGMENTS 20 /* least fragments of a caller that counts as single */
 #define CALLERS_MOST 64	    /* with more callers no state is seen often enough */
@@ -28,6 +30,8 @@ const char *const vapro_hop_name[VAPRO_HOPS] = {
 /* Time in states, by how well their durations are known. */
 struct sums {
 	double steady_ns, spread_ns, few_ns, n;
+	double
+	    grouped_ns; /* part of spread_ns near populous durations, that would be steady if callers told them apart */
 };
 
 struct site {
@@ -57,7 +61,7 @@ struct hops_state {
 
 /* The last steadiness of a series: it is computed again once the series has grown. */
 struct hops_series {
-	double n, steady;
+	double n, steady, near;
 };
 
 struct hops {
@@ -220,6 +224,7 @@ static void add(struct sums *sums, const struct sums *more)
 	sums->steady_ns += more->steady_ns;
 	sums->spread_ns += more->spread_ns;
 	sums->few_ns += more->few_ns;
+	sums->grouped_ns += more->grouped_ns;
 	sums->n += more->n;
 }
 
@@ -258,10 +263,12 @@ static struct sums sums_of(const struct series_book *book, const struct series *
 		struct reference reference = reference__of(&series->cpu, book->config);
 
 		last->n = series->cpu.n;
+		last->near = reference.groups ? reference.near_share : 0;
 		last->steady = reference.groups ? reference.near_share / reference.groups : 0;
 	}
 	sums.steady_ns = last->steady * series->cpu.sum_ns;
 	sums.spread_ns = series->cpu.sum_ns - sums.steady_ns;
+	sums.grouped_ns = (last->near - last->steady) * series->cpu.sum_ns;
 	return sums;
 }
 
@@ -298,12 +305,21 @@ static double steadiness(const struct sums *sums)
 
 /* ---- decisions */
 
+/*
+ * Whether most of a call-site's time spreads, or a part of it lies near several durations: between these a slow
+ * fragment of one workload passes for a normal one of another.
+ */
+static bool is_unsteady(const struct sums *own)
+{
+	return steadiness(own) < STEADY_LEAST || own->grouped_ns >= GROUPED_LEAST * (own->steady_ns + own->spread_ns);
+}
+
 /* Whether to hop a call-site: untried, with times that spread and matter. */
 static bool is_candidate(const struct hops *hops, const struct series_book *book, const struct site *site)
 {
 	return site->hop == VAPRO_HOP_NONE && site->depth < book->config->hop_frames &&
 	       site->own.spread_ns >= TIME_LEAST_NS && site->own.spread_ns >= SHARE_LEAST * hops->all_ns &&
-	       steadiness(&site->own) < STEADY_LEAST;
+	       is_unsteady(&site->own);
 }
 
 /* Whether a call-site calls `of`, directly or indirectly. */
@@ -364,7 +380,7 @@ static enum vapro_hop judge_trial(const struct hops *hops, const struct series_b
 	}
 	if (site->callers < 2 || judged < JUDGED_LEAST * (judged + site->above.few_ns) || judged < TIME_LEAST_NS / 2)
 		return over ? VAPRO_HOP_BACK : VAPRO_HOP_NONE;
-	if (steadiness(&site->above) >= site->before + STEADIER)
+	if (steadiness(&site->above) >= site->before + fmin(STEADIER, STEADIER_PART * (1 - site->before)))
 		return VAPRO_HOP_STAYS;
 	*next = best_candidate(hops, book, site);
 	if (*next && !over) {
