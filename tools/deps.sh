@@ -91,8 +91,10 @@ echo "deps.sh: installing$missing"
 export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-# shellcheck disable=SC2086 # a list of words
-if ! { apt-get -q update && apt-get -qy install --no-install-recommends $missing; } >"$log" 2>&1 </dev/null; then
+# another apt may be at work, as after a boot: it is waited for
+wait_for_lock="-o DPkg::Lock::Timeout=600"
+# shellcheck disable=SC2086 # lists of words
+if ! { apt-get -q update && apt-get -qy $wait_for_lock install --no-install-recommends $missing; } >"$log" 2>&1 </dev/null; then
 	cat "$log" >&2
 	echo "deps.sh: could not install:$missing" >&2
 	exit 1
