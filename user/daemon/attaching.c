@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "target/kernel_range.h"
 
+#define FIRST_NS 10000000000ULL	 /* the first processes of an image: what they call is read for all */
 #define VERDICT_NS 1000000000ULL /* lifetime of a verdict on who maps an image */
 
 static int own_slot(struct tracker *tracker)
@@ -111,19 +112,22 @@ uint64_t tracker__attach_cost(struct tracker *tracker, const struct process_mapp
 	return attacher__linked(tracker->parts.attacher, mapping) ? cost->join_ns : cost->open_ns;
 }
 
-bool tracker__attached_before(struct tracker *tracker, const struct attached_image *image)
+bool tracker__attached_before(struct tracker *tracker, const struct attached_image *image, uint64_t now_ns)
 {
-	return cost_of(tracker, image->device, image->inode);
+	const struct image_cost *cost = cost_of(tracker, image->device, image->inode);
+
+	return cost && now_ns >= cost->first_ns + FIRST_NS;
 }
 
 /* Records the cost of an attachment. linked: the image had its links before. */
-static void note_attach_cost(struct tracker *tracker, const struct attached_image *image, bool linked, uint64_t ns)
+static void note_attach_cost(struct tracker *tracker, const struct attached_image *image, bool linked, uint64_t ns,
+			     uint64_t now_ns)
 {
 	struct image_cost *cost = cost_of(tracker, image->device, image->inode);
 
 	if (!cost) {
 		cost = &tracker->costs[tracker->cost_count++ % IMAGE_COSTS];
-		*cost = (struct image_cost){.device = image->device, .inode = image->inode};
+		*cost = (struct image_cost){.device = image->device, .inode = image->inode, .first_ns = now_ns};
 		if (!linked)
 			return;
 	}
@@ -307,7 +311,7 @@ int tracker__attach(struct tracker *tracker, struct process *process, uint64_t n
 	tracker__join_image(tracker, fresh, now_ns);
 	fresh->attach_cost_ns = cpu_spent() - spent_ns;
 	if (fresh->image)
-		note_attach_cost(tracker, fresh->image, attaching.linked, fresh->attach_cost_ns);
+		note_attach_cost(tracker, fresh->image, attaching.linked, fresh->attach_cost_ns, now_ns);
 	tracker->slots[fresh->slot] = true;
 	tracker->tracked[tracker->count++] = *fresh;
 	tracker->any = true;

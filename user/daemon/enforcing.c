@@ -171,7 +171,7 @@ void tracker__join_image(struct tracker *tracker, const struct tracked *tracked,
 	const struct attached_image *image = tracked->image;
 
 	enforcer__join(tracker->enforcer, tracked->governed, image, image ? image->path : NULL,
-		       image && tracker__attached_before(tracker, image), now_ns);
+		       image && tracker__attached_before(tracker, image, now_ns), now_ns);
 }
 
 bool tracker__govern(struct tracker *tracker, uint64_t now_ns)

@@ -52,8 +52,9 @@ struct candidate {
 /* Cost of the last attachment to an image, ns, by which the next one is put off. 0 = not known yet. */
 struct image_cost {
 	uint64_t device, inode;
-	uint64_t join_ns; /* attachment of a process whose image had its links */
-	uint64_t open_ns; /* attachment that opened links; not the first, which read the image as well */
+	uint64_t join_ns;  /* attachment of a process whose image had its links */
+	uint64_t first_ns; /* first attachment to it */
+	uint64_t open_ns;  /* attachment that opened links; not the first, which read the image as well */
 };
 #define IMAGE_COSTS 16
 
@@ -126,8 +127,8 @@ int tracker__attach(struct tracker *tracker, struct process *process, uint64_t n
 /* Returns the expected cost of an attachment to an image, that of the last one, ns; 0 where there was none. */
 uint64_t tracker__attach_cost(struct tracker *tracker, const struct process_mapping *mapping);
 
-/* Returns whether an attachment to an image was completed before, on this node. */
-bool tracker__attached_before(struct tracker *tracker, const struct attached_image *image);
+/* Returns whether an image is known: its first process on this node was attached some seconds ago. */
+bool tracker__attached_before(struct tracker *tracker, const struct attached_image *image, uint64_t now_ns);
 
 /* Makes a process that became another program a candidate. */
 void tracker__executed(struct tracker *tracker, pid_t pid, uint64_t now_ns);

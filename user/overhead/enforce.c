@@ -8,11 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AHEAD_NS 60000000ULL   /* before probes are opened the loop is faster than it sleeps otherwise */
-#define ALERT_NS 500000000ULL  /* a process once over its budget is so again soon after its probes open */
-#define FAR_OVER 0.5	       /* share of its time at which a process has all that is expensive closed at once */
-#define HASTE 0.1	       /* share of its time at which a process has probes closed without a plan */
-#define WAITS_NS 1000000000ULL /* time in which waits for vaprod are bounded by what it ran */
+#define AHEAD_NS 60000000ULL	/* before probes are opened the loop is faster than it sleeps otherwise */
+#define ALERT_NS 500000000ULL	/* a process once over its budget is so again soon after its probes open */
+#define FAR_OVER 0.5		/* share of its time at which a process has all that is expensive closed at once */
+#define HASTE 0.1		/* share of its time at which a process has probes closed without a plan */
+#define FIRST_ATTACHMENT_NS 1e8 /* most that the first attachment to an image may cost beyond the budget */
+#define WAITS_NS 1000000000ULL	/* time in which waits for vaprod are bounded by what it ran */
 
 struct enforcer *enforcer__new(const struct governor *governor, const struct costs *costs,
 			       const struct enforcer_ops *ops, void *ctx)
@@ -136,15 +137,17 @@ void enforcer__join(struct enforcer *enforcer, struct governed *governed, const 
 		governed->process.orders->set = image_duty__without(duty);
 	}
 	enforcer->ran_ns = enforcer->ops.own_cpu();
-	if (again)
-		governed->settled_until_ns = now_ns + GOVERNOR_PEAK_NS;
+	if (image) {
+		governed->first_until_ns = now_ns + GOVERNOR_PEAK_NS;
+		governed->free_waits_ns = again ? 0 : FIRST_ATTACHMENT_NS;
+	}
 	/* links that came one after the other say nothing about the calls of all */
 	enforcer__charge(enforcer, governed, enforcer->ops.now());
 	governor__adjusted(&governed->account);
 	governed__begin_load(governed, governed->account.last_ns);
 	/* waits of others for an attachment are no running cost */
 	for (struct governed *other = enforcer->governed; other; other = other->next) {
-		if (now_ns < other->settled_until_ns)
+		if (now_ns < other->first_until_ns)
 			continue;
 		count_waits(enforcer, other, now_ns);
 		other->paid_waits_ns = other->waits.cost_ns;
@@ -228,6 +231,27 @@ static void spend(const struct enforcer *enforcer, struct governed *governed)
 	governed->charged_io = thinned_io;
 }
 
+/* Charges what a process waited for vaprod since the last charge. Returns what counts as spent at once, ns. */
+static double charge_waits(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
+{
+	struct governor_account *account = &governed->account;
+	double waited, spent;
+
+	count_waits(enforcer, governed, now_ns);
+	waited = (double)(governed->waits.cost_ns - governed->paid_waits_ns);
+	governed->paid_waits_ns = governed->waits.cost_ns;
+	if (now_ns < governed->first_until_ns) {
+		double unpaid = fmin(waited, governed->free_waits_ns);
+
+		governed->free_waits_ns -= unpaid;
+		waited -= unpaid;
+	}
+	spent = governor__held(&enforcer->governor, account, now_ns, waited);
+	if (now_ns < governed->first_until_ns)
+		governor__settle(account);
+	return spent;
+}
+
 bool enforcer__charge(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
 {
 	const struct governor *governor = &enforcer->governor;
@@ -238,12 +262,7 @@ bool enforcer__charge(const struct enforcer *enforcer, struct governed *governed
 	spend(enforcer, governed);
 	spent = (double)(governed->spent_ns - governed->paid_ns);
 	governed->paid_ns = governed->spent_ns;
-	count_waits(enforcer, governed, now_ns);
-	spent += governor__held(governor, &governed->account, now_ns,
-				(double)(governed->waits.cost_ns - governed->paid_waits_ns));
-	governed->paid_waits_ns = governed->waits.cost_ns;
-	if (now_ns < governed->settled_until_ns)
-		governor__settle(&governed->account);
+	spent += charge_waits(enforcer, governed, now_ns);
 	if (!governed__is_closed(governed)) {
 		governed->load.open_ns += passed;
 		governed->load.cost_ns += spent;

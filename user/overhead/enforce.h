@@ -108,8 +108,9 @@ struct functions_spared enforcer__former(const struct enforcer *enforcer, const 
 /*
  * Starts the recording of a process whose links are set. The image, NULL where it maps none, may have probes closed or
  * left out; image and path are valid until enforcer__leave(). Without memory the image's probes stay open for it.
- * again: the image was attached to on this node before. What the process waits for vaprod then in its first
- * GOVERNOR_PEAK_NS, its attachment included, is paid from its budget of that time; the first attachment may cost more.
+ * again: the image was attached to on this node before. What the process waits for vaprod in its first
+ * GOVERNOR_PEAK_NS, its attachment included, is paid from its budget of that time, but for 100 ms where the image is
+ * new: all of it is read then.
  */
 void enforcer__join(struct enforcer *enforcer, struct governed *governed, const struct attached_image *image,
 		    const char *path, bool again, uint64_t now_ns);
