@@ -81,7 +81,7 @@ static void close_image(void *ctx, const struct attached_image *image, double ke
 	}
 }
 
-static int open_kept(void *ctx, const struct attached_image *image)
+static int open_remaining(void *ctx, const struct attached_image *image)
 {
 	(void)ctx;
 	(void)image;
@@ -210,7 +210,7 @@ void fake__begin(struct fake *fake, double budget_pct, double cap_pct, uint64_t 
 						.own_cpu = own_cpu,
 						.warn = warn,
 						.close_image = close_image,
-						.open_kept = open_kept,
+						.open_remaining = open_remaining,
 						.open_image = open_image,
 						.end_learning = end_learning,
 						.detaching = detaching,

@@ -93,7 +93,7 @@ static void close_and_keep(struct attacher *attacher, const struct mpi_image *im
 {
 	attacher__close(attacher, &image->base.public, keep, 1, closed);
 	assert_false(attacher__detaching(attacher) || attacher__still_hit(attacher));
-	assert_int_equal(attacher__open_kept(attacher, &image->base.public), 0);
+	assert_int_equal(attacher__open_remaining(attacher, &image->base.public), 0);
 }
 
 static void links_of_processes_give_way_to_one_for_all(void **state)

@@ -21,11 +21,11 @@ static void close_image(void *ctx, const struct attached_image *image, double ke
 	*out = (struct enforcer_closed){closed.name, closed.functions, closed.of, closed.parted};
 }
 
-static int open_kept(void *ctx, const struct attached_image *image)
+static int open_remaining(void *ctx, const struct attached_image *image)
 {
 	const struct tracker *tracker = ctx;
 
-	return attacher__open_kept(tracker->parts.attacher, image);
+	return attacher__open_remaining(tracker->parts.attacher, image);
 }
 
 static int open_image(void *ctx, const struct attached_image *image)
@@ -134,7 +134,7 @@ struct enforcer *tracker__new_enforcer(struct tracker *tracker)
 						.own_cpu = cpu_of_all,
 						.warn = warn,
 						.close_image = close_image,
-						.open_kept = open_kept,
+						.open_remaining = open_remaining,
 						.open_image = open_image,
 						.end_learning = end_learning,
 						.detaching = detaching,

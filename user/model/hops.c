@@ -13,7 +13,7 @@
 #define STEADY_LEAST 0.5    /* steadier call-sites are left alone */
 #define STEADIER 0.2	    /* least improvement by a trial, */
 #define STEADIER_PART 0.6   /* or of what is missing, where that is less */
-#define GROUPED_LEAST 0.15  /* least share of a steadier call-site's time that its callers may tell apart */
+#define GROUPED_LEAST 0.15  /* least share of a steadier call-site's time in states of several workloads */
 #define JUDGED_LEAST 0.67   /* share of a trial's time in states seen often enough */
 #define SINGLE_FRAGMENTS 20 /* least fragments of a caller that counts as single */
 #define CALLERS_MOST 64	    /* with more callers no state is seen often enough */
@@ -30,8 +30,7 @@ const char *const vapro_hop_name[VAPRO_HOPS] = {
 /* Time in states, by how well their durations are known. */
 struct sums {
 	double steady_ns, spread_ns, few_ns, n;
-	double
-	    grouped_ns; /* part of spread_ns near populous durations, that would be steady if callers told them apart */
+	double grouped_ns; /* part of spread_ns that would be steady if callers distinguished the groups */
 };
 
 struct site {

@@ -33,10 +33,10 @@ struct enforcer_ops {
 
 	/*
 	 * Closes an image's most expensive probes, until the others had at most a share `keep` of all cost. To be
-	 * followed by open_kept() once links are no longer being removed.
+	 * followed by open_remaining() once links are no longer being removed.
 	 */
 	void (*close_image)(void *ctx, const struct attached_image *image, double keep, struct enforcer_closed *closed);
-	int (*open_kept)(void *ctx, const struct attached_image *image);
+	int (*open_remaining)(void *ctx, const struct attached_image *image);
 	int (*open_image)(void *ctx, const struct attached_image *image);
 
 	/* Ends the learning of polling calls of an image where these have most of the cost. Returns whether they have.

@@ -177,7 +177,7 @@ void enforcer__cycle_image(struct enforcer *enforcer, struct image_duty *duty, u
 	if (due)
 		status = enforcer->ops.open_image(enforcer->ctx, duty->image);
 	else if (duty->closed && !waits)
-		status = enforcer->ops.open_kept(enforcer->ctx, duty->image);
+		status = enforcer->ops.open_remaining(enforcer->ctx, duty->image);
 	if (status)
 		enforcer__warn(enforcer, "attach_failed", 0, "some links could not be opened again");
 	if (!due) {

@@ -54,14 +54,14 @@ bool attacher__end_learning(struct attacher *attacher, const struct attached_ima
 /*
  * Ends the learning of polling calls and closes the probes of an image that cost most, until the others had at most a
  * share `keep` of what all cost since they were opened. stepped: as above. Links that stay may have to be opened again,
- * once old ones are removed: attacher__open_kept(). The caller ensures that the kernel side records no fragment
+ * once old ones are removed: attacher__open_remaining(). The caller ensures that the kernel side records no fragment
  * meanwhile.
  */
 void attacher__close(struct attacher *attacher, const struct attached_image *image, double keep, double stepped,
 		     struct attacher_closed *closed);
 
 /* Opens those links of a closed image that stay. 0 or the first -errno. */
-int attacher__open_kept(struct attacher *attacher, const struct attached_image *image);
+int attacher__open_remaining(struct attacher *attacher, const struct attached_image *image);
 
 /* Returns whether closed links are still being removed, and whether their probes may still be hit. */
 bool attacher__detaching(const struct attacher *attacher);

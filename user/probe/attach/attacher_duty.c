@@ -148,7 +148,7 @@ void attacher__close(struct attacher *attacher, const struct attached_image *pub
 	mpi_image__learnt(attacher, image);
 }
 
-int attacher__open_kept(struct attacher *attacher, const struct attached_image *public)
+int attacher__open_remaining(struct attacher *attacher, const struct attached_image *public)
 {
 	struct mpi_image *image = find(attacher, public);
 
