@@ -129,8 +129,6 @@ void enforcer__join(struct enforcer *enforcer, struct governed *governed, const 
 	if (duty) {
 		if (!duty->first)
 			enforcer__recall(enforcer, duty, governed, now_ns);
-		if (duty->reaction_ns > 0)
-			governor__closed_in(&governed->account, duty->reaction_ns);
 		governed->duty = duty;
 		governed->next_of_image = duty->first;
 		duty->first = governed;

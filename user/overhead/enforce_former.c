@@ -57,7 +57,6 @@ void enforcer__remember(struct enforcer *enforcer, const struct image_duty *duty
 		return;
 	enforcer->ops.costly(enforcer->ctx, duty->image, &to->spared);
 	to->cost = is_any(&to->spared) ? duty->cost : 0;
-	to->reaction_ns = duty->reaction_ns;
 	to->unopened = duty->unopened;
 }
 
@@ -67,7 +66,7 @@ static bool begins_closed(const struct enforcer *enforcer, const struct former_r
 	const struct governor *governor = &enforcer->governor;
 
 	return former->cost > 0 && former->unopened < UNOPENED_MOST &&
-	       governor__period_ns(governor, former->cost, former->reaction_ns) > governor->opening_ns;
+	       governor__period_ns(governor, former->cost) > governor->opening_ns;
 }
 
 struct functions_spared enforcer__former(const struct enforcer *enforcer, const char *exe, const char *image,
@@ -105,7 +104,7 @@ static void begin_closed(struct enforcer *enforcer, struct image_duty *duty, con
 	duty->closed = duty->reported = true;
 	duty->unopened++;
 	governor__begin_closed(&enforcer->governor, &duty->cycle, now_ns,
-			       governor__period_ns(&enforcer->governor, duty->cost, duty->reaction_ns),
+			       governor__period_ns(&enforcer->governor, duty->cost),
 			       governor__savings(&first->account));
 	enforcer__warn(enforcer, "governed", first->process.pid,
 		       "process %d (%s): expensive functions of %s are not probed for the first %.1f s and then in a "
@@ -128,7 +127,6 @@ void enforcer__recall(struct enforcer *enforcer, struct image_duty *duty, const 
 	enforcer->former[at] = (struct former_run){0};
 	duty->set = former.set;
 	duty->cost = former.cost;
-	duty->reaction_ns = former.reaction_ns;
 	duty->unopened = former.unopened;
 	duty->cycle.opened_ns = now_ns;
 	if (duty->set.without) {

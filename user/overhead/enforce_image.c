@@ -96,7 +96,6 @@ void enforcer__close_image(struct enforcer *enforcer, struct governed *worst, ui
 	struct image_duty *duty = worst->duty;
 	double cost = fmax(load->open_ns > 0 ? load->cost_ns / load->open_ns : 1, worst->account.speed);
 	double keep = duty->closed ? 0 : fmin(KEEP_MOST, KEEP_SHARE * governor->rate / cost);
-	uint64_t began_ns = enforcer->ops.now();
 	bool again = duty->closed;
 	struct enforcer_closed closed = {0};
 	char text[512];
@@ -108,10 +107,8 @@ void enforcer__close_image(struct enforcer *enforcer, struct governed *worst, ui
 	duty->closed = true;
 	for (struct governed *governed = duty->first; governed; governed = governed->next_of_image) {
 		governed->process.orders->drop_open_epoch += closed.parted;
-		governor__closed_in(&governed->account, (double)(enforcer->ops.now() - began_ns));
 	}
 	now_ns = image_duty__end_change(enforcer, duty);
-	duty->reaction_ns = worst->account.reaction_ns;
 	duty->unopened = 0;
 	if (!again)
 		duty->cost = fmin(cost, 1);

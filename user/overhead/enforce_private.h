@@ -69,9 +69,8 @@ struct image_duty {
 	bool closed; /* its functions that are called most, or all, are not seen at present */
 	bool reported;
 	unsigned reported_level;
-	double cost;	    /* share of time that all its functions cost when they were closed last; 0: never */
-	double reaction_ns; /* time that closing them took */
-	unsigned unopened;  /* runs of the program so far at whose end they had not been opened once */
+	double cost;	   /* share of time that all its functions cost when they were closed last; 0: never */
+	unsigned unopened; /* runs of the program so far at whose end they had not been opened once */
 };
 
 /* What of a program's image was too expensive when its last process ended. */
@@ -80,7 +79,7 @@ struct former_run {
 	uint64_t ended_ns; /* 0: not in use */
 	struct governor_set set;
 	struct functions_spared spared; /* costly functions only */
-	double cost, reaction_ns;	/* as of struct image_duty */
+	double cost;			/* as of struct image_duty */
 	unsigned unopened;
 };
 

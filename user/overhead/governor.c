@@ -3,12 +3,11 @@
 
 #include <math.h>
 
-#define SHARE 0.9		/* share of the budget that is spent: reaction time and cold caches use the rest */
-#define PEAK_SHARE 0.8		/* share of the cap that is spent */
-#define REACTION_NS 5e7		/* least time from a decision to close probes to its effect */
-#define FIRST_REACTION_NS 1.5e8 /* the same before it was measured, for half of the room at most */
-#define SHORTEST_LOOK 1e6	/* ns; the cost over less time gives no speed */
-#define FIRST_LOOK_NS 5e6	/* a speed over so much time counts alone where there is no other yet */
+#define SHARE 0.9	  /* share of the budget that is spent: reaction time and cold caches use the rest */
+#define PEAK_SHARE 0.8	  /* share of the cap that is spent */
+#define REACTION_NS 5e7	  /* time from a decision to close probes to its effect */
+#define SHORTEST_LOOK 1e6 /* ns; the cost over less time gives no speed */
+#define FIRST_LOOK_NS 5e6 /* a speed over so much time counts alone where there is no other yet */
 #define MEAN_NS 1e9
 #define BURST 2		    /* times the rate: so much at two looks is closed without waiting for the mean */
 #define OPENING_CREDIT 0.25 /* most of the room: the mean holds for a short run, too */
@@ -50,7 +49,6 @@ void governor__init(struct governor *governor, double budget_pct, double cap_pct
 	governor->room_ns = (cap - governor->rate) * (double)GOVERNOR_PEAK_NS * PEAK_SHARE;
 	governor->opening_ns =
 	    fmin(governor->room_ns * OPENING_CREDIT, (mean - governor->rate) * (double)GOVERNOR_PEAK_NS * PEAK_SHARE);
-	governor->reaction_ns = FIRST_REACTION_NS;
 }
 
 struct governor governor__of_share(double share)
@@ -59,7 +57,6 @@ struct governor governor__of_share(double share)
 				 .rate = share * SHARE,
 				 .room_ns = share * 1e9,
 				 .opening_ns = share * 1e9 * OPENING_CREDIT,
-				 .reaction_ns = REACTION_NS,
 				 .seed = 1};
 }
 
@@ -96,11 +93,6 @@ void governor__adjusted(struct governor_account *account)
 	account->looked = false;
 }
 
-void governor__closed_in(struct governor_account *account, double took_ns)
-{
-	account->reaction_ns = fmin(fmax(took_ns, REACTION_NS), FIRST_REACTION_NS);
-}
-
 double governor__held(const struct governor *governor, struct governor_account *account, uint64_t now_ns,
 		      double held_ns)
 {
@@ -123,14 +115,6 @@ static void pay(const struct governor *governor, struct governor_account *accoun
 
 	account->credit_ns -= paid;
 	account->owed_ns -= paid;
-}
-
-/* Returns the credit below which probes are to be closed at such a speed, in time for their effect. */
-static double least_credit(const struct governor *governor, const struct governor_account *account, double speed)
-{
-	double reaction = account->reaction_ns > 0 ? account->reaction_ns : governor->reaction_ns;
-
-	return fmax(speed * REACTION_NS, fmin(speed * reaction, governor->room_ns / 2));
 }
 
 bool governor__charge(const struct governor *governor, struct governor_account *account, uint64_t now_ns,
@@ -158,8 +142,7 @@ bool governor__charge(const struct governor *governor, struct governor_account *
 		return false;
 	/* a process that has slowed down pays its debt with its probes open; a short burst is no reason to close them
 	 */
-	return at_once ||
-	       (lesser > governor->rate * BURST && account->credit_ns < least_credit(governor, account, lesser)) ||
+	return at_once || (lesser > governor->rate * BURST && account->credit_ns < lesser * REACTION_NS) ||
 	       (account->mean > governor->rate && account->credit_ns < 0);
 }
 
@@ -248,7 +231,7 @@ bool governor__can_wait(const struct governor *governor, const struct governor_a
 {
 	bool settling = steps->changed_ns && now_ns < steps->changed_ns + SETTLING_NS;
 	/* closing takes time: what is owed when it has an effect counts */
-	double latest = least_credit(governor, account, account->speed) - FAR_OVERDRAWN * governor->room_ns;
+	double latest = account->speed * REACTION_NS - FAR_OVERDRAWN * governor->room_ns;
 
 	/* the unused budget pays the debt back hardly later than closed probes would */
 	if (plan->cost > 0 && plan->cost <= CALM * governor->rate && account->speed <= governor->rate)
@@ -331,12 +314,12 @@ void governor__prolong(const struct governor *governor, struct governor_duty *du
 		duty->closed_until_ns = until;
 }
 
-double governor__period_ns(const struct governor *governor, double cost, double reaction_ns)
+double governor__period_ns(const struct governor *governor, double cost)
 {
-	double wanted = fmin(cost * (OPEN_PERIOD_NS + reaction_ns), governor->room_ns * REFILL);
+	double wanted = fmin(cost * (OPEN_PERIOD_NS + REACTION_NS), governor->room_ns * REFILL);
 
 	/* the first look and closing are paid in any case */
-	return fmin(fmax(wanted, cost * (LEAST_PERIOD_NS + reaction_ns)), governor->room_ns);
+	return fmin(fmax(wanted, cost * (LEAST_PERIOD_NS + REACTION_NS)), governor->room_ns);
 }
 
 void governor__begin_closed(struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double period_ns,

@@ -35,11 +35,10 @@
 #define GOVERNOR_GIVE_BACK 0.7		  /* share of the budget that must be enough before a step is undone */
 
 struct governor {
-	double budget;	    /* share of time, as configured; 0 = no bound */
-	double rate;	    /* share that is spent; the rest is a reserve for unknown costs */
-	double room_ns;	    /* most that may be saved up */
-	double opening_ns;  /* allowance of a process at first */
-	double reaction_ns; /* time from a decision to close probes to its effect, as long as it was not measured */
+	double budget;	   /* share of time, as configured; 0 = no bound */
+	double rate;	   /* share that is spent; the rest is a reserve for unknown costs */
+	double room_ns;	   /* most that may be saved up */
+	double opening_ns; /* allowance of a process at first */
 	uint64_t seed;
 };
 
@@ -66,7 +65,6 @@ struct governor_account {
 	double credit_ns;
 	uint64_t last_ns;
 	double speed, mean; /* shares spent: at the last look, and over the last second or so */
-	double reaction_ns; /* time that closing probes took last; 0 = not measured */
 	double owed_ns;	    /* waits that are not paid yet */
 	bool looked;	    /* there was a look since it was opened or adjusted */
 };
@@ -75,9 +73,6 @@ void governor__open_account(const struct governor *governor, struct governor_acc
 
 /* Resets the rates of an account after its probes were closed or opened: earlier costs predict nothing. */
 void governor__adjusted(struct governor_account *account);
-
-/* Notes how long it took to close probes of a process. */
-void governor__closed_in(struct governor_account *account, double took_ns);
 
 /*
  * Returns what is to be charged for waits for vaprod since the last charge, which fewer probes would spare the process
@@ -190,7 +185,7 @@ void governor__close(struct governor *governor, struct governor_duty *duty, uint
 void governor__prolong(const struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double credit_ns);
 
 /* Returns the savings with which probes of such a cost are opened for a period: at most the room. */
-double governor__period_ns(const struct governor *governor, double cost, double reaction_ns);
+double governor__period_ns(const struct governor *governor, double cost);
 
 /* Begins a duty cycle with a closed period, at whose end the savings are enough for a first open period. */
 void governor__begin_closed(struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double period_ns,
