@@ -112,7 +112,7 @@ cat $2/$1/said
 rm $2/$1/$3
 wait $!
 echo ended
-for i in 1 2 3 4 5 6 7 8 9 10; do
+for i in $(seq 40); do
 	umount $2/$1 2>/dev/null && echo umounted && break
 	sleep 0.3
 done
