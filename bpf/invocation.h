@@ -418,10 +418,9 @@ static __always_inline int call_enter(struct bpf_thread_state *thread, struct ta
 		add(counters_of(thread->slot)->stepped, 1);
 		note_busy(thread, KERNEL_STEPPED_WEIGHT - 1);
 	}
-	/* its probe is being closed: its return may go unseen */
 	if ((function->hot && unseen(thread)) ||
 	    (function->unit && governed_of(thread->slot)->set >> ((function->unit - 1) & 31) & 1))
-		return 1;
+		return 1; /* its probe is being closed: its return may go unseen */
 	requests_settle(thread);
 	vertex = call_vertex(thread, args, cookie, &bytes, now);
 	close_previous(thread, vertex, now);

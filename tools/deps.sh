@@ -91,7 +91,7 @@ echo "deps.sh: installing$missing"
 export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-# another apt may be at work, as after a boot: it is waited for
+# Another apt may be running, as after a boot: this one waits for its lock.
 wait_for_lock="-o DPkg::Lock::Timeout=600"
 # shellcheck disable=SC2086 # lists of words
 if ! { apt-get -q update && apt-get -qy $wait_for_lock install --no-install-recommends $missing; } >"$log" 2>&1 </dev/null; then

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Decides which call-sites are hopped: a program that wraps MPI makes all its calls from few call-sites, and the work
- * between two of them varies. Where the times of a call-site's states spread or form several groups, and are a large share of
- * all time, its calls are distinguished by their callers (one frame up); the callers are call-sites like others, so that a caller
- * that still spreads is hopped as well, over hop_frames frames at most. A trial ends in one of these ways:
+ * between two of them varies. Where the times of a call-site's states spread or form several groups, and are a large
+ * share of all time, its calls are distinguished by their callers (one frame up); these are call-sites, so that a
+ * caller that still spreads is hopped as well, over hop_frames frames at most. A trial ends in one of these ways:
  *
  *   one caller only          the next frame is tried at once; where there is none, the hop is undone
  *   several, and steadier    the hop stays

@@ -54,8 +54,7 @@ struct attach_policy {
 struct attachments {
 	const struct attach_policy *policy;
 	struct kernel_side *side;
-	struct async_detach
-	    *detacher; /* closes links in the background, but perf links, which the kernel side closes */
+	struct async_detach *detacher; /* closes links in the background; perf links are the kernel side's */
 	struct attached **images;
 	size_t count, room;
 	bool paused; /* for good */

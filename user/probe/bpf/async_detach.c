@@ -89,7 +89,7 @@ static void *work(void *ctx)
 	const struct sched_param none = {0};
 	struct async_detach *detacher = ctx;
 
-	/* of this thread; without the right to do so it waits for its turn */
+	/* of this thread alone; where that is not permitted the removal only begins later */
 	sched_setscheduler(0, SCHED_OTHER, &none);
 	setpriority(PRIO_PROCESS, 0, NICE);
 	pthread_mutex_lock(&detacher->lock);
