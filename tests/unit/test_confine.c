@@ -290,10 +290,24 @@ static bool look(pid_t pid, const char *name, char *text, size_t size)
 	return length > 0;
 }
 
+/* The i-th child of a process, 0 where there is none: first the template, then readers. */
+static pid_t child_of(pid_t parent, int i)
+{
+	char name[64], text[256], *at = text;
+	pid_t child = 0;
+
+	snprintf(name, sizeof(name), "task/%d/children", parent);
+	if (!look(parent, name, text, sizeof(text)))
+		return 0;
+	for (; i >= 0; i--)
+		child = (pid_t)strtol(at, &at, 10);
+	return child;
+}
+
 /* Starts a client process whose reader sleeps; waits until the reader is confined. */
 static pid_t start_asker(pid_t *reader)
 {
-	char name[64], text[4096];
+	char text[4096] = "";
 	pid_t asker = fork();
 
 	if (!asker) {
@@ -304,9 +318,8 @@ static pid_t start_asker(pid_t *reader)
 		_exit(status == -EPROTO && strstr(err, "crashed (signal 9)") ? 0 : 1);
 	}
 	assert_true(asker > 0);
-	snprintf(name, sizeof(name), "task/%d/children", asker);
 	for (int i = 0; i < 1000; i++, rest()) {
-		*reader = look(asker, name, text, sizeof(text)) ? atoi(text) : 0;
+		*reader = child_of(asker, 1);
 		if (*reader && look(*reader, "status", text, sizeof(text)) && strstr(text, "\nSeccomp:\t2\n"))
 			return asker;
 	}
@@ -407,15 +420,6 @@ static void test_background(void **state)
 	close(file);
 }
 
-/* The only child of this process, or 0. */
-static pid_t child(void)
-{
-	char name[64], text[4096];
-
-	snprintf(name, sizeof(name), "task/%d/children", getpid());
-	return look(getpid(), name, text, sizeof(text)) ? atoi(text) : 0;
-}
-
 /* A reader in the background begins with idle time only, has some soon even if there is none, and ends with its
  * request. */
 static void test_background_given_up(void **state)
@@ -425,7 +429,7 @@ static void test_background_given_up(void **state)
 	struct confine_request *slow = request(&query, &about, DEED_SLEEP);
 	struct confine_response response;
 	char err[256], text[4096];
-	pid_t reader = child();
+	pid_t reader = child_of(getpid(), 1);
 
 	(void)state;
 	assert_true(reader > 0);
@@ -473,21 +477,50 @@ static void test_background_broken(void **state)
 	}
 }
 
-/* kill -9 of the daemon leaves no reader behind. */
+/* Waits until a process has ended, if only its parent has not noticed. */
+static bool ends(pid_t pid, char *text, size_t size)
+{
+	for (int i = 0; i < 1000; i++, rest())
+		if (!look(pid, "status", text, size) || strstr(text, "State:\tZ"))
+			return true;
+	return false;
+}
+
+/* A template that was killed is replaced. */
+static void test_template_dies(void **state)
+{
+	struct confine_response response;
+	pid_t template = child_of(getpid(), 0);
+	char err[256] = "", text[4096];
+
+	(void)state;
+	assert_true(template > 0);
+	kill(template, SIGKILL);
+	assert_true(ends(template, text, sizeof(text)));
+	for (int i = 0; i < 2; i++) { /* the second query reaps what the first one replaced */
+		assert_int_equal(query(DEED_ECHO, -1, 0, &response, err, sizeof(err)), 0);
+		free(response.data);
+	}
+	assert_int_not_equal(child_of(getpid(), 0), template);
+}
+
+/* kill -9 of the daemon leaves no reader and no template behind. */
 static void test_asker_dies(void **state)
 {
 	char text[4096] = "";
 	int how;
-	pid_t reader, asker = start_asker(&reader);
+	pid_t reader, asker = start_asker(&reader), template = child_of(asker, 0);
 
 	(void)state;
+	assert_true(template > 0 && template != reader);
 	kill(asker, SIGKILL);
 	waitpid(asker, &how, 0);
-	for (int i = 0; i < 1000; i++, rest())
-		if (!look(reader, "status", text, sizeof(text)) || strstr(text, "State:\tZ"))
-			return;
-	kill(reader, SIGKILL);
-	fail_msg("the reader lives on: %s", text);
+	if (!ends(reader, text, sizeof(text))) {
+		kill(reader, SIGKILL);
+		fail_msg("the reader lives on: %s", text);
+	}
+	if (!ends(template, text, sizeof(text)))
+		fail_msg("the template lives on: %s", text);
 }
 
 int main(int argc, char **argv)
@@ -500,6 +533,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(test_not_armed),
 	    cmocka_unit_test(test_confined),
 	    cmocka_unit_test(test_asker_dies),
+	    cmocka_unit_test(test_template_dies),
 	    cmocka_unit_test(test_background),
 	    cmocka_unit_test(test_background_given_up),
 	    cmocka_unit_test(test_background_broken),

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -28,20 +29,24 @@
 #include "target/source.h"
 
 #define CASES "build/test/site_cases.so"
-#define FLIP "VAPRO_TEST_FLIP"
+#define FLIP "VAPRO_FLIP" /* before a number at the end of a file */
 #define FLIPS 160
 #define TABLE_FLIPS 4000
 #ifndef DAMAGES /* a long run is made with -DDAMAGES=2000 */
 #define DAMAGES 12
 #endif
 
-/* A survey whose response is spoilt on demand, as by a reader that its image controls. */
+/* A survey whose response is spoilt as a number at the end of its file says, as by a reader that its image controls. */
 static int spoilt_survey(struct flat_reader *about, struct confine_file *files, unsigned int file_count,
 			 struct flat *response, char *err, size_t err_size)
 {
-	const char *flip = getenv(FLIP);
-	int status = survey__respond(about, files, file_count, response, err, err_size);
-	uint32_t state = flip ? (uint32_t)atoi(flip) : 0;
+	uint32_t state = 0;
+	const char *flip = files[0].data + files[0].size - sizeof(FLIP) - sizeof(state);
+	int status;
+
+	if (files[0].size > sizeof(FLIP) + sizeof(state) && !memcmp(flip, FLIP, sizeof(FLIP)))
+		memcpy(&state, flip + sizeof(FLIP), sizeof(state));
+	status = survey__respond(about, files, file_count, response, err, err_size);
 
 	for (int i = 0; state && !status && i < 3; i++) {
 		uint8_t *at;
@@ -169,19 +174,22 @@ static void test_survey_refuses(void **state)
 static void test_survey_spoilt(void **state)
 {
 	static const struct survey_wanted wanted[] = {{"push_first", 0x3f}, {"no_frame", 0x3f}};
-	int file = open(CASES, O_RDONLY | O_CLOEXEC), refused = 0;
+	int cases = open(CASES, O_RDONLY | O_CLOEXEC), file = memfd_create("cases", MFD_CLOEXEC), refused = 0;
+	off_t size_of_cases = lseek(cases, 0, SEEK_END);
 
 	(void)state;
-	for (int i = 1; i <= FLIPS; i++) {
-		char err[256] = "", number[16];
+	lseek(cases, 0, SEEK_SET);
+	assert_int_equal(sendfile(file, cases, NULL, (size_t)size_of_cases), size_of_cases);
+	assert_int_equal(pwrite(file, FLIP, sizeof(FLIP), size_of_cases), sizeof(FLIP));
+	for (uint32_t i = 1; i <= FLIPS; i++) {
+		char err[256] = "";
 		const struct survey_function *functions;
 		struct survey *survey;
 		uint64_t vaddr, size;
 		size_t count;
 
-		snprintf(number, sizeof(number), "%d", i);
-		setenv(FLIP, number, 1);
-		assert_int_equal(fchmod(file, 0755), 0); /* the file has changed, and is read again */
+		/* the file has changed, and is read again */
+		assert_int_equal(pwrite(file, &i, sizeof(i), size_of_cases + (off_t)sizeof(FLIP)), sizeof(i));
 		survey = survey__query(file, CASES, i % 4 ? 0 : SURVEY_NAMES | SURVEY_IO, wanted, 2, err, sizeof(err));
 		if (!survey) {
 			assert_non_null(strstr(err, "makes no sense"));
@@ -199,9 +207,9 @@ static void test_survey_spoilt(void **state)
 		assert_true(strlen(image__build_id(survey__image(survey))) < IMAGE_BUILD_ID_MAX);
 		survey__free(survey);
 	}
-	unsetenv(FLIP);
 	assert_true(refused > 0 && refused < FLIPS);
 	close(file);
+	close(cases);
 }
 
 /* Spoilt tables without a reader, and many more: tables with any content. */

@@ -17,7 +17,7 @@
 #include "base/grow.h"
 
 #define RUNTIME_SITES_MOST 128 /* per image */
-#define LOOKUP_REST 100	       /* rest after a look-up, as a multiple of its processor time */
+#define LOOKUP_REST 200	       /* rest after a look-up, as a multiple of its processor time */
 
 static const char no_memory[] = "needs memory that there is not";
 

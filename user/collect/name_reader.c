@@ -17,7 +17,7 @@
 
 #define PLACES_MAX 65536
 #define GATHER_NS 300000000ULL	/* from a file's first place to its reader: others join meanwhile */
-#define REST_RATIO 100		/* rest for each time on a CPU: readers take 1 % of one CPU at most */
+#define REST_RATIO 200		/* rest for each time on a CPU: readers take 0.5 % of one CPU at most */
 #define RETRY_NS 61000000000ULL /* the confined reader tries a file that broke it again after a minute */
 #define BATCH_LEAST 8
 #define POLL_NS 2000000L

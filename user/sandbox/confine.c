@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +19,6 @@
 
 #include "base/clock.h"
 
-#define DESCRIPTORS_FROM 32 /* own descriptors lie above those of a reader, so that none covers another */
 #define LINGERERS 16
 #define BROKEN 64
 #define BROKEN_MS 60000
@@ -57,19 +55,10 @@ static int64_t now_ms(void)
 	return (int64_t)(mono_now() / 1000000);
 }
 
-static int raise_fd(int fd)
-{
-	int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTORS_FROM);
-
-	if (fd >= 0)
-		close(fd);
-	return high;
-}
-
 /* Returns a file in memory with the request's bytes, or -1. */
 static int about_file(const struct flat *about)
 {
-	int fd = raise_fd(memfd_create("vapro-question", MFD_CLOEXEC));
+	int fd = memfd_create("vapro-question", MFD_CLOEXEC);
 	size_t done = 0;
 
 	while (fd >= 0 && about && done < about->size) {
@@ -82,47 +71,6 @@ static int about_file(const struct flat *about)
 		done += (size_t)n;
 	}
 	return fd;
-}
-
-static int start(const struct confine_query *query, int about, int pipe_end, pid_t *pid)
-{
-	char count[16], name[] = CONFINE_NAME, service[64];
-	char *argv[] = {name, service, count, NULL};
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	sigset_t none, common;
-	int status;
-
-	snprintf(service, sizeof(service), "%s", query->service);
-	snprintf(count, sizeof(count), "%u", query->file_count);
-	if (posix_spawn_file_actions_init(&actions))
-		return -ENOMEM;
-	if (posix_spawnattr_init(&attributes)) {
-		posix_spawn_file_actions_destroy(&actions);
-		return -ENOMEM;
-	}
-	sigemptyset(&none);
-	sigemptyset(&common);
-	sigaddset(&common, SIGPIPE);
-	sigaddset(&common, SIGINT);
-	/* a reader has a process group of its own: a terminal's ^C does not reach it */
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	posix_spawnattr_setsigmask(&attributes, &none);
-	posix_spawnattr_setsigdefault(&attributes, &common);
-	status = posix_spawn_file_actions_adddup2(&actions, pipe_end, CONFINE_PIPE);
-	if (!status)
-		status = posix_spawn_file_actions_adddup2(&actions, about, CONFINE_ABOUT);
-	for (unsigned int i = 0; i < query->file_count && !status; i++)
-		status = posix_spawn_file_actions_adddup2(&actions, query->files[i], CONFINE_FIRST_FILE + (int)i);
-#if !defined(__SANITIZE_ADDRESS__) /* a sanitizer prints to the tests' terminal; other readers print nothing */
-	for (int fd = 0; fd < 3 && !status; fd++)
-		status = posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
-#endif
-	if (!status)
-		status = posix_spawn(pid, "/proc/self/exe", &actions, &attributes, argv, environ);
-	posix_spawnattr_destroy(&attributes);
-	posix_spawn_file_actions_destroy(&actions);
-	return -status;
 }
 
 static uint64_t time_ns(const struct timeval *time)
@@ -142,8 +90,7 @@ static bool reaped(pid_t pid, int *how, uint64_t *cpu_ns)
 	return got == pid || (got < 0 && errno == ECHILD);
 }
 
-/* Leaves a killed reader to the next request. */
-static void leave_behind(pid_t pid)
+void confine__leave_behind(pid_t pid)
 {
 	for (int i = 0; i < LINGERERS; i++)
 		if (!lingerers[i]) {
@@ -173,7 +120,7 @@ static bool end(pid_t pid, bool force, int *how, uint64_t *cpu_ns)
 		}
 		nanosleep(&rest, NULL);
 	}
-	leave_behind(pid);
+	confine__leave_behind(pid);
 	return false;
 }
 
@@ -317,23 +264,14 @@ static void note_broken(const struct confine_request *request)
 	snprintf(oldest->service, sizeof(oldest->service), "%s", request->query->service);
 }
 
-/* Starts the reader of a request, with descriptors of its own. 0 or -errno with a sentence in err. */
+/* Starts the reader of a request. 0 or -errno with a sentence in err. */
 static int start_reader(struct confine_request *request, char *err, size_t err_size)
 {
-	const struct confine_query *query = request->query;
-	int about, ends[2] = {-1, -1}, status;
-	struct confine_query raised = *query;
+	int about = about_file(request->query->about), ends[2] = {-1, -1};
+	int status = about < 0 || pipe2(ends, O_CLOEXEC) ? -errno : 0;
 
-	for (unsigned int i = 0; i < query->file_count; i++)
-		raised.files[i] = fcntl(query->files[i], F_DUPFD_CLOEXEC, DESCRIPTORS_FROM);
-	about = about_file(query->about);
-	status = pipe2(ends, O_CLOEXEC) ? -errno : 0;
-	ends[0] = raise_fd(ends[0]);
-	ends[1] = raise_fd(ends[1]);
-	if (!status && about >= 0 && ends[0] >= 0 && ends[1] >= 0)
-		status = start(&raised, about, ends[1], &request->pid);
-	else if (!status)
-		status = -EMFILE;
+	if (!status)
+		status = confine_template__start(request->query, about, ends[1], &request->pid);
 	if (status) {
 		snprintf(err, err_size, "its confined reader could not be started: %s", strerror(-status));
 		request->pid = 0;
@@ -347,9 +285,6 @@ static int start_reader(struct confine_request *request, char *err, size_t err_s
 		close(ends[1]);
 	if (about >= 0)
 		close(about);
-	for (unsigned int i = 0; i < query->file_count; i++)
-		if (raised.files[i] >= 0)
-			close(raised.files[i]);
 	return status;
 }
 
@@ -429,7 +364,6 @@ int confine_request__begin(const struct confine_query *query, struct confine_req
 		*request = NULL;
 		return status;
 	}
-	/* only now: posix_spawn() waits for the exec, which could take long on idle time */
 	if ((*request)->pid) {
 		setpriority(PRIO_PROCESS, (id_t)(*request)->pid, LEAST_NICE);
 		sched_setscheduler((*request)->pid, SCHED_IDLE, &none);
@@ -478,7 +412,7 @@ void confine_request__free(struct confine_request *request)
 		return;
 	if (request->pid) {
 		kill(request->pid, SIGKILL);
-		leave_behind(request->pid);
+		confine__leave_behind(request->pid);
 		close(request->pipe);
 	}
 	free(request->remembered.data);

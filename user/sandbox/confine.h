@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The confined reader (ARCHITECTURE section 2.5): only a child that can do nothing else parses what
- * users wrote - ELF, DWARF. Each request has its own child: this program again (an exec, so that it
- * shares no memory with the daemon, neither its secrets nor its maps of the kernel side), as uid 65534,
- * without new privileges, with limits on memory and processor time, and under a seccomp filter that
- * leaves the child memory of its own and one pipe to write to; any other system call kills it. The files
- * are read into the child's memory before the filter closes and before a byte of them is parsed. A child
- * that crashes, hangs, exhausts memory or sends nonsense costs its one request a named error.
+ * users wrote - ELF, DWARF. Each request has its own child: a copy of the template, which is this program
+ * again (an exec, so that it shares no memory with the daemon, neither its secrets nor its maps of the
+ * kernel side) and has only loaded it. The child runs as uid 65534, without new privileges, with limits on memory and
+ * processor time, and under a seccomp filter that leaves the child memory of its own and one pipe to write to; any
+ * other system call kills it. The files are read into the child's memory before the filter closes and before a byte of
+ * them is parsed. A child that crashes, hangs, exhausts memory or sends nonsense costs its one request a named error.
  *
  * A request and a response are flat bytes (flat.h); the caller checks every field of the response.
  */
@@ -87,7 +87,7 @@ struct confine_service {
 };
 
 /*
- * Must be the first call of main(): in a reader it serves the request and does not return, in another
+ * Must be the first call of main(): in the template it serves requests and does not return, in another
  * process it notes that readers can be started from here. services ends with a NULL name.
  */
 void confine__main(int argc, char **argv, const struct confine_service *services);

@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A reader's life: it reads the request and the files, confines itself, responds and exits. */
+/*
+ * A reader's life: it reads the request and the files, confines itself, responds and exits. It begins as a copy of the
+ * template, which reads nothing but orders of the process that started it.
+ */
 #include "sandbox/confine_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#define LARGE_PAGE (2UL << 20)
+#define LARGE_FILE (LARGE_PAGE / 8)
 
 bool confine__armed;
 
@@ -23,6 +32,17 @@ bool confine__armed;
 #else
 #define SANITIZED 0
 #endif
+
+/* Returns memory for a file; of a large one in large pages, which take fewer faults. free() it. */
+static char *room_for(size_t size)
+{
+	size_t whole = (size + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+	char *room = size < LARGE_FILE ? malloc(size) : aligned_alloc(LARGE_PAGE, whole);
+
+	if (room && size >= LARGE_FILE)
+		madvise(room, whole, MADV_HUGEPAGE); /* failure is harmless */
+	return room;
+}
 
 /* Reads a whole file into memory. The size is checked here again, after the caller's check. */
 static int read_whole(int fd, struct confine_file *file)
@@ -34,7 +54,7 @@ static int read_whole(int fd, struct confine_file *file)
 		return CONFINE_EXIT_READ;
 	if (!S_ISREG(st.st_mode) || st.st_size < 0 || (uint64_t)st.st_size > CONFINE_FILE_BYTES_MAX)
 		return CONFINE_EXIT_READ;
-	file->data = malloc((size_t)st.st_size + 1);
+	file->data = room_for((size_t)st.st_size + 1);
 	if (!file->data)
 		return CONFINE_EXIT_MEMORY;
 	while (done < (size_t)st.st_size) {
@@ -166,17 +186,77 @@ static void __attribute__((noreturn)) leave(int code)
 		syscall(SYS_exit_group, code);
 }
 
+static void respond(const struct confine_service *services, const struct confine_order *order)
+{
+	for (; services->name; services++)
+		if (!strncmp(services->name, order->service, sizeof(order->service)))
+			leave(serve(services, order->file_count));
+	leave(CONFINE_EXIT_SETUP);
+}
+
+/* Receives an order and its descriptors. Returns whether there is one; *complete: all descriptors are where they
+ * belong. */
+static bool receive_order(struct confine_order *order, bool *complete)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int) * (2 + CONFINE_FILES_MAX))];
+	} control;
+	struct iovec data = {.iov_base = order, .iov_len = sizeof(*order)};
+	struct msghdr message = {
+	    .msg_iov = &data, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof(control.room)};
+	struct cmsghdr *head;
+	unsigned int count = 0;
+	ssize_t got;
+
+	do
+		got = recvmsg(CONFINE_SOCKET, &message, 0);
+	while (got < 0 && errno == EINTR);
+	if (got != (ssize_t)sizeof(*order))
+		return false;
+	head = CMSG_FIRSTHDR(&message);
+	if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS)
+		count = (unsigned int)((head->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+	*complete = order->file_count <= CONFINE_FILES_MAX && count == 2 + order->file_count;
+	for (unsigned int i = 0; i < count; i++) {
+		int descriptor;
+
+		memcpy(&descriptor, CMSG_DATA(head) + i * sizeof(int), sizeof(int));
+		*complete &= descriptor == CONFINE_PIPE + (int)i;
+	}
+	return true;
+}
+
+/* Starts readers as children of the process that started this one, until that ends. */
+static void __attribute__((noreturn)) be_template(const struct confine_service *services)
+{
+	struct confine_order order;
+	bool complete;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	closefrom(CONFINE_SOCKET + 1);
+	for (int fd = CONFINE_PIPE; fd < CONFINE_SOCKET; fd++)
+		close(fd);
+	while (receive_order(&order, &complete)) {
+		int32_t pid = -EMFILE;
+
+		if (complete)
+			pid = (int32_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+		if (!pid)
+			respond(services, &order);
+		if (pid < 0 && complete)
+			pid = -errno;
+		for (int fd = CONFINE_PIPE; fd < CONFINE_SOCKET; fd++)
+			close(fd);
+		if (send(CONFINE_SOCKET, &pid, sizeof(pid), MSG_NOSIGNAL) < 0)
+			break;
+	}
+	leave(0);
+}
+
 void confine__main(int argc, char **argv, const struct confine_service *services)
 {
-	if (argc != 3 || strcmp(argv[0], CONFINE_NAME)) {
-		confine__armed = true;
-		return;
-	}
-	for (; services->name; services++) {
-		unsigned long files = strtoul(argv[2], NULL, 10);
-
-		if (!strcmp(services->name, argv[1]) && files <= CONFINE_FILES_MAX)
-			leave(serve(services, (unsigned int)files));
-	}
-	leave(CONFINE_EXIT_SETUP);
+	if (argc == 1 && !strcmp(argv[0], CONFINE_NAME))
+		be_template(services);
+	confine__armed = true;
 }

@@ -8,15 +8,21 @@
 
 #include "sandbox/confine.h"
 
-#define CONFINE_NAME "vapro-reader" /* argv[0] of a reader; then service and number of files */
+#define CONFINE_NAME "vapro-reader" /* argv[0] of the template and of readers */
 #define CONFINE_NOBODY 65534
 #define CONFINE_CPU_SECONDS 5
 #define CONFINE_LIMIT_MS 10000
 #define CONFINE_MEMORY_BYTES (384ULL << 20) /* beside the files */
 #define CONFINE_SENTENCE_MAX 256
 
-/* Descriptors of a reader. */
-enum { CONFINE_PIPE = 3, CONFINE_ABOUT, CONFINE_FIRST_FILE };
+/* Descriptors of a reader: the first that are free in the template, in this order; and the template's socket. */
+enum { CONFINE_PIPE = 3, CONFINE_ABOUT, CONFINE_FIRST_FILE, CONFINE_SOCKET = CONFINE_FIRST_FILE + CONFINE_FILES_MAX };
+
+/* An order to the template, with the descriptors; it returns the reader's pid, or -errno, as an int32_t. */
+struct confine_order {
+	char service[32];
+	uint32_t file_count;
+};
 
 /* Exit codes of a reader that failed. */
 enum { CONFINE_EXIT_SETUP = 71, CONFINE_EXIT_MEMORY, CONFINE_EXIT_READ };
@@ -51,6 +57,15 @@ bool confine_memory__recall(const struct confine_query *query, struct confine_ve
 /* Remembers a response, within bounds (32, 4 MiB); the oldest are forgotten. Out of memory it does nothing. */
 void confine_memory__keep(const struct confine_query *query, const struct confine_version *files,
 			  const struct confine_response *response);
+
+/*
+ * Starts a reader of a query as a child of this process, by its template, which is started at need. pipe_end: where it
+ * writes its response. Returns 0 or -errno.
+ */
+int confine_template__start(const struct confine_query *query, int about, int pipe_end, pid_t *pid);
+
+/* Leaves a child that was killed to the next request, which reaps it. */
+void confine__leave_behind(pid_t pid);
 
 /* Forbids all calls from here on but those for memory, the pipe and the exit. Returns 0 or -errno. */
 int confine__filter(void);
