@@ -279,6 +279,27 @@ static void test_spreads_whoever_calls(void **state)
 	assert_non_null(strstr(story, "refused p1\n"));
 }
 
+/* Slow fragments at the begin of a trial, as from a disturbance, do not end it. */
+static void test_disturbed_trial(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 4; i++)
+		add_phase((struct phase){.chain = {"w", callers[i], "main"}, .ns = times[2 * i], .scatter = 0.01});
+	live(3, 20);
+	assert_string_equal(story, "up w\n");
+	for (size_t i = 0; i < 4; i++) {
+		phases[i].scatter = 2;
+		refused[refused_count++] = callers[i];
+	}
+	live(2, 40);
+	assert_null(strstr(story, "back w\n"));
+	for (size_t i = 0; i < 4; i++)
+		phases[i].scatter = 0.01;
+	live(40, 40);
+	assert_non_null(strstr(story, "stays w\n"));
+	forget_up();
+}
+
 static void test_frames_are_bounded(void **state)
 {
 	(void)state;
@@ -466,6 +487,7 @@ int main(void)
 	    TEST(test_one_caller_goes_on),
 	    TEST(test_nothing_to_find),
 	    TEST(test_spreads_whoever_calls),
+	    TEST(test_disturbed_trial),
 	    TEST(test_frames_are_bounded),
 	    TEST(test_one_frame_is_wanted),
 	    TEST(test_off),

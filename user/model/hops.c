@@ -20,7 +20,8 @@
 #define HOPPED_MOST 32	    /* call-sites */
 #define TRIALS_MOST 8	    /* at the same time */
 #define TRIAL_NS 60000000000ULL
-#define GROWN 1.1 /* growth in fragments that renews the steadiness */
+#define DOUBTED_MORE 8 /* a trial without success ends when so many times the time of the first doubt was judged */
+#define GROWN 1.1      /* growth in fragments that renews the steadiness */
 
 const char *const vapro_hop_name[VAPRO_HOPS] = {
     [VAPRO_HOP_NONE] = "none", [VAPRO_HOP_UP] = "up",		[VAPRO_HOP_STAYS] = "stays",
@@ -38,6 +39,7 @@ struct site {
 	enum vapro_hop hop;
 	uint64_t since_ns; /* begin of the trial */
 	double before;	   /* steadiness before the trial */
+	double doubted_ns; /* time that was judged when the trial had no success for the first time; 0: it was not */
 	uint32_t below;	   /* call-site that this site calls, + 1; 0: it calls MPI, or does IO */
 	unsigned depth;	   /* frames below the site */
 	unsigned callers;  /* callers seen */
@@ -387,7 +389,10 @@ static enum vapro_hop judge_trial(const struct hops *hops, const struct series_b
 		return VAPRO_HOP_UP;
 	}
 	*next = site;
-	return VAPRO_HOP_BACK;
+	/* a disturbance at the begin of a trial makes times spread whoever calls, for as long as it lasts */
+	if (!site->doubted_ns)
+		site->doubted_ns = judged;
+	return over || judged >= DOUBTED_MORE * site->doubted_ns ? VAPRO_HOP_BACK : VAPRO_HOP_NONE;
 }
 
 static void say(struct vapro_hop_event *event, const struct site *site, enum vapro_hop hop)
@@ -459,9 +464,9 @@ size_t hops__states(const struct hops *hops)
 }
 
 static const struct archive_column site_columns[] = {
-    ARCHIVE_ONE(struct site, symbol),  ARCHIVE_ONE(struct site, hop),	ARCHIVE_ONE(struct site, since_ns),
-    ARCHIVE_ONE(struct site, before),  ARCHIVE_ONE(struct site, below), ARCHIVE_ONE(struct site, depth),
-    ARCHIVE_ONE(struct site, callers), ARCHIVE_ONE(struct site, only),
+    ARCHIVE_ONE(struct site, symbol), ARCHIVE_ONE(struct site, hop),	    ARCHIVE_ONE(struct site, since_ns),
+    ARCHIVE_ONE(struct site, before), ARCHIVE_ONE(struct site, doubted_ns), ARCHIVE_ONE(struct site, below),
+    ARCHIVE_ONE(struct site, depth),  ARCHIVE_ONE(struct site, callers),    ARCHIVE_ONE(struct site, only),
 };
 static const struct archive_table site_table = ARCHIVE_TABLE("hop sites", struct site, site_columns);
 
