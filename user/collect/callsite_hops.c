@@ -17,7 +17,9 @@
 #include "base/grow.h"
 
 #define RUNTIME_SITES_MOST 128 /* per image */
-#define LOOKUP_REST 200	       /* rest after a look-up, as a multiple of its processor time */
+#define LOOKUP_REST 200	       /* rest after a look-up, as a multiple of its processor time, */
+/* but for what was saved up: from a call in a runtime to the program's own frame it takes several look-ups */
+#define LOOKUP_SAVED_NS 10000000000ULL
 
 static const char no_memory[] = "needs memory that there is not";
 
@@ -291,7 +293,9 @@ static bool end_look_up(struct lookup *lookup, uint64_t now_ns)
 		return false;
 	for (size_t i = 0; i < lookup->count; i++)
 		hopped |= know(site_at(lookup->image, lookup->offsets[i]), status ? NULL : &frames[i]);
-	lookup->rest_ns = now_ns + LOOKUP_REST * cpu_ns;
+	if (lookup->rest_ns + LOOKUP_SAVED_NS < now_ns)
+		lookup->rest_ns = now_ns - LOOKUP_SAVED_NS;
+	lookup->rest_ns += LOOKUP_REST * cpu_ns;
 	cached_image__give_up(lookup->image);
 	return hopped;
 }
