@@ -205,11 +205,12 @@ static void start_reports(struct status_server *server, uint64_t now_ns)
 	for (size_t i = 0; i < STATUS_CLIENTS; i++) {
 		const struct listener_client *client = &server->listener.clients[i];
 		struct reader reader = {server, client->uid};
-		uint64_t began_ns = cpu_ns();
+		uint64_t began_ns;
 		int error = -EAGAIN;
 
 		if (client->fd < 0 || !client->complete || !server->views[i].request.report)
 			continue;
+		began_ns = cpu_ns();
 		if (now_ns >= server->rest_until_ns)
 			error = copies__start(&server->copies, client->fd, client->uid, respond, &reader);
 		if (!error)
