@@ -7,6 +7,7 @@
 #include "analysis/result.h"
 
 #include "base/grow.h"
+#include "detect/unseen_waits.h"
 #include "model/judge.h"
 
 #include <math.h>
@@ -82,6 +83,9 @@ static int add_account(struct analysis_context *context, struct analysis_job *jo
 		return -ENOMEM;
 	account__carry(&job->account, &context->series, job->recs, job->rec_count);
 	account__carry(&job->account, &context->series, job->open, job->open_count);
+	if (unseen_waits__find(&job->account, &context->series, stg__job(context->stg, job->id), job->recs,
+			       job->rec_count, job->open, job->open_count))
+		return -ENOMEM;
 	return account__make(&job->account, &context->series, span->end, 0);
 }
 

@@ -4,6 +4,7 @@
 #include "analysis/sharing.h"
 #include "analysis/window_private.h"
 
+#include "detect/unseen_waits.h"
 #include "model/groups.h"
 #include "model/judge.h"
 
@@ -40,7 +41,7 @@ static void judge(struct analysis_context *context, struct analysis_job *job, co
 	}
 	job->known_from = span->view;
 	for (size_t i = 0; i < job->rec_count; i++) {
-		float counted = job->recs[i].reference;
+		float counted = job->recs[i].reference - job->recs[i].waited_ns / (float)job->recs[i].n;
 
 		series__fetch(series, job->recs, i, job->rec_count, offsetof(struct series, cpu),
 			      offsetof(struct series, size));
@@ -129,11 +130,18 @@ static void explain_waiting(struct analysis_context *context, struct analysis_jo
 				  &job->open[i]);
 }
 
-/* Adds time known from the kernel's account alone to the map, and to nothing that histories learn from. */
-static int add_account(struct analysis_job *job, struct analysis_context *context, const struct analysis_span *span)
+/* Finds the waits of the job's bundles that no probe shows. */
+static int find_waits(struct analysis_job *job, struct analysis_context *context)
 {
 	account__carry(&job->account, &context->series, job->recs, job->rec_count);
 	account__carry(&job->account, &context->series, job->open, job->open_count);
+	return unseen_waits__find(&job->account, &context->series, stg__job(context->stg, job->id), job->recs,
+				  job->rec_count, job->open, job->open_count);
+}
+
+/* Adds time known from the kernel's account alone to the map, and to nothing that histories learn from. */
+static int add_account(struct analysis_job *job, struct analysis_context *context, const struct analysis_span *span)
+{
 	if (account__make(&job->account, &context->series, span->end, account__retire_bin(&job->map, span->end)))
 		return -ENOMEM;
 	for (size_t i = 0; i < job->account.rec_count; i++) {
@@ -267,7 +275,7 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 	if (coverage__begin(&job->coverage, context->stg, job->id, span->begin_ns, span->end_ns))
 		goto cleanup;
 	judge(context, job, span);
-	if (fill_map(context, job, span) || find_variances(context, job, span) ||
+	if (find_waits(job, context) || fill_map(context, job, span) || find_variances(context, job, span) ||
 	    sharing__count_waits(context, job, span))
 		goto cleanup;
 	/* without a variance no bundle is part of one */
@@ -278,6 +286,10 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 				 span->retire) ||
 	     bundle_shares__find(&parts, &job->map, &context->series, job->account.recs, job->account.rec_count,
 				 span->end, account__retire_bin(&job->map, span->end)) ||
+	     unseen_waits__tally(&job->book, &job->map, &context->series, job->recs, job->rec_count, span->end,
+				 span->retire) ||
+	     unseen_waits__tally(&job->book, &job->map, &context->series, job->open, job->open_count, span->end,
+				 span->retire) ||
 	     bundle_shares__tally(&parts, &job->book, &context->series)))
 		goto cleanup;
 	if (job->book.count &&

@@ -104,7 +104,7 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 		if (bin >= end)
 			continue;
 		rec->ratio = groups__ratio(at, rec);
-		rec->disturbed = alarms && disturbed(job, at, rec, bin);
+		rec->disturbed = rec->waited_ns > 0 || (alarms && disturbed(job, at, rec, bin));
 		/* A verdict can rest on a bundle that is held for a verdict; the view excludes such a bundle. */
 		if (series__learns(at, rec, rec->disturbed))
 			error = series__learn(&context->series, rec, true);
@@ -181,7 +181,7 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 			job->recs[live++] = *at;
 			continue;
 		}
-		at->disturbed = alarms && disturbed(job, series, at, bundle_rec__bin(at));
+		at->disturbed = at->waited_ns > 0 || (alarms && disturbed(job, series, at, bundle_rec__bin(at)));
 		if (analysis__normal(context, at))
 			add_pile(&series->normal, at);
 		if (series__learns(series, at, at->disturbed)) {

@@ -108,7 +108,7 @@ int account__rows(struct account *account, struct stg *stg, uint64_t end)
 		struct account_record *record = &account->records[i];
 
 		record->row = SERIES_NONE;
-		record->judged_ns = record->carried_ns = 0;
+		record->judged_ns = record->carried_ns = record->seen_ns = 0;
 		if (record->bin >= end || stg__work_share(stg, record->thread, record->bin) < ACCOUNT_BUSY)
 			continue;
 		if (stg__touch(stg, record->thread, record->bin * VAPRO_BIN_NS, false))
@@ -151,8 +151,9 @@ static void carry(struct account *account, const struct series_book *book, const
 	uint64_t from = account->records[0].bin, to = account->records[account->count - 1].bin;
 	uint64_t first = bundle_rec__first_bin(rec), last = bundle_rec__bin(rec);
 	uint32_t row = book->series[rec->series].row;
+	bool judged = rec->covered && !rec->attributed_only;
 
-	if (!rec->covered || rec->attributed_only || last < from || first > to)
+	if (last < from || first > to)
 		return;
 	first = first < from ? from : first;
 	last = last > to ? to : last;
@@ -170,6 +171,9 @@ static void carry(struct account *account, const struct series_book *book, const
 		if (record->row != row)
 			continue;
 		share = bundle_rec__share(rec, bin);
+		*(past ? &record->past_seen_ns : &record->seen_ns) += (float)(rec->sum_ns * share);
+		if (!judged)
+			continue;
 		*(past ? &record->past_judged_ns : &record->judged_ns) += (float)(rec->sum_ns * share);
 		*(past ? &record->past_carried_ns : &record->carried_ns) += (float)(carried_by(rec) * share);
 	}
@@ -190,11 +194,12 @@ void account__carry_past(struct account *account, const struct series_book *book
 void account__forget_past(struct account *account)
 {
 	for (size_t i = 0; i < account->count; i++)
-		account->records[i].past_judged_ns = account->records[i].past_carried_ns = 0;
+		account->records[i].past_judged_ns = account->records[i].past_carried_ns =
+		    account->records[i].past_seen_ns = 0;
 }
 
-/* Returns whether a record is a loss of its own; *time: the time that it covers; *lost: the attributed part. */
-static bool is_loss(const struct account_record *record, const struct vapro_config *config, double *time, double *lost)
+bool account__is_loss(const struct account_record *record, const struct vapro_config *config, double *time,
+		      double *lost)
 {
 	double rest = attributed_in(record) - (double)record->carried_ns - (double)record->past_carried_ns;
 
@@ -218,7 +223,7 @@ int account__make(struct account *account, struct series_book *book, uint64_t en
 		uint32_t series;
 		int error;
 
-		if (record->bin >= end || !is_loss(record, book->config, &time, &lost))
+		if (record->bin >= end || !account__is_loss(record, book->config, &time, &lost))
 			continue;
 		error = series__unseen(book, record->thread, &series);
 		if (error == -ENOSPC)
@@ -309,6 +314,8 @@ static const struct archive_column record_columns[] = {
     ARCHIVE_ONE(struct account_record, carried_ns),
     ARCHIVE_ONE(struct account_record, past_judged_ns),
     ARCHIVE_ONE(struct account_record, past_carried_ns),
+    ARCHIVE_ONE(struct account_record, seen_ns),
+    ARCHIVE_ONE(struct account_record, past_seen_ns),
 };
 static const struct archive_table record_table =
     ARCHIVE_TABLE("account records", struct account_record, record_columns);

@@ -32,6 +32,7 @@ struct account_record {
 	float ns[ACCOUNT_CAUSES];
 	float judged_ns, carried_ns;	       /* time of the bin, and of ns, in judged fragments of the view */
 	float past_judged_ns, past_carried_ns; /* the same in dropped fragments */
+	float seen_ns, past_seen_ns;	       /* time of the bin in fragments, judged or not */
 };
 
 /* Sums over all threads of the job in a bin. */
@@ -69,7 +70,8 @@ int account__add(struct account *account, struct stg *stg, const struct vapro_ac
 /* Gives rows to the threads of records before bin `end` that take part, before a window. Returns 0 or -ENOMEM. */
 int account__rows(struct account *account, struct stg *stg, uint64_t end);
 
-/* Notes what judged bundles carry of the records. Call for all bundles, between account__rows and account__make. */
+/* Notes what bundles show of the time of the records, and what judged ones carry of it. Call for all bundles, between
+ * account__rows and account__make. */
 void account__carry(struct account *account, const struct series_book *book, const struct bundle_rec *rec,
 		    size_t count);
 
@@ -84,6 +86,10 @@ void account__forget_past(struct account *account);
  * -ENOMEM.
  */
 int account__make(struct account *account, struct series_book *book, uint64_t end, uint64_t retire);
+
+/* Whether a record is a loss of its own; *time: the time that it covers; *lost: the attributed part. */
+bool account__is_loss(const struct account_record *record, const struct vapro_config *config, double *time,
+		      double *lost);
 
 /* The first bin whose records stay after a window that ends before bin `end`. */
 uint64_t account__retire_bin(const struct heatmap *map, uint64_t end);

@@ -189,6 +189,19 @@ void heatmap__clear(struct heatmap *map, uint64_t view)
 	}
 }
 
+/* Adds the unseen waits of a bundle to a bin, as a call that waits for late peers. Returns 0 or -ENOMEM. */
+static int add_waited(struct heatmap *map, const struct bundle_rec *rec, uint32_t row, uint64_t bin)
+{
+	bool open = rec->flags & VAPRO_BUNDLE_OPEN;
+	float waited = (float)((double)rec->waited_ns * bundle_rec__share(rec, bin));
+	struct cell_side *side = take_part(map, bin, (open ? HEATMAP_OPEN : HEATMAP_CLOSED) + VAPRO_COMMUNICATION);
+
+	if (!side)
+		return -ENOMEM;
+	side[row].dur += waited;
+	return heatmap__add_wait(map, open ? HEATMAP_OPEN_LATE : HEATMAP_LATE, row, bin, waited);
+}
+
 int heatmap__add(struct heatmap *map, const struct bundle_rec *rec, uint32_t row, enum vapro_class class, uint64_t from,
 		 uint64_t to)
 {
@@ -217,6 +230,8 @@ int heatmap__add(struct heatmap *map, const struct bundle_rec *rec, uint32_t row
 			continue;
 		side->dur += (float)(rec->sum_ns * share);
 		side->ref += (float)((double)rec->reference * rec->n * share);
+		if (rec->waited_ns > 0 && add_waited(map, rec, row, bin))
+			return -ENOMEM;
 		if (!(loss.cpu > 0 || loss.blocked > 0)) /* mostly the kernel attributes nothing */
 			continue;
 		side->cpu += (float)(loss.cpu * share);

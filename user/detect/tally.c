@@ -151,6 +151,22 @@ int tally__add(struct tally *tally, const struct bundle_rec *rec, enum vapro_cla
 	return 0;
 }
 
+int tally__add_wait(struct tally *tally, const struct bundle_rec *rec, double share)
+{
+	double waited = exact__ns((double)rec->waited_ns * share);
+	struct tally_series *series = find(tally, rec->series);
+
+	if (!series)
+		return -ENOMEM;
+	series->n += exact__count(bundle_rec__units(rec) * share);
+	series->dur += waited;
+	series->lost += waited;
+	tally->dur[VAPRO_COMMUNICATION] += waited;
+	tally->lost[VAPRO_COMMUNICATION] += waited;
+	tally->open |= (rec->flags & VAPRO_BUNDLE_OPEN) != 0;
+	return 0;
+}
+
 void tally__add_cpu_wait(struct tally *tally, double seconds, const struct cpu_demand *oversubscribed)
 {
 	tally->cpu_waits += seconds;

@@ -55,6 +55,8 @@ struct tally {
  * rank owns: only what the kernel attributes of it belongs there. Returns 0 or -ENOMEM.
  */
 int tally__add(struct tally *tally, const struct bundle_rec *rec, enum vapro_class class, double share, bool guest);
+/* Adds a share of the unseen waits of a computation (detect/unseen_waits.h), as communication. 0 or -ENOMEM. */
+int tally__add_wait(struct tally *tally, const struct bundle_rec *rec, double share);
 /* Adds a thread's wait for a CPU. oversubscribed: NULL unless the threads of the job outnumber its CPUs. */
 void tally__add_cpu_wait(struct tally *tally, double seconds, const struct cpu_demand *oversubscribed);
 

@@ -39,6 +39,7 @@ struct bundle_rec {
 	float reference;	  /* per fragment; valid where covered */
 	float usual_blocked;	  /* per fragment, of the undisturbed members */
 	float usual_frequency;	  /* per fragment: usual cost of a frequency below the highest */
+	float waited_ns;	  /* sum of unseen waits, which are part of the reference; detect/unseen_waits.h */
 	uint8_t is_new : 1;	  /* arrived since the last window */
 	uint8_t covered : 1;	  /* takes part in the heat map */
 	uint8_t certified : 1;	  /* counts as coverage */

@@ -17,7 +17,7 @@ struct saved_rec {
 	uint64_t start_ns, length_ns;
 	double sum_ns;
 	uint32_t series, n, flags, cell, bits;
-	float min_ns, max_ns, ratio, reference, usual_blocked, usual_frequency;
+	float min_ns, max_ns, ratio, reference, usual_blocked, usual_frequency, waited_ns;
 	uint8_t reason, counted;
 	bool factors;
 };
@@ -37,6 +37,7 @@ static const struct archive_column rec_columns[] = {
     ARCHIVE_ONE(struct saved_rec, reference),
     ARCHIVE_ONE(struct saved_rec, usual_blocked),
     ARCHIVE_ONE(struct saved_rec, usual_frequency),
+    ARCHIVE_ONE(struct saved_rec, waited_ns),
     ARCHIVE_ONE(struct saved_rec, reason),
     ARCHIVE_ONE(struct saved_rec, counted),
     ARCHIVE_ONE(struct saved_rec, factors),
@@ -93,6 +94,7 @@ static struct saved_rec saved_of(const struct bundle_rec *rec)
 	    .reference = rec->reference,
 	    .usual_blocked = rec->usual_blocked,
 	    .usual_frequency = rec->usual_frequency,
+	    .waited_ns = rec->waited_ns,
 	    .reason = rec->reason,
 	    .counted = rec->counted,
 	    .factors = rec->factor != bundle_rec_no_factors,
@@ -116,6 +118,7 @@ static struct bundle_rec rec_of(const struct saved_rec *saved)
 	    .reference = saved->reference,
 	    .usual_blocked = saved->usual_blocked,
 	    .usual_frequency = saved->usual_frequency,
+	    .waited_ns = saved->waited_ns,
 	    .reason = saved->reason,
 	    .counted = saved->counted,
 	};

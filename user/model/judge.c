@@ -157,7 +157,7 @@ void judge__bundle(const struct series_book *book, struct bundle_rec *rec)
 	bool enough = series->cpu.n >= enough_of(book->config, series);
 
 	rec->covered = rec->certified = rec->no_reference = rec->attributed_only = rec->provisional = 0;
-	rec->reference = 0;
+	rec->reference = rec->waited_ns = 0;
 	rec->usual_frequency = series->usual_frequency * rec->ratio;
 	if (series->class == VAPRO_COMPUTATION && book->source == VAPRO_BY_INSTRUCTIONS) {
 		judge_cluster(book, rec, series);
