@@ -389,7 +389,7 @@ static enum vapro_hop judge_trial(const struct hops *hops, const struct series_b
 		return VAPRO_HOP_UP;
 	}
 	*next = site;
-	/* a disturbance at the begin of a trial makes times spread whoever calls, for as long as it lasts */
+	/* a disturbance at the begin of a trial makes the times of all callers spread, for as long as it lasts */
 	if (!site->doubted_ns)
 		site->doubted_ns = judged;
 	return over || judged >= DOUBTED_MORE * site->doubted_ns ? VAPRO_HOP_BACK : VAPRO_HOP_NONE;

@@ -240,7 +240,8 @@ static void keep_rest(struct line_target *target, size_t done)
 {
 	target->lines -= count_lines(target->data, done);
 	target->length -= done;
-	memmove(target->data, target->data + done, target->length);
+	if (target->length)
+		memmove(target->data, target->data + done, target->length);
 	target->stalled = target->length;
 	if (!target->dropping || target->length > target->limit / 2)
 		return;
