@@ -236,6 +236,46 @@ static void waits_are_paid_from_savings(void **state)
 }
 
 /* What is left must last until closed probes cost no more. */
+/* Runs a process's first 5 s. Returns what it paid, ns; *closed_ns: when its probes were closed, or 0. */
+static double first_seconds(double attachment_ns, double share, uint64_t *closed_ns)
+{
+	const uint64_t each_ns = SECOND / 100;
+	struct governor_account account;
+	struct governor governor;
+	double paid = attachment_ns;
+
+	governor__init(&governor, 1, 2, 1);
+	governor__open_account(&governor, &account, 0);
+	governor__begin_first(&account, 0);
+	*closed_ns = 0;
+	governor__held_first(&account, attachment_ns);
+	assert_false(governor__charge(&governor, &account, each_ns, 0));
+	for (uint64_t now = 2 * each_ns; now <= GOVERNOR_PEAK_NS; now += each_ns) {
+		double spent = *closed_ns ? 0 : share * (double)each_ns;
+
+		paid += spent;
+		if (governor__charge(&governor, &account, now, spent) && !*closed_ns)
+			*closed_ns = now;
+	}
+	return paid;
+}
+
+/* An attachment is paid by the end of the first seconds, from the calls of their second part. */
+static void an_attachment_is_paid_in_the_first_seconds(void **state)
+{
+	const double budget = 0.01 * (double)GOVERNOR_PEAK_NS;
+	uint64_t closed;
+
+	(void)state;
+	assert_true(first_seconds(12e6, 0.005, &closed) < budget);
+	assert_int_equal(closed, 0);
+	assert_true(first_seconds(30e6, 0.008, &closed) < budget);
+	assert_true(closed > SECOND && closed < 3 * SECOND);
+	/* where attachment has taken all of it, what calls cost is the least that can be */
+	assert_true(first_seconds(45e6, 0.008, &closed) < budget * 1.15);
+	assert_true(closed > 0 && closed < SECOND);
+}
+
 static void closing_begins_by_the_time_it_takes(void **state)
 {
 	struct governor governor;
@@ -285,6 +325,7 @@ int main(void)
 	    cmocka_unit_test(a_process_pays_what_its_busiest_thread_pays),
 	    cmocka_unit_test(an_account_is_close_when_little_is_left),
 	    cmocka_unit_test(waits_are_paid_from_savings),
+	    cmocka_unit_test(an_attachment_is_paid_in_the_first_seconds),
 	    cmocka_unit_test(closing_begins_by_the_time_it_takes),
 	};
 

@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "target/kernel_range.h"
 
-#define FIRST_NS 10000000000ULL	 /* the first processes of an image: what they call is read for all */
+#define FIRST_NS 3000000000ULL	 /* the first processes of an image: what they call is read for all */
 #define VERDICT_NS 1000000000ULL /* lifetime of a verdict on who maps an image */
 
 static int own_slot(struct tracker *tracker)

@@ -136,7 +136,7 @@ void enforcer__join(struct enforcer *enforcer, struct governed *governed, const 
 	}
 	enforcer->ran_ns = enforcer->ops.own_cpu();
 	if (image) {
-		governed->first_until_ns = now_ns + GOVERNOR_PEAK_NS;
+		governor__begin_first(&governed->account, now_ns);
 		governed->free_waits_ns = again ? 0 : FIRST_ATTACHMENT_NS;
 	}
 	/* links that came one after the other say nothing about the calls of all */
@@ -145,7 +145,7 @@ void enforcer__join(struct enforcer *enforcer, struct governed *governed, const 
 	governed__begin_load(governed, governed->account.last_ns);
 	/* waits of others for an attachment are no running cost */
 	for (struct governed *other = enforcer->governed; other; other = other->next) {
-		if (now_ns < other->first_until_ns)
+		if (now_ns < other->account.first_until_ns)
 			continue;
 		count_waits(enforcer, other, now_ns);
 		other->paid_waits_ns = other->waits.cost_ns;
@@ -233,21 +233,19 @@ static void spend(const struct enforcer *enforcer, struct governed *governed)
 static double charge_waits(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
 {
 	struct governor_account *account = &governed->account;
-	double waited, spent;
+	double waited;
 
 	count_waits(enforcer, governed, now_ns);
 	waited = (double)(governed->waits.cost_ns - governed->paid_waits_ns);
 	governed->paid_waits_ns = governed->waits.cost_ns;
-	if (now_ns < governed->first_until_ns) {
+	if (now_ns < account->first_until_ns) {
 		double unpaid = fmin(waited, governed->free_waits_ns);
 
 		governed->free_waits_ns -= unpaid;
-		waited -= unpaid;
+		governor__held_first(account, waited - unpaid);
+		return 0;
 	}
-	spent = governor__held(&enforcer->governor, account, now_ns, waited);
-	if (now_ns < governed->first_until_ns)
-		governor__settle(account);
-	return spent;
+	return governor__held(&enforcer->governor, account, now_ns, waited);
 }
 
 bool enforcer__charge(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)

@@ -31,8 +31,7 @@ struct governed {
 	uint64_t charged_io;
 	struct waits_for_vaprod waits;
 	uint64_t paid_waits_ns;	   /* part of waits.cost_ns that was charged to the account */
-	uint64_t first_until_ns;   /* its first seconds: see enforcer__join() */
-	double free_waits_ns;	   /* waits in them that are not charged: an image's first attachment costs more */
+	double free_waits_ns;	   /* first waits that are not charged: an image's first attachment costs more */
 	uint64_t spent_ns;	   /* cost of hits to its busiest thread so far */
 	uint64_t paid_ns;	   /* part of spent_ns that was charged to the account */
 	uint64_t reported_ns;	   /* cost of all kinds in windows that ended */

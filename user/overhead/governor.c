@@ -102,10 +102,30 @@ double governor__held(const struct governor *governor, struct governor_account *
 	return charged;
 }
 
-void governor__settle(struct governor_account *account)
+void governor__begin_first(struct governor_account *account, uint64_t now_ns)
 {
-	account->credit_ns -= account->owed_ns;
-	account->owed_ns = 0;
+	account->first_until_ns = now_ns + GOVERNOR_PEAK_NS;
+}
+
+/* Returns whether an account has to pay back what was lent to it. */
+static bool is_lent(const struct governor_account *account)
+{
+	return account->lent_ns > 0 && account->last_ns < account->first_until_ns;
+}
+
+/* Returns what an account may spend by now: what was lent is not due before the rest of its first seconds. */
+static double spendable(const struct governor *governor, const struct governor_account *account)
+{
+	uint64_t now_ns = account->last_ns, until_ns = account->first_until_ns;
+	double later = now_ns < until_ns ? governor->rate * (double)(until_ns - now_ns) : 0;
+
+	return account->credit_ns + fmin(account->lent_ns, later);
+}
+
+void governor__held_first(struct governor_account *account, double held_ns)
+{
+	account->credit_ns -= held_ns;
+	account->lent_ns += held_ns;
 }
 
 /* Pays what is owed from what was saved up, beyond the allowance of the first moments. */
@@ -133,7 +153,7 @@ bool governor__charge(const struct governor *governor, struct governor_account *
 		lesser = speed < lesser ? speed : lesser; /* one look may be an accident */
 		/* what would be gone before another look is none */
 		at_once = !account->looked && passed >= FIRST_LOOK_NS && speed > governor->rate * BURST &&
-			  account->credit_ns < speed * REACTION_NS;
+			  spendable(governor, account) < speed * REACTION_NS;
 		account->looked = true;
 		account->speed = speed;
 		account->mean += (speed - account->mean) * passed / (passed + MEAN_NS);
@@ -142,13 +162,13 @@ bool governor__charge(const struct governor *governor, struct governor_account *
 		return false;
 	/* a process that has slowed down pays its debt with its probes open; a short burst is no reason to close them
 	 */
-	return at_once || (lesser > governor->rate * BURST && account->credit_ns < lesser * REACTION_NS) ||
-	       (account->mean > governor->rate && account->credit_ns < 0);
+	return at_once || (lesser > governor->rate * BURST && spendable(governor, account) < lesser * REACTION_NS) ||
+	       (account->mean > governor->rate * (is_lent(account) ? CALM : 1) && spendable(governor, account) < 0);
 }
 
 bool governor__is_close(const struct governor *governor, const struct governor_account *account)
 {
-	return account->speed > governor->rate && account->credit_ns < account->speed * AHEAD_NS;
+	return account->speed > governor->rate && spendable(governor, account) < account->speed * AHEAD_NS;
 }
 
 static struct governor_plan plan_of(double rate, const struct governor_load *load, unsigned thin)
@@ -233,6 +253,8 @@ bool governor__can_wait(const struct governor *governor, const struct governor_a
 	/* closing takes time: what is owed when it has an effect counts */
 	double latest = account->speed * REACTION_NS - FAR_OVERDRAWN * governor->room_ns;
 
+	if (is_lent(account))
+		return settling && spendable(governor, account) > latest;
 	/* the unused budget pays the debt back hardly later than closed probes would */
 	if (plan->cost > 0 && plan->cost <= CALM * governor->rate && account->speed <= governor->rate)
 		return true;

@@ -66,7 +66,10 @@ struct governor_account {
 	uint64_t last_ns;
 	double speed, mean; /* shares spent: at the last look, and over the last second or so */
 	double owed_ns;	    /* waits that are not paid yet */
-	bool looked;	    /* there was a look since it was opened or adjusted */
+	/* end of its first GOVERNOR_PEAK_NS, 0: none; and waits in these, which are paid by their end */
+	uint64_t first_until_ns;
+	double lent_ns;
+	bool looked; /* there was a look since it was opened or adjusted */
 };
 
 void governor__open_account(const struct governor *governor, struct governor_account *account, uint64_t now_ns);
@@ -82,8 +85,17 @@ void governor__adjusted(struct governor_account *account);
 double governor__held(const struct governor *governor, struct governor_account *account, uint64_t now_ns,
 		      double held_ns);
 
-/* Charges what the account owes at once. */
-void governor__settle(struct governor_account *account);
+/*
+ * Begins the first GOVERNOR_PEAK_NS of a process: waits for vaprod, most of them for its attachment, are paid from the
+ * allowance of all of this time, and its calls from what is left.
+ */
+void governor__begin_first(struct governor_account *account, uint64_t now_ns);
+
+/*
+ * Charges waits for vaprod in the first seconds, which are paid by the end of these. They are no reason to close
+ * probes: that would not spare them.
+ */
+void governor__held_first(struct governor_account *account, double held_ns);
 
 /*
  * Charges what a process spent since the last call. True where it will have overdrawn by the time that
