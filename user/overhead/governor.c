@@ -107,12 +107,6 @@ void governor__begin_first(struct governor_account *account, uint64_t now_ns)
 	account->first_until_ns = now_ns + GOVERNOR_PEAK_NS;
 }
 
-/* Returns whether an account has to pay back what was lent to it. */
-static bool is_lent(const struct governor_account *account)
-{
-	return account->lent_ns > 0 && account->last_ns < account->first_until_ns;
-}
-
 /* Returns what an account may spend by now: what was lent is not due before the rest of its first seconds. */
 static double spendable(const struct governor *governor, const struct governor_account *account)
 {
@@ -163,7 +157,7 @@ bool governor__charge(const struct governor *governor, struct governor_account *
 	/* a process that has slowed down pays its debt with its probes open; a short burst is no reason to close them
 	 */
 	return at_once || (lesser > governor->rate * BURST && spendable(governor, account) < lesser * REACTION_NS) ||
-	       (account->mean > governor->rate * (is_lent(account) ? CALM : 1) && spendable(governor, account) < 0);
+	       (account->mean > governor->rate && spendable(governor, account) < 0);
 }
 
 bool governor__is_close(const struct governor *governor, const struct governor_account *account)
@@ -253,12 +247,10 @@ bool governor__can_wait(const struct governor *governor, const struct governor_a
 	/* closing takes time: what is owed when it has an effect counts */
 	double latest = account->speed * REACTION_NS - FAR_OVERDRAWN * governor->room_ns;
 
-	if (is_lent(account))
-		return settling && spendable(governor, account) > latest;
 	/* the unused budget pays the debt back hardly later than closed probes would */
 	if (plan->cost > 0 && plan->cost <= CALM * governor->rate && account->speed <= governor->rate)
 		return true;
-	return (settling || (plan->cost > 0 && plan->open >= 1)) && account->credit_ns > latest;
+	return (settling || (plan->cost > 0 && plan->open >= 1)) && spendable(governor, account) > latest;
 }
 
 bool governor__leave_out(const struct governor *governor, struct governor_set *set, const double shares[GOVERNOR_UNITS],

@@ -87,7 +87,7 @@ double governor__held(const struct governor *governor, struct governor_account *
 
 /*
  * Begins the first GOVERNOR_PEAK_NS of a process: waits for vaprod, most of them for its attachment, are paid from the
- * allowance of all of this time, and its calls from what is left.
+ * allowance of all of this time.
  */
 void governor__begin_first(struct governor_account *account, uint64_t now_ns);
 
