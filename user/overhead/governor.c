@@ -107,7 +107,7 @@ void governor__begin_first(struct governor_account *account, uint64_t now_ns)
 	account->first_until_ns = now_ns + GOVERNOR_PEAK_NS;
 }
 
-/* Returns what an account may spend by now: what was lent is not due before the rest of its first seconds. */
+/* Returns what an account may spend by now: waits in its first seconds are due by the end of these. */
 static double spendable(const struct governor *governor, const struct governor_account *account)
 {
 	uint64_t now_ns = account->last_ns, until_ns = account->first_until_ns;

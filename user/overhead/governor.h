@@ -66,7 +66,7 @@ struct governor_account {
 	uint64_t last_ns;
 	double speed, mean; /* shares spent: at the last look, and over the last second or so */
 	double owed_ns;	    /* waits that are not paid yet */
-	/* end of its first GOVERNOR_PEAK_NS, 0: none; and waits in these, which are paid by their end */
+	/* end of the process's first GOVERNOR_PEAK_NS (0: none), and its waits for vaprod in that time */
 	uint64_t first_until_ns;
 	double lent_ns;
 	bool looked; /* there was a look since it was opened or adjusted */
@@ -92,8 +92,8 @@ double governor__held(const struct governor *governor, struct governor_account *
 void governor__begin_first(struct governor_account *account, uint64_t now_ns);
 
 /*
- * Charges waits for vaprod in the first seconds, which are paid by the end of these. They are no reason to close
- * probes: that would not spare them.
+ * Charges waits for vaprod in the first seconds. They are paid by the end of these seconds, and are no reason to close
+ * probes, which would not spare the process any of them.
  */
 void governor__held_first(struct governor_account *account, double held_ns);
 

@@ -18,24 +18,22 @@
 #define START_MS 5000 /* time for the template to start a reader */
 
 /* The template of one process: a process that was forked off has its own. */
-static struct template
-{
+static struct reader_template {
 	pid_t owner; /* 0: there is none */
 	pid_t pid;
 	int socket;
-}
-template;
+} own;
 
 static void forget_template(void)
 {
-	if (!template.owner)
+	if (!own.owner)
 		return;
-	close(template.socket);
-	if (template.owner == getpid()) {
-		kill(template.pid, SIGKILL);
-		confine__leave_behind(template.pid);
+	close(own.socket);
+	if (own.owner == getpid()) {
+		kill(own.pid, SIGKILL);
+		confine__leave_behind(own.pid);
 	}
-	template.owner = 0;
+	own.owner = 0;
 }
 
 static int spawn(int socket, pid_t *pid)
@@ -78,7 +76,7 @@ static int start_template(void)
 	int ends[2], high, status;
 	pid_t pid;
 
-	if (template.owner == getpid())
+	if (own.owner == getpid())
 		return 0;
 	forget_template();
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
@@ -92,7 +90,7 @@ static int start_template(void)
 	if (status)
 		close(ends[0]);
 	else
-		template = (struct template){.owner = getpid(), .pid = pid, .socket = ends[0]};
+		own = (struct reader_template){.owner = getpid(), .pid = pid, .socket = ends[0]};
 	return status;
 }
 
@@ -116,13 +114,13 @@ static int send_order(const struct confine_query *query, int about, int pipe_end
 	head->cmsg_type = SCM_RIGHTS;
 	head->cmsg_len = CMSG_LEN(size);
 	memcpy(CMSG_DATA(head), descriptors, size);
-	return sendmsg(template.socket, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(order) ? 0 : -errno;
+	return sendmsg(own.socket, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(order) ? 0 : -errno;
 }
 
 /* Receives the pid of the reader that was ordered. */
 static int receive_pid(pid_t *pid)
 {
-	struct pollfd wait = {.fd = template.socket, .events = POLLIN};
+	struct pollfd wait = {.fd = own.socket, .events = POLLIN};
 	int32_t got;
 	int ready;
 
@@ -131,7 +129,7 @@ static int receive_pid(pid_t *pid)
 	while (ready < 0 && errno == EINTR);
 	if (ready <= 0)
 		return ready ? -errno : -ETIMEDOUT;
-	if (recv(template.socket, &got, sizeof(got), 0) != (ssize_t)sizeof(got))
+	if (recv(own.socket, &got, sizeof(got), 0) != (ssize_t)sizeof(got))
 		return -EPIPE;
 	*pid = got;
 	return got > 0 ? 0 : got;
