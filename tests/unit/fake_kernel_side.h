@@ -185,6 +185,24 @@ int bpf_map_lookup_elem(int map, const void *key, void *value)
 	return 0;
 }
 
+/* As kernels before 5.13, which read counters one by one. */
+int bpf_map_lookup_batch(int map, void *in, void *out, void *keys, void *values, unsigned *count,
+			 const struct bpf_map_batch_opts *opts)
+{
+	(void)in, (void)out, (void)keys, (void)values, (void)count, (void)opts;
+	assert_int_equal(map, KERNEL_MAP_FUNCTION_COUNTERS);
+	errno = EOPNOTSUPP;
+	return -EOPNOTSUPP;
+}
+
+int bpf_map_update_batch(int map, const void *keys, const void *values, unsigned *count,
+			 const struct bpf_map_batch_opts *opts)
+{
+	(void)keys, (void)values, (void)count, (void)opts;
+	assert_int_equal(map, KERNEL_MAP_FUNCTIONS);
+	return -EOPNOTSUPP;
+}
+
 int bpf_map_update_elem(int map, const void *key, const void *value, unsigned long long flags)
 {
 	(void)key;

@@ -159,14 +159,18 @@ void mpi_image__count_probes(struct mpi_image *image)
 
 void mpi_image__describe_rows(const struct attachments *all, const struct mpi_image *image)
 {
-	for (size_t i = 0; i < image->probe_count; i++) {
+	struct bpf_function_state functions[KERNEL_FUNCTIONS];
+	uint32_t rows[KERNEL_FUNCTIONS], count = 0;
+
+	for (size_t i = 0; i < image->probe_count && count < KERNEL_FUNCTIONS; i++) {
 		const struct probe *probe = &image->probes[i];
 		bool left_out = probe->unit >= 0 && image->base.public.without >> probe->unit & 1;
-		struct bpf_function_state function = {
-		    .known = 1, .stepped = probe->class == SITE_STEPPED, .hot = probe->hot || left_out};
 
-		attachments__describe(all, (uint32_t)probe->row, &function);
+		rows[count] = (uint32_t)probe->row;
+		functions[count++] = (struct bpf_function_state){
+		    .known = 1, .stepped = probe->class == SITE_STEPPED, .hot = probe->hot || left_out};
 	}
+	attachments__describe(all, rows, functions, count);
 }
 
 bool attacher__linked(const struct attacher *attacher, const struct process_mapping *mapping)

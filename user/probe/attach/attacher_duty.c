@@ -10,21 +10,29 @@
 
 #define COSTLY (1.0 / 256) /* share of the cost: a function with less is closed only since all are */
 
-/* Counts the calls of a row so far; 0 where they cannot be read. */
-static uint64_t calls_of(const struct attachments *all, uint64_t row)
+/* Reads the calls of each probe's row so far. */
+static void read_calls(const struct attachments *all, struct mpi_image *image)
 {
-	const struct kernel_function_counters *per_cpu = attachments__counters(all, (uint32_t)row);
-	uint64_t calls = 0;
+	uint64_t calls[KERNEL_FUNCTIONS];
+	uint32_t first = KERNEL_FUNCTIONS, end = 0;
 
-	for (uint32_t cpu = 0; per_cpu && cpu < all->cpus; cpu++)
-		calls += per_cpu[cpu].enter + per_cpu[cpu].calls;
-	return calls;
+	for (size_t i = 0; i < image->probe_count; i++) {
+		uint32_t row = (uint32_t)image->probes[i].row;
+
+		first = row < first ? row : first;
+		end = row >= end ? row + 1 : end;
+	}
+	if (first < end)
+		attachments__count_calls(all, first, end, calls);
+	for (size_t i = 0; i < image->probe_count; i++)
+		image->probes[i].calls = calls[image->probes[i].row - first];
 }
 
 void mpi_image__begin_count(const struct attachments *all, struct mpi_image *image)
 {
+	read_calls(all, image);
 	for (size_t i = 0; i < image->probe_count; i++)
-		image->probes[i].entered = calls_of(all, image->probes[i].row);
+		image->probes[i].entered = image->probes[i].calls;
 	image->learning.seen = 0;
 }
 
@@ -33,11 +41,11 @@ static double count_costs(const struct attacher *attacher, struct mpi_image *ima
 {
 	double all = 0;
 
+	read_calls(&attacher->base, image);
 	for (size_t i = 0; i < image->probe_count; i++) {
 		struct probe *probe = &image->probes[i];
 
-		probe->cost = (double)(calls_of(&attacher->base, probe->row) - probe->entered) *
-			      (probe->class == SITE_STEPPED ? stepped : 1);
+		probe->cost = (double)(probe->calls - probe->entered) * (probe->class == SITE_STEPPED ? stepped : 1);
 		all += probe->cost;
 	}
 	return all;

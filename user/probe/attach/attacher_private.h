@@ -14,6 +14,7 @@ struct probe {
 	const char *name;
 	enum site_class class;
 	uint32_t departed; /* checks in a row at which returns were missing */
+	uint64_t calls;	   /* of the row, when they were last read */
 	uint64_t entered;  /* calls of the row until counting began */
 	double cost;	   /* of its calls since then, in calls at emulated sites */
 	bool hot;	   /* closed in duty cycles */

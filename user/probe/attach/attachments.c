@@ -13,6 +13,7 @@
 #include "base/grow.h"
 #include "sandbox/user_file.h"
 
+#define COUNTERS_BYTES 262144	/* of counters that are read at once; more makes one system call no cheaper */
 #define REMOVAL_NS 100000000ULL /* from the closing of a link that is no perf link to its last hit */
 
 bool attachments__init(struct attachments *all, const struct attach_policy *policy, struct kernel_side *side)
@@ -20,7 +21,10 @@ bool attachments__init(struct attachments *all, const struct attach_policy *poli
 	all->policy = policy;
 	all->side = side;
 	all->cpus = (uint32_t)libbpf_num_possible_cpus();
-	all->per_cpu = calloc(all->cpus, sizeof(*all->per_cpu));
+	all->rows_at_once = (uint32_t)(COUNTERS_BYTES / (all->cpus * sizeof(*all->per_cpu))) + 1;
+	if (all->rows_at_once > KERNEL_FUNCTIONS)
+		all->rows_at_once = KERNEL_FUNCTIONS;
+	all->per_cpu = calloc((size_t)all->rows_at_once * all->cpus, sizeof(*all->per_cpu));
 	all->detacher = async_detach__new();
 	return all->per_cpu && all->detacher;
 }
@@ -182,7 +186,37 @@ const struct kernel_function_counters *attachments__counters(const struct attach
 	return bpf_map_lookup_elem(map, &row, all->per_cpu) ? NULL : all->per_cpu;
 }
 
-void attachments__describe(const struct attachments *all, uint32_t row, struct bpf_function_state *function)
+/* Reads the counters of the next rows before end into all->per_cpu. Returns how many rows; 0: they cannot be read. */
+static uint32_t read_rows(const struct attachments *all, uint32_t first, uint32_t end)
+{
+	uint32_t keys[KERNEL_FUNCTIONS], before = first - 1, next;
+	uint32_t count = end - first < all->rows_at_once ? end - first : all->rows_at_once;
+
+	if (bpf_map_lookup_batch(kernel_side__map(all->side, KERNEL_MAP_FUNCTION_COUNTERS), first ? &before : NULL,
+				 &next, keys, all->per_cpu, &count, NULL) &&
+	    errno != ENOENT)
+		count = attachments__counters(all, first) != NULL; /* before 5.13 one by one */
+	return count;
+}
+
+void attachments__count_calls(const struct attachments *all, uint32_t first, uint32_t end, uint64_t *calls)
+{
+	memset(calls, 0, (end - first) * sizeof(*calls));
+	while (first < end) {
+		uint32_t count = read_rows(all, first, end);
+		const struct kernel_function_counters *counters = all->per_cpu;
+
+		if (!count)
+			return;
+		first += count;
+		for (; count; count--, calls++)
+			for (uint32_t cpu = 0; cpu < all->cpus; cpu++, counters++)
+				*calls += counters->enter + counters->calls;
+	}
+}
+
+/* Completes the description of a function by what its row states. */
+static void complete(uint32_t row, struct bpf_function_state *function)
 {
 	const struct function_row *about = functions__row(row);
 
@@ -191,7 +225,20 @@ void attachments__describe(const struct attachments *all, uint32_t row, struct b
 	function->kind = (u8)about->kind;
 	function->forked = about->forked;
 	function->unit = (u8)(functions__unit(row) + 1);
-	bpf_map_update_elem(kernel_side__map(all->side, KERNEL_MAP_FUNCTIONS), &row, function, BPF_ANY);
+}
+
+void attachments__describe(const struct attachments *all, const uint32_t *rows, struct bpf_function_state *functions,
+			   uint32_t count)
+{
+	int map = kernel_side__map(all->side, KERNEL_MAP_FUNCTIONS);
+	uint32_t described = count;
+
+	for (uint32_t i = 0; i < count; i++)
+		complete(rows[i], &functions[i]);
+	if (count > 1 && !bpf_map_update_batch(map, rows, functions, &described, NULL))
+		return;
+	for (uint32_t i = 0; i < count; i++)
+		bpf_map_update_elem(map, &rows[i], &functions[i], BPF_ANY);
 }
 
 int attached__skip(struct attached *image, const char *function, const char *reason)

@@ -59,7 +59,8 @@ struct attachments {
 	size_t count, room;
 	bool paused; /* for good */
 	uint32_t cpus;
-	struct kernel_function_counters *per_cpu; /* of the function that was read last */
+	uint32_t rows_at_once;
+	struct kernel_function_counters *per_cpu; /* of the functions that were read last: rows_at_once x cpus */
 };
 
 /* Returns false when out of memory. */
@@ -84,8 +85,13 @@ void attachments__pause(struct attachments *all);
 /* What each CPU counted of a function; valid until the next call, NULL where it cannot be read. */
 const struct kernel_function_counters *attachments__counters(const struct attachments *all, uint32_t row);
 
-/* Describes a function to the kernel side: *function, completed by what its row states. */
-void attachments__describe(const struct attachments *all, uint32_t row, struct bpf_function_state *function);
+/* Counts the calls of the rows from first to before end, of all CPUs: end - first counts, 0 where they cannot be read.
+ */
+void attachments__count_calls(const struct attachments *all, uint32_t first, uint32_t end, uint64_t *calls);
+
+/* Describes functions to the kernel side, each completed by what its row states. */
+void attachments__describe(const struct attachments *all, const uint32_t *rows, struct bpf_function_state *functions,
+			   uint32_t count);
 
 /*
  * Removes the probes of a link in the background. The kernel takes them out of the code at once, one by one, but then

@@ -108,7 +108,7 @@ void row_attacher__describe_row(struct row_attacher *attacher, const struct row_
 	    .no_wait = probe->group == ROW_OUTLINED && misses_forks(attacher, image),
 	};
 
-	attachments__describe(&attacher->base, probe->function.row, &function);
+	attachments__describe(&attacher->base, &probe->function.row, &function, 1);
 }
 
 void row_attacher__describe_outlined(struct row_attacher *attacher)
