@@ -34,7 +34,10 @@ static __always_inline void note_row(struct bpf_thread_state *thread, u32 row)
 	hits->calls++;
 }
 
-/* Sums up a thread's hits by weight: the greatest sum of an epoch is the busiest thread's. */
+/*
+ * Sums up a thread's hits by weight: the greatest sum of an epoch is the busiest thread's. A thread that spends much in
+ * one epoch wakes vaprod, once; otherwise vaprod looks ten times a second.
+ */
 static __always_inline void note_busy(struct bpf_thread_state *thread, u64 weight)
 {
 	struct kernel_counters *to = counters_of(thread->slot);
@@ -44,6 +47,8 @@ static __always_inline void note_busy(struct bpf_thread_state *thread, u64 weigh
 		thread->epoch = epoch;
 		thread->epoch_hits = 0;
 	}
+	if (hits_reach(thread->epoch_hits, weight, wake_hits))
+		bpf_ringbuf_output(&wakes, &thread->slot, sizeof(thread->slot), BPF_RB_FORCE_WAKEUP);
 	thread->epoch_hits += weight;
 	if (to->busiest < thread->epoch_hits)
 		to->busiest = thread->epoch_hits;

@@ -360,6 +360,12 @@ static __always_inline bool hits_due(const struct kernel_hits *hits, u64 now)
 	return now - hits->reported_ns >= KERNEL_HITS_NS || hits->enter >= KERNEL_HITS_HELD;
 }
 
+/* Returns whether a thread's hits by weight reach a number with these ones. 0: there is no such number. */
+static __always_inline bool hits_reach(u64 before, u64 weight, u32 number)
+{
+	return number && before < number && before + weight >= number;
+}
+
 /* Excess under this is noise of the probe itself and never worth a record of its own. */
 #define ABNORMAL_FLOOR_NS 20000
 /* Records of abnormal fragments per thread and 200 ms; the excess merges. */

@@ -34,6 +34,7 @@ u32 rows_generation;  /* raised whenever links of single rows were closed or ope
 u32 states_epoch = 1; /* raised whenever entries of vertices, edges or handles were changed or removed */
 u32 transparents;     /* processes ever put into `transparent` */
 u32 hopping;	      /* hopped call-sites exist */
+u32 wake_hits;	      /* hits by weight of one thread since the last charge that wake vaprod; 0: none do */
 
 u32 pool_used[2]; /* slots in use, of even bins and of odd ones; user space frees all of a half at once */
 u32 closed_bin;	  /* bins up to this one are being drained, or have been: cached slots of these are stale */
@@ -76,6 +77,12 @@ static __always_inline struct bpf_thread_state *known_thread(struct task_struct 
 {
 	return is_bystander(task) ? 0 : bpf_task_storage_get(&threads, task, 0, 0);
 }
+
+/* Slots of processes whose hits are to be charged at once: vaprod sleeps on it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} wakes SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

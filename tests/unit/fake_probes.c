@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MANY_HITS 500 /* as in daemon.c */
-#define CALM 5	      /* looks */
+#define WAKE_HITS (2 * 4e6 / (FAKE_ENTRY_NS + FAKE_RETURN_NS)) /* as sleep.c */
+#define CALM 10						       /* looks */
 
 static const struct fake *clock_of; /* the fake that gives the time */
 static const int image_mark;	    /* its address stands for the image */
@@ -363,13 +363,13 @@ static void note_steps(struct fake *fake)
 	}
 }
 
-static double hits_of(const struct fake *fake)
+/* Whether a thread has spent so much since the last pass that the kernel side wakes vaprod. */
+static bool is_woken(const struct fake *fake)
 {
-	double hits = 0;
-
 	for (size_t i = 0; i < fake->count; i++)
-		hits += (double)fake->processes[i].counters.enter;
-	return hits;
+		if ((double)fake->processes[i].counters.busiest >= WAKE_HITS)
+			return true;
+	return false;
 }
 
 void fake__run(struct fake *fake, double seconds)
@@ -378,16 +378,12 @@ void fake__run(struct fake *fake, double seconds)
 
 	while (fake->now < end) {
 		bool alert;
-		double hits;
 
 		fake__look(fake);
-		if (fake->now < fake->next_pass)
+		if (fake->now < fake->next_pass && !is_woken(fake))
 			continue;
 		alert = enforcer__pass(fake->enforcer, fake->now);
 		note_steps(fake);
-		hits = hits_of(fake);
-		alert |= hits - fake->last_hits > MANY_HITS;
-		fake->last_hits = hits;
 		fake->next_pass = fake->now + (alert ? 1 : CALM) * FAKE_LOOK;
 	}
 }

@@ -60,7 +60,6 @@ struct fake {
 	uint64_t now, next_pass;
 	uint64_t ran_ns; /* CPU time of vaprod */
 	size_t looks, room;
-	double last_hits;
 	bool open[FAKE_FUNCTIONS], costly[FAKE_FUNCTIONS];
 	double counted[FAKE_FUNCTIONS]; /* cost of calls since counting began */
 	uint32_t without;
@@ -92,7 +91,7 @@ struct fake_process *fake__start(struct fake *fake, const struct fake_program *p
 /* Runs the programs for a look, without the enforcer. */
 void fake__look(struct fake *fake);
 
-/* Runs programs and enforcer: it passes every 50 ms, every 10 ms where it is alert or there are many hits. */
+/* Runs programs and enforcer: it passes every 100 ms, every 10 ms where it is alert or hits wake it. */
 void fake__run(struct fake *fake, double seconds);
 
 /* Returns how many warnings have the code. */

@@ -209,6 +209,16 @@ static void any_count_makes_a_border(void **state)
 	assert_true(counts_changed(&thread));
 }
 
+static void hits_reach_a_number_once(void **state)
+{
+	(void)state;
+	assert_false(hits_reach(0, 99, 100));
+	assert_true(hits_reach(99, 1, 100));
+	assert_true(hits_reach(99, 8, 100)); /* a stepped hit counts eight times */
+	assert_false(hits_reach(100, 1, 100));
+	assert_false(hits_reach(0, 1000, 0)); /* none is set */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +228,7 @@ int main(void)
 	    cmocka_unit_test(what_a_cpu_loses_is_lost_by_its_thread),
 	    cmocka_unit_test(what_is_reported_late_waits_for_time),
 	    cmocka_unit_test(any_count_makes_a_border),
+	    cmocka_unit_test(hits_reach_a_number_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

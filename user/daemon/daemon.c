@@ -22,7 +22,7 @@
 #include <vapro/bpf/thread_account.h>
 
 #define BUSY_NS 10000000L /* sleeps of the loop */
-#define CALM_NS 50000000L
+#define CALM_NS 100000000L
 #define IDLE_NS 200000000L
 #define SLACK_NS                                                                                                       \
 	4000000UL /* a tick of most kernels: vaprod wakes with one, without another interrupt of the target's CPU */
@@ -181,6 +181,8 @@ static void recheck_costs(struct daemon *daemon, uint64_t now)
 	if (recheck__judge(recheck, before, recheck__measure(daemon->side), &ratio)) {
 		recheck__scale(&daemon->costs, ratio);
 		row_attacher__scale(daemon->rows, ratio);
+		if (daemon->options->config.overhead_cap_pct > 0)
+			sleeper__set_costs(daemon->sleeper, &daemon->costs);
 		tracker__warn(daemon->tracker, "cost_changed", 0,
 			      "probe cost changed from %.0f ns to %.0f ns; overhead figures are rescaled by %.2g",
 			      before, daemon->costs.call_ns, ratio);
@@ -229,12 +231,9 @@ static void every_second(struct daemon *daemon, uint64_t now)
 }
 
 /* Returns the loop's next sleep: 10 ms under load, up to 200 ms while no process is tracked. */
-static long pause_ns(struct daemon *daemon, int drained, uint64_t hits)
+static long pause_ns(const struct daemon *daemon, int drained)
 {
-	bool busy = drained > 256 || hits - daemon->hits > 500;
-
-	daemon->hits = hits;
-	if (busy || daemon->alert)
+	if (drained > 256 || daemon->alert)
 		return BUSY_NS;
 	return tracker__alive(daemon->tracker) ? CALM_NS : IDLE_NS;
 }
@@ -277,19 +276,15 @@ static void find(struct daemon *daemon, uint64_t now)
 	tracker__rescan(daemon->tracker, now);
 }
 
-/* Sleeps, less where many mappings wait to be read, but long enough for at most 100 iterations of the loop a second. */
+/* Sleeps, but long enough for at most 100 iterations of the loop a second. */
 static void rest(const struct daemon *daemon, long ns)
 {
-	struct timespec left = {.tv_nsec = ns};
-	uint64_t slept = mono_now();
+	uint64_t began = mono_now(), slept;
 
-	if (daemon->finder) {
-		finder__wait(daemon->finder, ns);
-		slept = mono_now() - slept;
-		left.tv_nsec = slept < BUSY_NS ? BUSY_NS - (long)slept : 0;
-	}
-	if (left.tv_nsec && !*daemon->options->stop)
-		nanosleep(&left, NULL);
+	sleeper__sleep(daemon->sleeper, ns);
+	slept = mono_now() - began;
+	if (slept < BUSY_NS && !*daemon->options->stop)
+		nanosleep(&(struct timespec){.tv_nsec = BUSY_NS - (long)slept}, NULL);
 }
 
 static const char *loop(struct daemon *daemon)
@@ -325,7 +320,7 @@ static const char *loop(struct daemon *daemon)
 			status_server__step(daemon->status, now);
 		reason = reason_to_end(daemon, now);
 		if (!reason)
-			rest(daemon, pause_ns(daemon, drained, tracker__hits(daemon->tracker)));
+			rest(daemon, pause_ns(daemon, drained));
 	}
 	return reason;
 }

@@ -10,6 +10,7 @@
 #include "report/board.h"
 #include "base/clock.h"
 #include "daemon/io_tracing.h"
+#include "daemon/sleep.h"
 #include "probe/pmu/counters.h"
 #include "overhead/recalibrate.h"
 #include "functions/user_rows.h"
@@ -71,6 +72,7 @@ struct daemon {
 	struct io_tracing io;
 	struct sampler *sampler; /* or NULL: slow computation is not sampled */
 	struct finder *finder;	 /* or NULL: every process is then inspected for a while after its exec */
+	struct sleeper *sleeper;
 	struct costs costs;
 	struct recheck recheck;
 	struct hop_refusals refusals;
@@ -86,7 +88,6 @@ struct daemon {
 	uint64_t next_second;
 	double cpu_at_window;
 	struct outcome outcome; /* at the end */
-	uint64_t hits;
 	uint64_t scanned_at;
 	uint64_t inside_due_ns;
 	bool capture_failed, publishing_failed, output_failed, output_warned, ring_warned, accounts_warned,

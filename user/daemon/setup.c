@@ -317,6 +317,7 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 	if (counters__count(daemon->counters))
 		collector__count(daemon->collector, daemon->counters);
 	daemon->finder = finder__new(finder_err, sizeof(finder_err));
+	daemon->sleeper = sleeper__new(daemon->side, daemon->finder);
 	daemon->tracker = tracker__new(&(struct tracker_parts){.side = daemon->side,
 							       .attacher = daemon->attacher,
 							       .resolver = daemon->resolver,
@@ -333,10 +334,12 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 							       .user_rows = daemon->user_rows,
 							       .user_row_count = (size_t)user_rows},
 				       &options->selection);
-	if (!daemon->tracker) {
+	if (!daemon->tracker || !daemon->sleeper) {
 		snprintf(err, err_size, "out of memory");
 		return EXIT_FAILED;
 	}
+	if (options->config.overhead_cap_pct > 0)
+		sleeper__set_costs(daemon->sleeper, &daemon->costs);
 	io_tracing__init(&daemon->io, daemon->side, &daemon->costs, options->config.io, governor.budget, mono_now());
 	warn_of_capabilities(daemon);
 	if (!daemon->finder)
@@ -355,6 +358,7 @@ void daemon__tear_down(struct daemon *daemon)
 	status_server__close(daemon->status);
 	query_server__close(daemon->queries);
 	tracker__free(daemon->tracker);
+	sleeper__free(daemon->sleeper);
 	finder__free(daemon->finder);
 	attacher__free(daemon->attacher);
 	row_attacher__free(daemon->rows);

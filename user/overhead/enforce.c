@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AHEAD_NS 60000000ULL	/* before probes are opened the loop is faster than it sleeps otherwise */
+#define AHEAD_NS 110000000ULL	/* before probes are opened the loop is faster than it sleeps otherwise */
 #define ALERT_NS 500000000ULL	/* a process once over its budget is so again soon after its probes open */
 #define FAR_OVER 0.5		/* share of its time at which a process has all that is expensive closed at once */
 #define HASTE 0.1		/* share of its time at which a process has probes closed without a plan */

@@ -166,9 +166,8 @@ size_t finder__drain(struct finder *finder, finder_mapped mapped, void *ctx, uin
 	return reported;
 }
 
-void finder__wait(struct finder *finder, long limit_ns)
+const struct pollfd *finder__fds(const struct finder *finder, size_t *count)
 {
-	struct timespec limit = {.tv_sec = limit_ns / 1000000000L, .tv_nsec = limit_ns % 1000000000L};
-
-	ppoll(finder->fds, finder->count, &limit, NULL);
+	*count = finder->count;
+	return finder->fds;
 }

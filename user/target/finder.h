@@ -9,6 +9,7 @@
 #ifndef VAPRO_FINDER_H
 #define VAPRO_FINDER_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,9 +30,7 @@ typedef void (*finder_mapped)(void *ctx, pid_t pid, const char *path);
  */
 size_t finder__drain(struct finder *finder, finder_mapped mapped, void *ctx, uint64_t *lost);
 
-/*
- * Sleeps for at most limit_ns, less where a buffer is half full by then. May return early after a signal.
- */
-void finder__wait(struct finder *finder, long limit_ns);
+/* Gets what to poll: one becomes readable when its buffer is half full. Valid as long as the finder. */
+const struct pollfd *finder__fds(const struct finder *finder, size_t *count);
 
 #endif

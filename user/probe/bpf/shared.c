@@ -34,6 +34,7 @@ static const size_t maps[KERNEL_MAPS] = {
     MAP(SYSCALL_COUNTS, syscall_counts),
     MAP(TRANSPARENT, transparent),
     MAP(VERTICES, vertices),
+    MAP(WAKES, wakes),
 };
 
 static struct bpf_map *map_of(struct kernel_side *side, enum kernel_map map)
@@ -66,6 +67,7 @@ struct kernel_shared kernel_shared__of(struct vapro_bpf *bpf)
 	    .report_execs = &bpf->data->report_execs,
 	    .transparents = &bpf->bss->transparents,
 	    .hopping = &bpf->bss->hopping,
+	    .wake_hits = &bpf->bss->wake_hits,
 	    .pool_used = bpf->bss->pool_used,
 	    .closed_bin = &bpf->bss->closed_bin,
 	    .accounts_given = &bpf->bss->accounts_given,

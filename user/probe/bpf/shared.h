@@ -34,6 +34,7 @@ enum kernel_map {
 	KERNEL_MAP_SYSCALL_COUNTS,
 	KERNEL_MAP_TRANSPARENT,
 	KERNEL_MAP_VERTICES,
+	KERNEL_MAP_WAKES,
 	KERNEL_MAPS,
 };
 
@@ -41,6 +42,7 @@ enum kernel_map {
 struct kernel_shared {
 	uint64_t *utc_offset_ns, *polls_seen, *row_looks, *untracked_hits, *inside_lost, *records_lost;
 	uint32_t *generation, *rows_generation, *states_epoch, *report_execs, *transparents, *hopping;
+	uint32_t *wake_hits;
 	uint32_t *pool_used; /* 2 */
 	uint32_t *closed_bin, *accounts_given, *accounts_lost;
 	uint32_t *next_vertex, *next_edge, *next_path;
