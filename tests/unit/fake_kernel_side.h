@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "probe/attach/attachments.h"
 
 #define PROBES_MAX 256
@@ -30,8 +31,10 @@ struct kernel_side {
 	} open[PROBES_MAX];
 	size_t count;
 	uint64_t calls[KERNEL_FUNCTIONS];
+	double entries_per_s[KERNEL_FUNCTIONS], exits_per_s[KERNEL_FUNCTIONS]; /* hits since begin_ns */
+	uint64_t begin_ns;
 	char order[256]; /* what was opened and closed: "+pid:offset", "-pid:offset" */
-	uint64_t polls;
+	uint64_t polls, looks;
 	uint32_t rows_generation;
 	struct kernel_shared shared;
 };
@@ -129,7 +132,9 @@ static struct kernel_side side;
 static inline void fake__reset(enum attach_mode mode)
 {
 	side = (struct kernel_side){.mode = mode};
+	side.begin_ns = mono_now();
 	side.shared.polls_seen = &side.polls;
+	side.shared.row_looks = &side.looks;
 	side.shared.rows_generation = &side.rows_generation;
 }
 
@@ -178,10 +183,14 @@ int kernel_side__map(struct kernel_side *of, enum kernel_map map)
 int bpf_map_lookup_elem(int map, const void *key, void *value)
 {
 	struct kernel_function_counters *per_cpu = value;
+	double passed_s = (double)(mono_now() - side.begin_ns) * 1e-9;
+	uint32_t row = *(const uint32_t *)key;
 
 	assert_int_equal(map, KERNEL_MAP_FUNCTION_COUNTERS);
 	memset(per_cpu, 0, sizeof(*per_cpu));
-	per_cpu->enter = side.calls[*(const uint32_t *)key];
+	per_cpu->enter = side.calls[row];
+	per_cpu->entry_hits = (uint64_t)(side.entries_per_s[row] * passed_s);
+	per_cpu->exit_hits = (uint64_t)(side.exits_per_s[row] * passed_s);
 	return 0;
 }
 

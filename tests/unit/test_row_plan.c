@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The choice of functions to probe within a share of the time, and when the others are checked again. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,6 +48,36 @@ static void test_nothing_fits(void **state)
 		loads[i].share = 20 * 11000e-9;
 	assert_true(row_plan__choose(loads, 20, 0.0009) <= 0.0009);
 	assert_true(loads[0].open + loads[1].open + loads[19].open < 3);
+}
+
+/* Functions that share an exit: one is called, and the hits at the exit are charged to it. */
+static void test_families_fit_as_one(void **state)
+{
+	struct row_load loads[] = {
+	    {.family = 1, .share = 0.02, .own_share = 0.02},
+	    {.family = 1, .share = 0.01},
+	    {.family = 1, .share = 0.01},
+	    {.share = 0.003, .own_share = 0.003},
+	    {.family = 2, .share = 0.002, .own_share = 0.002},
+	    {.family = 2, .share = 0.002, .own_share = 0.002},
+	};
+
+	(void)state;
+	/* the exit is paid once, although each function alone would pay it */
+	assert_true(fabs(row_plan__choose(loads, 6, 0.0271) - 0.027) < NEAR);
+	for (size_t i = 0; i < 6; i++)
+		assert_true(loads[i].open);
+	assert_true(fabs(loads[1].family_share - 0.02) < NEAR && fabs(loads[5].family_share - 0.004) < NEAR);
+	/* those that are not called would fit alone */
+	assert_true(fabs(row_plan__choose(loads, 6, 0.0269) - 0.007) < NEAR);
+	assert_false(loads[0].open || loads[1].open || loads[2].open);
+	assert_true(loads[3].open && loads[4].open && loads[5].open);
+	assert_true(fabs(row_plan__choose(loads, 6, 0.0069) - 0.003) < NEAR);
+	assert_false(loads[4].open || loads[5].open);
+	/* what one of them would cost is a guess, beyond what was counted */
+	loads[5].share = 0.1;
+	row_plan__choose(loads, 6, 0.05);
+	assert_true(loads[0].open && !loads[4].open && !loads[5].open);
 }
 
 static void test_classes(void **state)
@@ -117,11 +148,9 @@ static void test_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_least_expensive_first),
-	    cmocka_unit_test(test_nothing_fits),
-	    cmocka_unit_test(test_classes),
-	    cmocka_unit_test(test_backoff_grows_to_minutes),
-	    cmocka_unit_test(test_memory),
+	    cmocka_unit_test(test_least_expensive_first),    cmocka_unit_test(test_nothing_fits),
+	    cmocka_unit_test(test_families_fit_as_one),	     cmocka_unit_test(test_classes),
+	    cmocka_unit_test(test_backoff_grows_to_minutes), cmocka_unit_test(test_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -189,18 +189,21 @@ static void forget_speed(struct tracker *tracker, const struct row_decision *dec
 void tracker__rows_decided(void *ctx, const struct row_decision *decision)
 {
 	struct tracker *tracker = ctx;
+	char rate[48] = "not called, but hit at exits";
 	const char *processes = decision->pid_count == 1 ? "its process" : "each process";
 
+	if (decision->calls_per_s >= 0.5)
+		snprintf(rate, sizeof(rate), "%.0f calls/s", decision->calls_per_s);
 	switch (decision->kind) {
 	case ROWS_LEFT_OUT:
 		forget_speed(tracker, decision);
 		if (!decision->reported)
 			tracker__warn(
 			    tracker, "thinned", 0,
-			    "%zu function%s of %s would cost %.3g %% of the time of %s (%.0f calls/s) and %s "
+			    "%zu function%s of %s would cost %.3g %% of the time of %s (%s) and %s "
 			    "%s: %s; %s in %.0f s%s; what only they show is not covered meanwhile",
 			    decision->count, decision->count == 1 ? "" : "s", decision->image, decision->cost_pct,
-			    processes, decision->calls_per_s, decision->count == 1 ? "is" : "are",
+			    processes, rate, decision->count == 1 ? "is" : "are",
 			    decision->in_duty_cycle ? "opened in a duty cycle" : "left out", decision->functions,
 			    decision->in_duty_cycle ? "the first opens" : "checked again", decision->left_out_s,
 			    decision->in_duty_cycle ? "" : ", and less often each time");

@@ -149,6 +149,7 @@ static int add_probe(struct row_attacher *attacher, struct row_image *image, enu
 		    attacher->budget > 0 && !kernel_side__frugal(attacher->base.side) ? ROW_NEW : ROW_FITTING;
 	}
 	image->probes[image->probe_count++] = probe;
+	row_image__join_family(image, probe);
 	row_attacher__measure(attacher, probe);
 	row_attacher__describe_row(attacher, image, probe);
 	return 0;
@@ -234,6 +235,8 @@ static int read_rows(struct row_attacher *attacher, struct row_image *image, enu
 /* Opens functions that fit at once, where nothing has to be waited for. */
 static int open_at_once(struct row_attacher *attacher, struct row_image *image)
 {
+	if (!attacher->base.paused)
+		row_image__reunite(attacher, image);
 	if (!attacher->base.paused && !row_attacher__is_closing(attacher))
 		return row_image__open(attacher, image);
 	row_image__describe(image);

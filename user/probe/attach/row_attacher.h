@@ -8,7 +8,8 @@
  * share of the budget are opened (row_plan.h), and the others are left out by name, for 10 s at first and for minutes
  * in the end, remembered by build-id and function for all processes of the image, until a look shows that they fit.
  * A function of at most ten times its share gets a duty cycle instead, open for as long as the saved time lasts.
- * Functions that are called about equally often share links, since links cannot be partly detached.
+ * Functions that are called about equally often share links, since links cannot be partly detached. Those that share
+ * exits are opened and left out together.
  *
  * Open functions are measured: where an image's functions cost more than their share, those that cost most are closed,
  * in the background. Each such decision is reported once, for all of its functions.

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Shared by attaching (row_attacher.c), linking (row_links.c), looking (row_look.c) and deciding (row_thinning.c). */
+/*
+ * Shared by attaching (row_attacher.c), linking (row_links.c), looking (row_look.c), deciding (row_thinning.c) and
+ * reporting (row_report.c).
+ */
 #ifndef VAPRO_ROW_ATTACHER_PRIVATE_H
 #define VAPRO_ROW_ATTACHER_PRIVATE_H
 
@@ -25,12 +28,14 @@ struct row_cost {
 struct row_probe {
 	struct row_function function; /* its name and sites are its own */
 	enum row_group group;
+	unsigned int family; /* functions that share exits, directly or by others, are open together; 0: none does */
 	enum row_state state;
 	int64_t set; /* while open: the functions that share its links */
 	struct row_backoff backoff;
-	double calls_per_s; /* of one process: at the last look or, while open, recently */
-	double share;	    /* part of that CPU's time that its probes cost, or would cost, with shared exits */
-	double own_share;   /* the same for hits with its number alone: own shares add up */
+	double calls_per_s;  /* of one process: at the last look or, while open, recently */
+	double share;	     /* part of that CPU's time that its probes cost, or would cost, with shared exits */
+	double own_share;    /* the same for hits with its number alone: own shares add up */
+	double family_share; /* what its family would cost, by the last decision */
 	uint64_t calls, calls_mark;
 	struct row_cost cost, cost_mark; /* so far, and at the mark of its rates */
 	struct row_cost *cpu;		 /* costs of each CPU at the last measurement */
@@ -47,6 +52,7 @@ struct row_image {
 	bool named;		    /* functions that cannot be probed were reported */
 	struct row_probe **probes;
 	size_t probe_count, probe_room;
+	unsigned int families;	  /* given so far */
 	int64_t sets;		  /* given so far */
 	struct row_sites *unseen; /* its skips are those of all groups */
 	struct governor_account account;
@@ -74,6 +80,11 @@ static inline struct row_image *row_attacher__image(const struct row_attacher *a
 	return (struct row_image *)attacher->base.images[i];
 }
 
+static inline bool row_probe__same_family(const struct row_probe *a, const struct row_probe *b)
+{
+	return a == b || (a->family && a->family == b->family);
+}
+
 /* Updates the public figures of an image from its functions. */
 void row_image__describe(struct row_image *image);
 
@@ -88,8 +99,14 @@ void row_attacher__describe_row(struct row_attacher *attacher, const struct row_
 void row_attacher__describe_outlined(struct row_attacher *attacher);
 
 /*
- * Opens all functions of an image that fit, those of a group and a class of rates together. Returns 0 or the first
- * -errno; functions that could not be opened are refused then.
+ * Closes the sets of open functions that share exits with functions that fit, to be opened again together with these:
+ * through two links, a shared exit would be hit twice.
+ */
+void row_image__reunite(struct row_attacher *attacher, struct row_image *image);
+
+/*
+ * Opens all functions of an image that fit, those of a group and a class of rates together; a family has one group and
+ * one rate. Returns 0 or the first -errno; functions that could not be opened are refused then.
  */
 int row_image__open(struct row_attacher *attacher, struct row_image *image);
 
@@ -118,6 +135,14 @@ int row_attacher__link(struct row_attacher *attacher, const struct row_image *im
 /* Updates a function's calls and the cost of its probes. */
 void row_attacher__measure(struct row_attacher *attacher, struct row_probe *probe);
 
+bool row_function__shares_exit(const struct row_function *a, const struct row_function *b);
+
+/* Puts a function of the image that is new into the family of those that it shares exits with. */
+void row_image__join_family(struct row_image *image, struct row_probe *probe);
+
+/* Returns the loads of functions for a plan, to be freed; NULL when out of memory. */
+struct row_load *row_probes__loads(struct row_probe *const *probes, size_t count);
+
 /* Extra cost of a hit at a single-stepped site, ns. */
 double row_costs__stepping_ns(const struct costs *costs);
 
@@ -136,7 +161,7 @@ void row_costs__estimate_exits(const struct costs *costs, struct row_probe *prob
 
 /*
  * Counts hits of functions for some milliseconds, which gives their rates. Exits are mostly single-stepped, so entries
- * are counted alone at first, then exits of those functions that cost at most `most`, a share of time, by that; exits
+ * are counted alone at first, then exits of those families that cost at most `most`, a share of time, by that; exits
  * of the others are estimated. Returns 0, or -errno where functions could not be linked.
  */
 int row_image__look(struct row_attacher *attacher, struct row_image *image, struct row_probe *const *probes,
@@ -147,5 +172,24 @@ int row_image__look(struct row_attacher *attacher, struct row_image *image, stru
  * teams. Their entries are counted for a moment, now and then until some are hit.
  */
 void row_image__learn_teams(struct row_attacher *attacher, struct row_image *image, uint64_t now_ns);
+
+/* Functions of an image, picked for a decision. */
+struct row_picked {
+	struct row_probe **probes; /* room for all of the image */
+	size_t count;
+};
+
+/*
+ * Names the first few: "f (31000 calls/s, 34 %), g (120 calls/s, 0.3 %) and 4 that share their exits". A function that
+ * is not called costs something only because others end where it does: it is named only where none of them is picked.
+ */
+void row_picked__name(const struct row_picked *picked, char *text, size_t size);
+
+/* Returns why a function is left out, for people, to be freed; NULL when out of memory. */
+char *row_image__reason(const struct row_image *image, const struct row_probe *probe);
+
+/* Reports a decision on functions of an image. */
+void row_image__report(const struct row_image *image, enum row_decision_kind kind, const struct row_picked *picked,
+		       uint64_t now_ns, row_decided *decided, void *ctx);
 
 #endif

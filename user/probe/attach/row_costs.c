@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The cost of functions' probes, by the counts of every CPU: see row_attacher_private.h. */
+#include <stdlib.h>
+
 #include "probe/attach/row_attacher_private.h"
 
 double row_costs__stepping_ns(const struct costs *costs)
@@ -79,13 +81,41 @@ void row_attacher__measure(struct row_attacher *attacher, struct row_probe *prob
 	add_busiest(attacher, probe, per_cpu);
 }
 
-static bool shares_exit(const struct row_function *a, const struct row_function *b)
+bool row_function__shares_exit(const struct row_function *a, const struct row_function *b)
 {
 	for (size_t i = 1; i < a->site_count; i++) /* the first is the entry */
 		for (size_t j = 1; j < b->site_count; j++)
 			if (a->sites[i].offset == b->sites[j].offset)
 				return true;
 	return false;
+}
+
+void row_image__join_family(struct row_image *image, struct row_probe *probe)
+{
+	for (size_t i = 0; i < image->probe_count; i++) {
+		struct row_probe *other = image->probes[i];
+		unsigned int joined = other->family;
+
+		if (other == probe || row_probe__same_family(other, probe) ||
+		    !row_function__shares_exit(&other->function, &probe->function))
+			continue;
+		if (!probe->family)
+			probe->family = joined ? joined : ++image->families;
+		other->family = probe->family;
+		for (size_t j = 0; joined && j < image->probe_count; j++)
+			if (image->probes[j]->family == joined)
+				image->probes[j]->family = probe->family;
+	}
+}
+
+struct row_load *row_probes__loads(struct row_probe *const *probes, size_t count)
+{
+	struct row_load *loads = calloc(count + 1, sizeof(*loads));
+
+	for (size_t i = 0; loads && i < count; i++)
+		loads[i] = (struct row_load){
+		    .family = probes[i]->family, .share = probes[i]->share, .own_share = probes[i]->own_share};
+	return loads;
 }
 
 /* Cost of hits at exits with a function's number since its mark. */
@@ -105,7 +135,8 @@ void row_attacher__rate(struct row_attacher *attacher, struct row_probe *const *
 
 		probe->own_share = (entry_ns + exit_ns) / passed_ns;
 		for (size_t j = 0; j < count; j++)
-			if (exits_ns(probes[j]) > exit_ns && shares_exit(&probe->function, &probes[j]->function))
+			if (exits_ns(probes[j]) > exit_ns && row_probe__same_family(probe, probes[j]) &&
+			    row_function__shares_exit(&probe->function, &probes[j]->function))
 				exit_ns = exits_ns(probes[j]);
 		probe->calls_per_s =
 		    (double)(probe->calls - probe->calls_mark) / passed_ns * 1e9 / (processes > 1 ? processes : 1);

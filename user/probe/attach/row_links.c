@@ -190,19 +190,47 @@ int row_image__link_mapper(struct row_attacher *attacher, struct row_image *imag
 	return status;
 }
 
-/* Opens the functions of a group and a class that fit as one set, or one alone where links are per site. 0: none. */
+/* What functions that share links have in common; a family has the group of its first function. */
+struct kind {
+	enum row_group group;
+	unsigned int class;
+};
+
+static struct kind kind_of(const struct row_image *image, const struct row_probe *probe)
+{
+	struct kind kind = {.group = probe->group};
+	double calls_per_s = probe->family ? 0 : probe->calls_per_s;
+
+	for (size_t i = image->probe_count; probe->family && i--;)
+		if (row_probe__same_family(image->probes[i], probe)) {
+			kind.group = image->probes[i]->group;
+			calls_per_s += image->probes[i]->calls_per_s;
+		}
+	kind.class = row_plan__class(calls_per_s);
+	return kind;
+}
+
+/*
+ * Opens the functions of a group and a class that fit as one set, or one family alone where links are per site. 0:
+ * none.
+ */
 static int64_t make_set(struct row_attacher *attacher, struct row_image *image)
 {
 	bool alone = kernel_side__frugal(attacher->base.side);
 	const struct row_probe *first = NULL;
+	struct kind wanted = {0}, kind;
 
 	for (size_t i = 0; i < image->probe_count; i++) {
 		struct row_probe *probe = image->probes[i];
 
-		if (probe->state != ROW_FITTING ||
-		    (first && (alone || first->group != probe->group ||
-			       row_plan__class(first->calls_per_s) != row_plan__class(probe->calls_per_s))))
+		if (probe->state != ROW_FITTING)
 			continue;
+		kind = kind_of(image, probe);
+		if (first && !row_probe__same_family(first, probe) &&
+		    (alone || wanted.group != kind.group || wanted.class != kind.class))
+			continue;
+		if (!first)
+			wanted = kind;
 		if (!first)
 			image->sets++;
 		first = first ? first : probe;
@@ -261,19 +289,35 @@ int row_image__open(struct row_attacher *attacher, struct row_image *image)
 	return first;
 }
 
-void row_image__close(struct row_attacher *attacher, struct row_image *image, struct row_probe *probe)
+/* Closes a set in the background; its functions but one fit and are to be opened again. */
+static void close_set(struct row_attacher *attacher, struct row_image *image, int64_t set,
+		      const struct row_probe *left_out)
 {
 	/* the kernel side first ignores all hits of the set: while links close, the others see only a part */
 	for (size_t i = 0; i < image->probe_count; i++) {
 		struct row_probe *member = image->probes[i];
 
-		if (member->state != ROW_OPEN || member->set != probe->set)
+		if (member->state != ROW_OPEN || member->set != set)
 			continue;
-		member->state = member == probe ? ROW_LEFT_OUT : ROW_FITTING;
+		member->state = member == left_out ? ROW_LEFT_OUT : ROW_FITTING;
 		row_attacher__describe_row(attacher, image, member);
 	}
 	row_attacher__describe_outlined(attacher);
 	forget_edges(attacher);
-	attached__drop_set(&attacher->base, &image->base, probe->set);
+	attached__drop_set(&attacher->base, &image->base, set);
 	row_image__describe(image);
+}
+
+void row_image__close(struct row_attacher *attacher, struct row_image *image, struct row_probe *probe)
+{
+	close_set(attacher, image, probe->set, probe);
+}
+
+void row_image__reunite(struct row_attacher *attacher, struct row_image *image)
+{
+	for (size_t i = 0; i < image->probe_count; i++)
+		for (size_t j = 0; image->probes[i]->state == ROW_FITTING && j < image->probe_count; j++)
+			if (image->probes[j]->state == ROW_OPEN &&
+			    row_probe__same_family(image->probes[i], image->probes[j]))
+				close_set(attacher, image, image->probes[j]->set, NULL);
 }

@@ -97,6 +97,7 @@ int row_image__look(struct row_attacher *attacher, struct row_image *image, stru
 		    size_t count, double most)
 {
 	struct row_probe **fitting = calloc(count + 1, sizeof(*fitting));
+	struct row_load *loads = NULL;
 	double highest = 0;
 	size_t fitting_count = 0;
 	int status = -ENOMEM;
@@ -112,11 +113,16 @@ int row_image__look(struct row_attacher *attacher, struct row_image *image, stru
 		/* the functions that it ends in may be those that others call too often */
 		if (highest > most && !probes[i]->share && probes[i]->function.ends_elsewhere)
 			probes[i]->share = highest;
-		if (probes[i]->share <= most)
-			fitting[fitting_count++] = probes[i];
 	}
+	loads = row_probes__loads(probes, count);
+	if (loads)
+		row_plan__sum_families(loads, count);
+	for (size_t i = 0; loads && i < count; i++)
+		if (loads[i].family_share <= most)
+			fitting[fitting_count++] = probes[i];
 	if (!status && fitting_count)
 		status = count_hits(attacher, image, fitting, fitting_count, ROW_LOOK);
+	free(loads);
 	free(fitting);
 	return status;
 }

@@ -12,7 +12,6 @@
 #define IDLE_SHARE 0.5		     /* of the budget: while all functions cost less, none is measured */
 #define SOON_NS 500000000ULL	     /* period after an opening of new functions in which costs are measured often */
 #define PLAN_SHARE 0.8		     /* part of the share to plan with: rates change */
-#define NAMED_MAX 6		     /* functions named in one decision */
 #define SHORTEST_NS 10000000.0	     /* shortest interval of a rate */
 #define LOOKS_APART_NS 5000000000ULL /* between two looks at functions of an image that were left out */
 #define DUTY_CYCLE_MOST 10	     /* times the share: costlier functions get no duty cycle */
@@ -67,26 +66,20 @@ static double available(const struct row_attacher *attacher, const struct row_im
 			continue;
 		for (size_t j = 0; j < other->probe_count; j++) {
 			if (other->probes[j]->state == ROW_OPEN || other->probes[j]->state == ROW_FITTING)
-				share -= other->probes[j]->share;
+				share -= other->probes[j]->own_share;
 		}
 	}
 	return share > 0 ? share : 0;
 }
 
-/* Functions of an image, picked for a decision. */
-struct picked {
-	struct row_probe **probes; /* room for all of the image */
-	size_t count;
-};
-
-static struct picked pick_none(const struct row_image *image)
+static struct row_picked pick_none(const struct row_image *image)
 {
-	return (struct picked){.probes = calloc(image->probe_count + 1, sizeof(struct row_probe *))};
+	return (struct row_picked){.probes = calloc(image->probe_count + 1, sizeof(struct row_probe *))};
 }
 
-static struct picked pick_open(const struct row_image *image)
+static struct row_picked pick_open(const struct row_image *image)
 {
-	struct picked picked = pick_none(image);
+	struct row_picked picked = pick_none(image);
 
 	for (size_t i = 0; picked.probes && i < image->probe_count; i++)
 		if (image->probes[i]->state == ROW_OPEN)
@@ -95,78 +88,17 @@ static struct picked pick_open(const struct row_image *image)
 }
 
 /* Decides which functions fit into a share of a process's time together: none where memory is out. */
-static void choose_fitting(const struct picked *picked, double share)
+static void choose_fitting(const struct row_picked *picked, double share)
 {
-	struct row_load *loads = calloc(picked->count + 1, sizeof(*loads));
+	struct row_load *loads = row_probes__loads(picked->probes, picked->count);
 
-	for (size_t i = 0; loads && i < picked->count; i++)
-		loads[i] =
-		    (struct row_load){.calls_per_s = picked->probes[i]->calls_per_s, .share = picked->probes[i]->share};
 	if (loads)
 		row_plan__choose(loads, picked->count, share);
-	for (size_t i = 0; i < picked->count; i++)
-		picked->probes[i]->fits = loads && loads[i].open;
-	free(loads);
-}
-
-static bool is_called(const struct row_probe *probe)
-{
-	return probe->calls_per_s >= 0.5;
-}
-
-/*
- * Names the first few: "f (31000 calls/s, 34 %), g (120 calls/s, 0.3 %)". A function that is not called costs something
- * only because it shares exits with one that is called; only the latter is named.
- */
-static void name_functions(const struct picked *picked, char *text, size_t size)
-{
-	size_t used = 0, named = 0;
-	bool called = false;
-
-	for (size_t i = 0; i < picked->count; i++)
-		called |= is_called(picked->probes[i]);
-	text[0] = '\0';
-	for (size_t i = 0; i < picked->count && named < NAMED_MAX && used < size; i++) {
-		const struct row_probe *probe = picked->probes[i];
-
-		if (called && !is_called(probe))
-			continue;
-		used += (size_t)snprintf(text + used, size - used, "%s%s (%.0f calls/s, %.3g %%)", named++ ? ", " : "",
-					 functions__row(probe->function.row)->symbol, probe->calls_per_s,
-					 probe->share * 100);
-	}
-	if (named < picked->count && used < size)
-		snprintf(text + used, size - used, " and %zu more", picked->count - named);
-}
-
-static void report(const struct row_image *image, enum row_decision_kind kind, const struct picked *picked,
-		   uint64_t now_ns, row_decided *decided, void *ctx)
-{
-	struct row_decision decision = {.kind = kind,
-					.image = image->base.path,
-					.count = picked->count,
-					.reported = true,
-					.pids = image->base.pids,
-					.pid_count = image->base.mapper_count};
-	char functions[768];
-
-	if (!picked->count)
-		return;
 	for (size_t i = 0; i < picked->count; i++) {
-		struct row_probe *probe = picked->probes[i];
-		double left_s = ((double)probe->backoff.until_ns - (double)now_ns) * 1e-9;
-
-		decision.calls_per_s += probe->calls_per_s;
-		decision.cost_pct += probe->own_share * 100;
-		decision.reported &= probe->reported;
-		decision.in_duty_cycle |= probe->in_duty_cycle;
-		probe->reported = true;
-		if (kind == ROWS_LEFT_OUT && (!i || left_s < decision.left_out_s))
-			decision.left_out_s = left_s;
+		picked->probes[i]->fits = loads && loads[i].open;
+		picked->probes[i]->family_share = loads ? loads[i].family_share : picked->probes[i]->share;
 	}
-	name_functions(picked, functions, sizeof(functions));
-	decision.functions = functions;
-	decided(ctx, &decision);
+	free(loads);
 }
 
 /*
@@ -176,26 +108,65 @@ static void report(const struct row_image *image, enum row_decision_kind kind, c
 static void leave_out(struct row_attacher *attacher, struct row_image *image, struct row_probe *probe,
 		      bool in_duty_cycle, double pause_s, double random, uint64_t now_ns)
 {
-	char text[128];
-
-	probe->in_duty_cycle = in_duty_cycle && probe->share <= attacher->budget * DUTY_CYCLE_MOST;
+	probe->in_duty_cycle = in_duty_cycle && probe->family_share <= attacher->budget * DUTY_CYCLE_MOST;
 	if (probe->in_duty_cycle) {
 		probe->backoff.until_ns = now_ns + (uint64_t)(fmax(pause_s, OPEN_LEAST_S) * (1 + random / 2) * 1e9);
 	} else {
 		row_backoff__refuse(&probe->backoff, now_ns, random);
 		row_memory__keep(attacher->memory, image->base.build_id, probe->function.entry, &probe->backoff);
 	}
-	snprintf(text, sizeof(text), "too expensive%s: %.0f calls/s would cost %.3g %% of its process's time",
-		 probe->in_duty_cycle ? " to stay open" : "", probe->calls_per_s, probe->share * 100);
 	free(probe->left_out);
-	probe->left_out = strdup(text);
+	probe->left_out = row_image__reason(image, probe);
 	if (probe->state == ROW_OPEN)
 		row_image__close(attacher, image, probe);
 	probe->state = ROW_LEFT_OUT;
 }
 
+static bool is_picked(const struct row_picked *picked, const struct row_probe *probe)
+{
+	for (size_t i = 0; i < picked->count; i++)
+		if (picked->probes[i] == probe)
+			return true;
+	return false;
+}
+
+/* The highest level of back-off in the family of a function. */
+static unsigned int family_level(const struct row_image *image, const struct row_probe *probe)
+{
+	unsigned int level = probe->backoff.level;
+
+	for (size_t i = 0; probe->family && i < image->probe_count; i++)
+		if (row_probe__same_family(image->probes[i], probe) && image->probes[i]->backoff.level > level)
+			level = image->probes[i]->backoff.level;
+	return level;
+}
+
+/* Adds the rest of the families of picked functions that do not fit: a family is left out as one, for the same time. */
+static void complete_families(const struct row_image *image, struct row_picked *picked)
+{
+	size_t decided = picked->count;
+
+	for (size_t i = 0; i < decided; i++) {
+		const struct row_probe *unfit = picked->probes[i];
+		unsigned int level = family_level(image, unfit);
+
+		for (size_t j = 0; !unfit->fits && unfit->family && j < image->probe_count; j++) {
+			struct row_probe *probe = image->probes[j];
+
+			if (probe->state == ROW_REFUSED || !row_probe__same_family(probe, unfit))
+				continue;
+			probe->backoff.level = level;
+			if (is_picked(picked, probe))
+				continue;
+			probe->fits = false;
+			probe->family_share = unfit->family_share;
+			picked->probes[picked->count++] = probe;
+		}
+	}
+}
+
 /* Leaves out and reports picked functions that do not fit. Returns whether there are any. */
-static bool sort_out(struct row_attacher *attacher, struct row_image *image, struct picked *picked, double debt_ns,
+static bool sort_out(struct row_attacher *attacher, struct row_image *image, struct row_picked *picked, double debt_ns,
 		     uint64_t now_ns, row_decided *decided, void *ctx)
 {
 	double random = governor__random(&attacher->random); /* the same for all: they are looked at together */
@@ -203,6 +174,7 @@ static bool sort_out(struct row_attacher *attacher, struct row_image *image, str
 	size_t out = 0;
 	double share = 0; /* of all that are left out: all of them get a duty cycle, or none */
 
+	complete_families(image, picked);
 	for (size_t i = 0; i < picked->count; i++)
 		share += picked->probes[i]->fits ? 0 : picked->probes[i]->own_share;
 	for (size_t i = 0; i < picked->count; i++) {
@@ -214,7 +186,7 @@ static bool sort_out(struct row_attacher *attacher, struct row_image *image, str
 		picked->probes[out++] = probe;
 	}
 	picked->count = out;
-	report(image, ROWS_LEFT_OUT, picked, now_ns, decided, ctx);
+	row_image__report(image, ROWS_LEFT_OUT, picked, now_ns, decided, ctx);
 	return out;
 }
 
@@ -247,7 +219,7 @@ static bool resume_duty(struct row_image *image, uint64_t now_ns)
  * Whether nothing was hit: the program waits, or has no CPU. That says nothing of functions that were too expensive
  * before: they are left out for as long as at first, IDLE_LOOKS times.
  */
-static bool is_idle(struct row_image *image, const struct picked *picked)
+static bool is_idle(struct row_image *image, const struct row_picked *picked)
 {
 	for (size_t i = 0; i < picked->count; i++)
 		if (picked->probes[i]->share > 0) {
@@ -257,13 +229,33 @@ static bool is_idle(struct row_image *image, const struct picked *picked)
 	return image->idle_looks++ < IDLE_LOOKS;
 }
 
+/* Leaves out new functions that share exits with one that is left out, until that is looked at again. */
+static void join_left_out(struct row_image *image)
+{
+	for (size_t i = 0; i < image->probe_count; i++) {
+		struct row_probe *probe = image->probes[i];
+
+		for (size_t j = 0; probe->state == ROW_NEW && probe->family && j < image->probe_count; j++) {
+			const struct row_probe *other = image->probes[j];
+
+			if (other->state != ROW_LEFT_OUT || !row_probe__same_family(other, probe))
+				continue;
+			probe->state = ROW_LEFT_OUT;
+			probe->backoff = other->backoff;
+			probe->in_duty_cycle = other->in_duty_cycle;
+			probe->left_out = strdup("shares exits with a function that is left out");
+		}
+	}
+}
+
 /* Looks at functions whose rate is not known, and decides. */
 static void consider(struct row_attacher *attacher, struct row_image *image, uint64_t now_ns, row_decided *decided,
 		     void *ctx)
 {
-	struct picked picked = {0}, again = {0};
+	struct row_picked picked = {0}, again = {0};
 	bool idle;
 
+	join_left_out(image);
 	if (resume_duty(image, now_ns))
 		return;
 	picked = pick_none(image);
@@ -293,7 +285,7 @@ static void consider(struct row_attacher *attacher, struct row_image *image, uin
 		probe->state = ROW_FITTING;
 	}
 	sort_out(attacher, image, &picked, 0, mono_now(), decided, ctx);
-	report(image, ROWS_OPENED, &again, now_ns, decided, ctx);
+	row_image__report(image, ROWS_OPENED, &again, now_ns, decided, ctx);
 	for (size_t i = 0; i < again.count; i++)
 		again.probes[i]->reported = false;
 	row_image__describe(image);
@@ -316,7 +308,7 @@ static double cost_of(const struct row_image *image)
 /* Measures rates and shares of open functions since the mark. */
 static void measure_image(struct row_attacher *attacher, struct row_image *image, uint64_t now_ns)
 {
-	struct picked open = pick_open(image);
+	struct row_picked open = pick_open(image);
 
 	row_attacher__rate(attacher, open.probes, open.count, fmax((double)(now_ns - image->mark_ns), SHORTEST_NS),
 			   (double)image->base.mapper_count);
@@ -327,7 +319,7 @@ static void measure_image(struct row_attacher *attacher, struct row_image *image
 static bool close_unfit(struct row_attacher *attacher, struct row_image *image, double share, double debt_ns,
 			uint64_t now_ns, row_decided *decided, void *ctx)
 {
-	struct picked picked = pick_open(image);
+	struct row_picked picked = pick_open(image);
 	bool closed;
 
 	choose_fitting(&picked, share);
@@ -385,6 +377,7 @@ static bool open_fitting(struct row_attacher *attacher, struct row_image *image,
 	}
 	if (!any)
 		return false;
+	row_image__reunite(attacher, image);
 	if (row_attacher__is_closing(attacher))
 		return true;
 	decision.error = row_image__open(attacher, image);
