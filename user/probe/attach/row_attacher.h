@@ -107,7 +107,9 @@ bool row_attacher__close_costliest(struct row_attacher *attacher, pid_t pid, dou
 
 /*
  * The calls of these processes are not seen until until_ns, a time of the monotonic clock: functions of images that no
- * other process maps are closed and not looked at until then, since their hits would only cost.
+ * other process maps are closed and not looked at until then, since their hits would only cost. Those that exceed the
+ * functions' share of the budget are left out for longer, and have no duty cycle for a minute: what they would spend
+ * shows more where these calls are seen instead.
  */
 void row_attacher__rest(struct row_attacher *attacher, const pid_t *pids, size_t count, uint64_t until_ns);
 

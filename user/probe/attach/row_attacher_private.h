@@ -56,13 +56,14 @@ struct row_image {
 	int64_t sets;		  /* given so far */
 	struct row_sites *unseen; /* its skips are those of all groups */
 	struct governor_account account;
-	uint64_t mark_ns;	 /* when the present rates began */
-	uint64_t opened_ns;	 /* the last time that something was opened */
-	uint64_t soon_ns;	 /* end of the period in which costs are measured often */
-	unsigned int idle_looks; /* looks in a row without a hit */
-	uint64_t looked_ns;	 /* the last time that functions were looked at */
-	uint64_t rest_until_ns;	 /* nothing is opened or looked at before */
-	uint64_t learn_ns;	 /* when a look may show which functions a new mapper's teams are given; 0 = not */
+	uint64_t mark_ns;	  /* when the present rates began */
+	uint64_t opened_ns;	  /* the last time that something was opened */
+	uint64_t soon_ns;	  /* end of the period in which costs are measured often */
+	unsigned int idle_looks;  /* looks in a row without a hit */
+	uint64_t looked_ns;	  /* the last time that functions were looked at */
+	uint64_t rest_until_ns;	  /* nothing is opened or looked at before */
+	uint64_t scarce_until_ns; /* its processes overdrew their whole budget: no duty cycles before */
+	uint64_t learn_ns;	  /* when a look may show which functions a new mapper's teams are given; 0 = not */
 	unsigned int learn_looks;
 };
 

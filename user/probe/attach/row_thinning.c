@@ -17,6 +17,7 @@
 #define DUTY_CYCLE_MOST 10	     /* times the share: costlier functions get no duty cycle */
 #define OPEN_LEAST_S 1.0	     /* shortest closed period of a duty cycle */
 #define IDLE_LOOKS 3		     /* in a row, at functions left out */
+#define SCARCE_NS 60000000000ULL     /* after a process overdrew its whole budget */
 #define CAUSE 0.25		     /* of what a process spends, that functions must cost to be closed for it */
 
 /* Whether functions of an image are open, or will be again as soon as they can be afforded. */
@@ -108,7 +109,8 @@ static void choose_fitting(const struct row_picked *picked, double share)
 static void leave_out(struct row_attacher *attacher, struct row_image *image, struct row_probe *probe,
 		      bool in_duty_cycle, double pause_s, double random, uint64_t now_ns)
 {
-	probe->in_duty_cycle = in_duty_cycle && probe->family_share <= attacher->budget * DUTY_CYCLE_MOST;
+	probe->in_duty_cycle = in_duty_cycle && now_ns >= image->scarce_until_ns &&
+			       probe->family_share <= attacher->budget * DUTY_CYCLE_MOST;
 	if (probe->in_duty_cycle) {
 		probe->backoff.until_ns = now_ns + (uint64_t)(fmax(pause_s, OPEN_LEAST_S) * (1 + random / 2) * 1e9);
 	} else {
@@ -433,8 +435,11 @@ bool row_attacher__close_costliest(struct row_attacher *attacher, pid_t pid, dou
 		most = share;
 		costliest = image;
 	}
+	if (!costliest)
+		return false;
+	costliest->scarce_until_ns = now_ns + SCARCE_NS;
 	/* half of its recent cost stays open */
-	return costliest && close_unfit(attacher, costliest, most / 2, debt_ns, now_ns, decided, ctx);
+	return close_unfit(attacher, costliest, most / 2, debt_ns, now_ns, decided, ctx);
 }
 
 static bool maps_only(const struct attached *image, const pid_t *pids, size_t count)
@@ -448,6 +453,12 @@ static bool maps_only(const struct attached *image, const pid_t *pids, size_t co
 			return false;
 	}
 	return image->mapper_count;
+}
+
+/* Whether a function, or what shares exits with it, exceeds the functions' share of the budget alone. */
+static bool exceeds(const struct row_attacher *attacher, const struct row_probe *probe)
+{
+	return probe->family_share > attacher->budget;
 }
 
 /* Closes an open or fitting function until the rest ends. */
@@ -464,15 +475,26 @@ static void rest_function(struct row_attacher *attacher, struct row_image *image
 
 void row_attacher__rest(struct row_attacher *attacher, const pid_t *pids, size_t count, uint64_t until_ns)
 {
+	double random = governor__random(&attacher->random);
+	uint64_t now_ns = mono_now();
+
 	for (size_t i = 0; i < attacher->base.count; i++) {
 		struct row_image *image = row_attacher__image(attacher, i);
 
 		if (attacher->base.paused || attacher->budget <= 0 || !maps_only(&image->base, pids, count))
 			continue;
 		image->rest_until_ns = until_ns;
-		for (size_t j = 0; j < image->probe_count; j++)
-			if (image->probes[j]->state == ROW_OPEN || image->probes[j]->state == ROW_FITTING)
-				rest_function(attacher, image, image->probes[j]);
+		image->scarce_until_ns = until_ns + SCARCE_NS;
+		for (size_t j = 0; j < image->probe_count; j++) {
+			struct row_probe *probe = image->probes[j];
+			bool open = probe->state == ROW_OPEN || probe->state == ROW_FITTING;
+
+			if (exceeds(attacher, probe) &&
+			    (open || (probe->state == ROW_LEFT_OUT && probe->in_duty_cycle)))
+				leave_out(attacher, image, probe, false, 0, random, now_ns);
+			else if (open)
+				rest_function(attacher, image, probe);
+		}
 		row_image__describe(image);
 	}
 }
