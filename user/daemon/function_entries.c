@@ -27,16 +27,15 @@ static bool is_in(const struct function_row *row, const struct process *process,
 	return !fnmatch(row->image, base_name(mapping->path), FNM_EXTMATCH);
 }
 
-/* Returns whether a mapping is the first executable one of its image: each image counts once. */
+/* Returns whether a mapping is the first one of its image: each image counts once. */
 static bool is_first(const struct process *process, size_t index)
 {
 	const struct process_mapping *mapping = &process->mappings[index];
 
-	if (!mapping->executable || !mapping->inode)
+	if (!mapping->inode)
 		return false;
 	for (size_t i = 0; i < index; i++)
-		if (process->mappings[i].executable && process->mappings[i].inode == mapping->inode &&
-		    process->mappings[i].device == mapping->device)
+		if (process->mappings[i].inode == mapping->inode && process->mappings[i].device == mapping->device)
 			return false;
 	return true;
 }
@@ -231,7 +230,7 @@ void tracker__outlined(struct tracker *tracker, pid_t pid, uint64_t address)
 	if (!tracked || tracked->ended_ns || process__read(pid, &process, err, sizeof(err)))
 		return;
 	mapping = process__mapping_at(process, address);
-	if (mapping && mapping->executable && mapping->inode) {
+	if (mapping && mapping->inode) {
 		status = row_attacher__outlined(tracker->parts.rows, process, mapping, address,
 						is_alone(tracker, mapping), err, sizeof(err));
 		if (status)

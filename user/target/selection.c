@@ -75,8 +75,7 @@ static bool shares(void *ctx, const struct process *process)
 	for (size_t i = 0; i < process->mapping_count; i++) {
 		const struct process_mapping *mapping = &process->mappings[i];
 
-		if (mapping->executable && mapping->inode == sharing->mapping->inode &&
-		    mapping->device == sharing->mapping->device)
+		if (mapping->inode == sharing->mapping->inode && mapping->device == sharing->mapping->device)
 			return true;
 	}
 	return false;
