@@ -330,6 +330,25 @@ static void selections_match(void **state)
 	process__free(process);
 }
 
+static void few_targets_beside_others_are_known(void **state)
+{
+	const char *cats[] = {"cat"}, *others[] = {"lmp"};
+	struct selection all = {0}, by_cat = {.globs = cats, .glob_count = 1},
+			 by_other = {.globs = others, .glob_count = 1};
+	char *none[] = {NULL}, err[128];
+	struct process *process;
+	pid_t pid = start(none);
+
+	(void)state;
+	assert_int_equal(process__read(getpid(), &process, err, sizeof(err)), 0);
+	assert_false(selection__shares(&all, process__executable(process), 16));
+	assert_true(selection__shares(&by_other, process__executable(process), 0));
+	assert_true(selection__shares(&by_cat, process__mapping_named(process, "libc.so*"), SIZE_MAX));
+	assert_false(selection__shares(&by_cat, process__mapping_named(process, "libc.so*"), 0));
+	process__free(process);
+	stop(pid);
+}
+
 static void removed_executables_are_selected(void **state)
 {
 	const char *globs[] = {"a.out"}, *paths[] = {"/x/a.out"};
@@ -455,6 +474,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(linked_in_mpi_is_found),
 	    cmocka_unit_test(ranks_are_distinguished),
 	    cmocka_unit_test(selections_match),
+	    cmocka_unit_test(few_targets_beside_others_are_known),
 	    cmocka_unit_test(what_a_process_sleeps_in_is_reported),
 	    cmocka_unit_test(ranges_hold_their_releases),
 	};

@@ -65,14 +65,10 @@ static bool wants_threads(const struct tracker *tracker, const struct tracked *t
 /* Returns whether targets get links of their own: few ones beside other mappers, as for MPI libraries. */
 static bool is_alone(const struct tracker *tracker, const struct process_mapping *mapping)
 {
-	size_t targets, others;
-
 	if (is_libc(mapping))
 		return true; /* every process maps libc: never a link for all mappers */
-	if (row_attacher__linked(tracker->parts.rows, mapping))
-		return false;
-	selection__sharers(tracker->selection, mapping, &targets, &others);
-	return others && targets <= ATTACHER_MAX_FILTERED;
+	return !row_attacher__linked(tracker->parts.rows, mapping) &&
+	       selection__shares(tracker->selection, mapping, ATTACHER_MAX_FILTERED);
 }
 
 static int attach_rows(struct tracker *tracker, const struct process *process, const struct process_mapping *mapping,
