@@ -232,15 +232,16 @@ int process__glance(pid_t pid, struct process **out, char *err, size_t err_size)
 		process__free(process);
 		return failed(pid, status, err, err_size);
 	}
-	process__read_exe(pid, process->exe, sizeof(process->exe));
 	*out = process;
 	return 0;
 }
 
 int process__complete(struct process *process, char *err, size_t err_size)
 {
-	int status = process__read_stat(process);
+	int status;
 
+	process__read_exe(process->pid, process->exe, sizeof(process->exe));
+	status = process__read_stat(process);
 	if (!status)
 		status = read_status(process);
 	if (status)
@@ -370,14 +371,16 @@ bool process__child_of_rank(const struct process *process)
 	bool child = false;
 
 	for (int depth = 0; pid > 1 && depth < 16 && process->rank >= 0 && !child; depth++) {
-		struct process *above;
+		struct process above = {.pid = pid};
 		char err[128];
 
-		if (process__read(pid, &above, err, sizeof(err)))
+		if (process__complete(&above, err, sizeof(err)) || !process__same_rank(process, &above) ||
+		    process__reread_mappings(&above))
 			break;
-		pid = process__same_rank(process, above) ? above->parent : 0;
-		child = pid && process__mpi(above, NULL);
-		process__free(above);
+		pid = above.parent;
+		child = pid && process__mpi(&above, NULL);
+		free(above.mappings);
+		free(above.text);
 	}
 	return child;
 }

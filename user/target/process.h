@@ -50,8 +50,8 @@ int process__read(pid_t pid, struct process **out, char *err, size_t err_size);
 void process__free(struct process *process);
 
 /*
- * process__read() in two steps, for callers that look at many and want few: executable and mappings,
- * then the rest. Errors are the same.
+ * process__read() in two steps, for callers that look at many and want few: mappings, then the rest. Errors are the
+ * same.
  */
 int process__glance(pid_t pid, struct process **out, char *err, size_t err_size);
 int process__complete(struct process *process, char *err, size_t err_size);

@@ -22,8 +22,8 @@ bool selection__takes(const struct selection *selection, const struct process *p
 bool selection__names(const struct selection *selection, pid_t pid);
 
 /*
- * Calls visit for every readable process of the node whose executable and mappings (process__glance)
- * wants() accepts, until visit returns false.
+ * Calls visit for every readable process of the node whose mappings (process__glance) wants() accepts, until visit
+ * returns false.
  */
 void process__each(bool (*wants)(void *ctx, const struct process *process),
 		   bool (*visit)(void *ctx, const struct process *process), void *ctx);
