@@ -142,18 +142,10 @@ int tracker__attach_rows(struct tracker *tracker, struct tracked *tracked, const
 	return functions + attach_thread_rows(tracker, tracked, process, threads);
 }
 
-void tracker__rows_remapped(struct tracker *tracker, struct tracked *tracked)
+void tracker__rows_remapped(struct tracker *tracker, struct tracked *tracked, const struct process *process)
 {
-	struct process *process;
-	char err[256];
-
-	if (!tracker->parts.user_row_count && tracker->parts.threads == VAPRO_OFF)
-		return;
-	if (process__read(tracked->pid, &process, err, sizeof(err)))
-		return;
 	attach_user_rows(tracker, process);
 	attach_thread_rows(tracker, tracked, process, process__threads(tracked->pid, NULL, 0));
-	process__free(process);
 }
 
 void tracker__inspect_threads(struct tracker *tracker, struct tracked *tracked, size_t threads)
