@@ -10,12 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "target/kernel_range.h"
-#include "target/process.h"
+#include "target/process_private.h"
 #include "target/selection.h"
 #include "probe/elf/static_mpi.h"
 #include "probe/elf/reader.h"
@@ -85,9 +86,9 @@ static void this_process_is_read(void **state)
 	assert_non_null(strstr(process->exe, "test_process"));
 	mapping = process__mapping_at(process, (uint64_t)(uintptr_t)this_process_is_read);
 	assert_non_null(mapping);
-	assert_true(mapping->executable);
 	assert_string_equal(mapping->path, process->exe);
 	assert_null(process__mapping_at(process, 16));
+	assert_null(process__mapping_at(process, (uint64_t)(uintptr_t)&parent_end)); /* data */
 	assert_non_null(process__mapping_named(process, "libc.so*"));
 	assert_int_equal(process__mpi(process, NULL), PROCESS_NO_MPI);
 	assert_true(process__descends(getpid(), getppid()));
@@ -122,6 +123,60 @@ static void launchers_are_understood(void **state)
 	assert_int_equal(process->rank, -1);
 	assert_string_equal(process->job, "pmix:a_b_c_");
 	process__free(process);
+}
+
+#define CODE "7f00-7fff r-xp 00a000 fe:1f 42 "
+
+static void assert_no_mapping(const char *text)
+{
+	char line[256];
+	struct process_mapping mapping;
+
+	snprintf(line, sizeof(line), "%s", text);
+	assert_false(process__parse_mapping(line, &mapping));
+}
+
+static void assert_path(const char *text, const char *path)
+{
+	struct process_mapping mapping;
+	char line[16384];
+
+	snprintf(line, sizeof(line), CODE "%s", text);
+	assert_true(process__parse_mapping(line, &mapping));
+	assert_int_equal(mapping.start, 0x7f00);
+	assert_int_equal(mapping.end, 0x7fff);
+	assert_int_equal(mapping.offset, 0xa000);
+	assert_int_equal(mapping.device, makedev(0xfe, 0x1f));
+	assert_int_equal(mapping.inode, 42);
+	assert_string_equal(mapping.path, path);
+}
+
+static void lines_of_mappings_are_read(void **state)
+{
+	static const char *const paths[] = {
+	    "", "[vdso]", "/a b  c ", "/x (deleted)", "/line\\012break", "/\t\r\xff", "/7f00-7fff r-xp 0 0:0 1 /y"};
+	char whole[] = CODE "/x", longest[8192];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
+		assert_path(paths[i], paths[i]);
+	assert_path("                /usr/lib/libmpi.so.40", "/usr/lib/libmpi.so.40");
+	memset(longest, '/', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	assert_path(longest, longest);
+	for (size_t length = 0; length < strlen(CODE); length++) { /* cut anywhere before the path */
+		whole[length] = '\0';
+		assert_no_mapping(whole);
+		whole[length] = CODE[length];
+	}
+	assert_no_mapping("7f00-7fff rw-p 00000000 fe:1f 42 /data x-x r-xp ");
+	assert_no_mapping("7f00-7fff r-xp  00000000 fe:1f 42 /x");
+	assert_no_mapping("7f00- 7fff r-xp 00000000 fe:1f 42 /x");
+	assert_no_mapping(" 7f00-7fff r-xp 00000000 fe:1f 42 /x");
+	assert_no_mapping("7f00-7fff r-xp -1 fe:1f 42 /x");
+	assert_no_mapping("7f00-7fff r-xp 00000000 fe1f 42 /x");
+	assert_no_mapping("7f00-7fff r-xp 00000000 fe:1f x42 /x");
+	assert_no_mapping("7f0g-7fff r-xp 00000000 fe:1f 42 /x");
 }
 
 /* Reads a rank whose parent, which is no rank, has the given words in its command line. */
@@ -275,6 +330,25 @@ static void selections_match(void **state)
 	process__free(process);
 }
 
+static void few_targets_beside_others_are_known(void **state)
+{
+	const char *cats[] = {"cat"}, *others[] = {"lmp"};
+	struct selection all = {0}, by_cat = {.globs = cats, .glob_count = 1},
+			 by_other = {.globs = others, .glob_count = 1};
+	char *none[] = {NULL}, err[128];
+	struct process *process;
+	pid_t pid = start(none);
+
+	(void)state;
+	assert_int_equal(process__read(getpid(), &process, err, sizeof(err)), 0);
+	assert_false(selection__shares(&all, process__executable(process), 16));
+	assert_true(selection__shares(&by_other, process__executable(process), 0));
+	assert_true(selection__shares(&by_cat, process__mapping_named(process, "libc.so*"), SIZE_MAX));
+	assert_false(selection__shares(&by_cat, process__mapping_named(process, "libc.so*"), 0));
+	process__free(process);
+	stop(pid);
+}
+
 static void removed_executables_are_selected(void **state)
 {
 	const char *globs[] = {"a.out"}, *paths[] = {"/x/a.out"};
@@ -389,6 +463,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(this_process_is_read),
+	    cmocka_unit_test(lines_of_mappings_are_read),
 	    cmocka_unit_test(launchers_are_understood),
 	    cmocka_unit_test(proxies_of_one_launcher_are_one_job),
 	    cmocka_unit_test(equal_ids_of_two_launchers_are_two_jobs),
@@ -399,6 +474,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(linked_in_mpi_is_found),
 	    cmocka_unit_test(ranks_are_distinguished),
 	    cmocka_unit_test(selections_match),
+	    cmocka_unit_test(few_targets_beside_others_are_known),
 	    cmocka_unit_test(what_a_process_sleeps_in_is_reported),
 	    cmocka_unit_test(ranges_hold_their_releases),
 	};

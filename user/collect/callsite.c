@@ -204,7 +204,7 @@ static void hold_mapped(struct callsites *callsites)
 	const struct process *process = callsites->process;
 
 	for (size_t i = 0; i < process->mapping_count; i++)
-		if (process->mappings[i].executable && process->mappings[i].inode)
+		if (process->mappings[i].inode)
 			callsites__hold(callsites, &process->mappings[i]);
 }
 
@@ -274,8 +274,7 @@ static void push_transparent(struct callsites *callsites)
 		struct cached_image *cached;
 		uint64_t vaddr;
 
-		if (!mapping->executable || !mapping->inode || !base ||
-		    !transparent__is(base + 1, callsites->more_transparent))
+		if (!mapping->inode || !base || !transparent__is(base + 1, callsites->more_transparent))
 			continue;
 		cached = callsites__hold(callsites, mapping);
 		if (!cached || !number_transparent(callsites->cache, cached) ||
@@ -306,8 +305,7 @@ bool callsites__frame(struct callsites *callsites, uint64_t address, struct call
 	const char *base = mapping ? strrchr(mapping->path, '/') : NULL;
 
 	/* frames below the program's start are the C library's, built without frame pointers */
-	if (!base || !mapping->executable || !mapping->inode || !fnmatch("libc.so*", base + 1, 0) ||
-	    !fnmatch("ld-linux*", base + 1, 0))
+	if (!base || !mapping->inode || !fnmatch("libc.so*", base + 1, 0) || !fnmatch("ld-linux*", base + 1, 0))
 		return false;
 	callsites__resolve(callsites, address, site);
 	return true;
@@ -404,11 +402,11 @@ int callsites__loaded_at(const struct callsites *callsites, const struct cached_
 {
 	uint64_t text_vaddr;
 
-	/* the load bias is the same for all segments: any executable mapping shows it */
+	/* the load bias is the same for all segments: any mapping shows it */
 	for (size_t i = 0; i < callsites->process->mapping_count; i++) {
 		const struct process_mapping *mapping = &callsites->process->mappings[i];
 
-		if (!mapping->executable || mapping->inode != cached->inode || mapping->device != cached->device ||
+		if (mapping->inode != cached->inode || mapping->device != cached->device ||
 		    image__vaddr_of(image, mapping->offset, &text_vaddr))
 			continue;
 		*address = mapping->start - text_vaddr + vaddr;

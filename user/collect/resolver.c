@@ -178,14 +178,14 @@ static void push_kernel(struct resolver *resolver, struct callsites *callsites, 
 	(*kernel_side__shared(side)->states_epoch)++;
 }
 
-int resolver__remapped(struct resolver *resolver, pid_t pid, enum process_mpi mpi)
+const struct process *resolver__remapped(struct resolver *resolver, pid_t pid, enum process_mpi mpi)
 {
 	struct known_process *known = process_of(resolver, (uint32_t)pid);
-	int status = known ? callsites__remapped(known->callsites) : -ESRCH;
 
-	if (!status)
-		push_kernel(resolver, known->callsites, pid, mpi);
-	return status;
+	if (!known || callsites__remapped(known->callsites))
+		return NULL;
+	push_kernel(resolver, known->callsites, pid, mpi);
+	return known->process;
 }
 
 int resolver__add(struct resolver *resolver, struct process *process)

@@ -152,7 +152,7 @@ static bool is_candidate(void *ctx, const struct process *process)
 	const struct scanning *scanning = ctx;
 
 	return process__mpi(process, NULL) || (process->mapping_count && is_selective(scanning->tracker->selection) &&
-					       selection__takes(scanning->tracker->selection, process));
+					       may_take(scanning->tracker, process->pid));
 }
 
 static bool collect_candidate(void *ctx, const struct process *process)

@@ -27,16 +27,15 @@ static bool is_in(const struct function_row *row, const struct process *process,
 	return !fnmatch(row->image, base_name(mapping->path), FNM_EXTMATCH);
 }
 
-/* Returns whether a mapping is the first executable one of its image: each image counts once. */
+/* Returns whether a mapping is the first one of its image: each image counts once. */
 static bool is_first(const struct process *process, size_t index)
 {
 	const struct process_mapping *mapping = &process->mappings[index];
 
-	if (!mapping->executable || !mapping->inode)
+	if (!mapping->inode)
 		return false;
 	for (size_t i = 0; i < index; i++)
-		if (process->mappings[i].executable && process->mappings[i].inode == mapping->inode &&
-		    process->mappings[i].device == mapping->device)
+		if (process->mappings[i].inode == mapping->inode && process->mappings[i].device == mapping->device)
 			return false;
 	return true;
 }
@@ -66,14 +65,10 @@ static bool wants_threads(const struct tracker *tracker, const struct tracked *t
 /* Returns whether targets get links of their own: few ones beside other mappers, as for MPI libraries. */
 static bool is_alone(const struct tracker *tracker, const struct process_mapping *mapping)
 {
-	size_t targets, others;
-
 	if (is_libc(mapping))
 		return true; /* every process maps libc: never a link for all mappers */
-	if (row_attacher__linked(tracker->parts.rows, mapping))
-		return false;
-	selection__sharers(tracker->selection, mapping, &targets, &others);
-	return others && targets <= ATTACHER_MAX_FILTERED;
+	return !row_attacher__linked(tracker->parts.rows, mapping) &&
+	       selection__shares(tracker->selection, mapping, ATTACHER_MAX_FILTERED);
 }
 
 static int attach_rows(struct tracker *tracker, const struct process *process, const struct process_mapping *mapping,
@@ -147,18 +142,10 @@ int tracker__attach_rows(struct tracker *tracker, struct tracked *tracked, const
 	return functions + attach_thread_rows(tracker, tracked, process, threads);
 }
 
-void tracker__rows_remapped(struct tracker *tracker, struct tracked *tracked)
+void tracker__rows_remapped(struct tracker *tracker, struct tracked *tracked, const struct process *process)
 {
-	struct process *process;
-	char err[256];
-
-	if (!tracker->parts.user_row_count && tracker->parts.threads == VAPRO_OFF)
-		return;
-	if (process__read(tracked->pid, &process, err, sizeof(err)))
-		return;
 	attach_user_rows(tracker, process);
 	attach_thread_rows(tracker, tracked, process, process__threads(tracked->pid, NULL, 0));
-	process__free(process);
 }
 
 void tracker__inspect_threads(struct tracker *tracker, struct tracked *tracked, size_t threads)
@@ -234,7 +221,7 @@ void tracker__outlined(struct tracker *tracker, pid_t pid, uint64_t address)
 	if (!tracked || tracked->ended_ns || process__read(pid, &process, err, sizeof(err)))
 		return;
 	mapping = process__mapping_at(process, address);
-	if (mapping && mapping->executable && mapping->inode) {
+	if (mapping && mapping->inode) {
 		status = row_attacher__outlined(tracker->parts.rows, process, mapping, address,
 						is_alone(tracker, mapping), err, sizeof(err));
 		if (status)

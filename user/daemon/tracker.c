@@ -98,55 +98,55 @@ static void detach(struct tracker *tracker, struct tracked *tracked, const char 
 }
 
 /* Attaches the MPI that a process lacked when it was attached, if it has one now. */
-static void join(struct tracker *tracker, struct tracked *tracked, uint64_t now_ns)
+static void join(struct tracker *tracker, struct tracked *tracked, const struct process *process, uint64_t now_ns)
 {
 	const struct process_mapping *library;
-	struct process *process;
-	enum process_mpi mpi;
+	enum process_mpi mpi = process__mpi(process, &library);
+	struct bpf_process_state entry = {.slot = tracked->slot};
+	struct functions_spared spared;
 	char err[512];
 	int status;
 
-	if (process__read(tracked->pid, &process, err, sizeof(err)))
+	if (!mpi)
 		return;
-	mpi = process__mpi(process, &library);
-	if (mpi) {
-		struct bpf_process_state entry = {.slot = tracked->slot,
-						  .flags = tracker__flags_of(tracker, process, mpi)};
-		const struct functions_spared spared =
-		    enforcer__former(tracker->enforcer, process->exe, library->path, now_ns);
-
-		tracked->flags = entry.flags;
-		resolver__remapped(tracker->parts.resolver, tracked->pid, mpi);
-		kernel_side__reflag(tracker->parts.side, tracked->pid, &entry);
-		enforcer__suspend(tracked->governed);
-		status = attacher__attach(tracker->parts.attacher, process, library,
-					  tracker__is_alone(tracker, library, now_ns), &spared, &tracked->image, err,
-					  sizeof(err));
-		if (status) {
-			attacher__release(tracker->parts.attacher, tracked->pid);
-			tracked->image = NULL;
-			tracker__warn(tracker, "attach_failed", tracked->pid,
-				      "libmpi was loaded after attachment and could not be probed: %s", err);
-		}
-		tracker__join_image(tracker, tracked, now_ns);
-		if (!status) {
-			tracker__emit_process(tracker, tracked, LINE_ATTACHED, tracker__hits_of(tracker, tracked),
-					      "libmpi was loaded after attachment");
-		}
+	entry.flags = tracker__flags_of(tracker, process, mpi);
+	spared = enforcer__former(tracker->enforcer, process->exe, library->path, now_ns);
+	tracked->flags = entry.flags;
+	resolver__remapped(tracker->parts.resolver, tracked->pid, mpi);
+	kernel_side__reflag(tracker->parts.side, tracked->pid, &entry);
+	enforcer__suspend(tracked->governed);
+	status =
+	    attacher__attach(tracker->parts.attacher, process, library, tracker__is_alone(tracker, library, now_ns),
+			     &spared, &tracked->image, err, sizeof(err));
+	if (status) {
+		attacher__release(tracker->parts.attacher, tracked->pid);
+		tracked->image = NULL;
+		tracker__warn(tracker, "attach_failed", tracked->pid,
+			      "libmpi was loaded after attachment and could not be probed: %s", err);
 	}
-	process__free(process);
+	tracker__join_image(tracker, tracked, now_ns);
+	if (!status)
+		tracker__emit_process(tracker, tracked, LINE_ATTACHED, tracker__hits_of(tracker, tracked),
+				      "libmpi was loaded after attachment");
 }
 
 static void remap(struct tracker *tracker, struct tracked *tracked, uint64_t now_ns)
 {
 	uint64_t spent_ns = cpu_spent();
+	const struct process *known;
+	struct process *process;
+	char err[256];
 
 	tracked->remapped_ns = 0;
-	tracker__rows_remapped(tracker, tracked);
-	if (tracked->image)
-		resolver__remapped(tracker->parts.resolver, tracked->pid, PROCESS_NO_MPI);
-	else
-		join(tracker, tracked, now_ns);
+	if (tracked->image) {
+		known = resolver__remapped(tracker->parts.resolver, tracked->pid, PROCESS_NO_MPI);
+		if (known)
+			tracker__rows_remapped(tracker, tracked, known);
+	} else if (!process__read(tracked->pid, &process, err, sizeof(err))) {
+		tracker__rows_remapped(tracker, tracked, process);
+		join(tracker, tracked, process, now_ns);
+		process__free(process);
+	}
 	tracked->attach_cost_ns += cpu_spent() - spent_ns;
 }
 

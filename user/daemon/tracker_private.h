@@ -146,7 +146,7 @@ bool tracker__retire(struct tracker *tracker, struct tracked *tracked, uint64_t 
 int tracker__attach_rows(struct tracker *tracker, struct tracked *tracked, const struct process *process);
 
 /* Attaches user and thread functions of a process that maps more than before. */
-void tracker__rows_remapped(struct tracker *tracker, struct tracked *tracked);
+void tracker__rows_remapped(struct tracker *tracker, struct tracked *tracked, const struct process *process);
 
 /* Attaches thread functions of a process that has got threads since. */
 void tracker__inspect_threads(struct tracker *tracker, struct tracked *tracked, size_t threads);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "target/process_private.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -100,6 +101,37 @@ static int read_status(struct process *process)
 	return 0;
 }
 
+/* Reads a number and the character after it, which must be the given one; moves *at behind both. */
+static bool take_number(char **at, int base, char after, uint64_t *value)
+{
+	char *end;
+
+	*value = strtoull(*at, &end, base);
+	if (!isxdigit((unsigned char)**at) || end == *at || *end != after)
+		return false;
+	*at = end + 1;
+	return true;
+}
+
+bool process__parse_mapping(char *line, struct process_mapping *mapping)
+{
+	uint64_t major, minor;
+	char *at = strchr(line, ' '); /* START-END rwxp OFFSET MAJOR:MINOR INODE  PATH */
+
+	if (!at || strnlen(at, 6) < 6 || at[3] != 'x' || at[5] != ' ')
+		return false;
+	if (!take_number(&line, 16, '-', &mapping->start) || !take_number(&line, 16, ' ', &mapping->end) ||
+	    line != at + 1)
+		return false;
+	at += 6;
+	if (!take_number(&at, 16, ' ', &mapping->offset) || !take_number(&at, 16, ':', &major) ||
+	    !take_number(&at, 16, ' ', &minor) || !take_number(&at, 10, ' ', &mapping->inode))
+		return false;
+	mapping->device = makedev(major, minor);
+	mapping->path = at + strspn(at, " ");
+	return true;
+}
+
 int process__reread_mappings(struct process *process)
 {
 	char path[64], *text, *line, *next;
@@ -110,18 +142,8 @@ int process__reread_mappings(struct process *process)
 	text = process__read_file(path, MAPS_MAX, &length);
 	if (!text)
 		return errno == ENOENT || errno == ESRCH ? -ESRCH : -errno;
-	for (line = text; line && *line; line = next) {
-		unsigned long long start, end, offset, inode;
-		unsigned int major, minor;
-		char flags[8];
-		int at = 0;
-
-		next = strchr(line, '\n');
-		if (next)
-			*next++ = '\0';
-		if (sscanf(line, "%llx-%llx %7s %llx %x:%x %llu %n", &start, &end, flags, &offset, &major, &minor,
-			   &inode, &at) < 7)
-			continue;
+	for (line = text; (next = strchr(line, '\n')); line = next + 1) {
+		*next = '\0';
 		if (count == room) {
 			room = room ? room * 2 : 64;
 			more = realloc(mappings, room * sizeof(*mappings));
@@ -132,13 +154,7 @@ int process__reread_mappings(struct process *process)
 			}
 			mappings = more;
 		}
-		mappings[count++] = (struct process_mapping){.start = start,
-							     .end = end,
-							     .offset = offset,
-							     .device = makedev(major, minor),
-							     .inode = inode,
-							     .executable = flags[2] == 'x',
-							     .path = at ? line + at : ""};
+		count += process__parse_mapping(line, &mappings[count]);
 	}
 	free(process->mappings);
 	free(process->text);
@@ -216,15 +232,16 @@ int process__glance(pid_t pid, struct process **out, char *err, size_t err_size)
 		process__free(process);
 		return failed(pid, status, err, err_size);
 	}
-	process__read_exe(pid, process->exe, sizeof(process->exe));
 	*out = process;
 	return 0;
 }
 
 int process__complete(struct process *process, char *err, size_t err_size)
 {
-	int status = process__read_stat(process);
+	int status;
 
+	process__read_exe(process->pid, process->exe, sizeof(process->exe));
+	status = process__read_stat(process);
 	if (!status)
 		status = read_status(process);
 	if (status)
@@ -280,7 +297,7 @@ const struct process_mapping *process__mapping_named(const struct process *proce
 		const struct process_mapping *mapping = &process->mappings[i];
 		const char *base = strrchr(mapping->path, '/');
 
-		if (mapping->executable && mapping->inode && base && !fnmatch(glob, base + 1, 0))
+		if (mapping->inode && base && !fnmatch(glob, base + 1, 0))
 			return mapping;
 	}
 	return NULL;
@@ -291,7 +308,7 @@ const struct process_mapping *process__executable(const struct process *process)
 	for (size_t i = 0; i < process->mapping_count; i++) {
 		const struct process_mapping *mapping = &process->mappings[i];
 
-		if (mapping->executable && mapping->inode && !strcmp(mapping->path, process->exe))
+		if (mapping->inode && !strcmp(mapping->path, process->exe))
 			return mapping;
 	}
 	return NULL;
@@ -327,7 +344,7 @@ enum process_mpi process__mpi(const struct process *process, const struct proces
 		const struct process_mapping *mapping = &process->mappings[i];
 		enum process_mpi this = PROCESS_NO_MPI;
 
-		if (mapping->executable && mapping->inode)
+		if (mapping->inode)
 			this = process__mpi_of_path(mapping->path);
 		if (this == PROCESS_NO_MPI || this == mpi)
 			continue;
@@ -354,14 +371,16 @@ bool process__child_of_rank(const struct process *process)
 	bool child = false;
 
 	for (int depth = 0; pid > 1 && depth < 16 && process->rank >= 0 && !child; depth++) {
-		struct process *above;
+		struct process above = {.pid = pid};
 		char err[128];
 
-		if (process__read(pid, &above, err, sizeof(err)))
+		if (process__complete(&above, err, sizeof(err)) || !process__same_rank(process, &above) ||
+		    process__reread_mappings(&above))
 			break;
-		pid = process__same_rank(process, above) ? above->parent : 0;
-		child = pid && process__mpi(above, NULL);
-		process__free(above);
+		pid = above.parent;
+		child = pid && process__mpi(&above, NULL);
+		free(above.mappings);
+		free(above.text);
 	}
 	return child;
 }

@@ -11,10 +11,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* An executable mapping: no others are read. */
 struct process_mapping {
 	uint64_t start, end, offset; /* addresses, and the file offset of start */
 	uint64_t device, inode;
-	bool executable;
 	const char *path; /* as the process sees it; owned by the process object */
 };
 
@@ -50,8 +50,8 @@ int process__read(pid_t pid, struct process **out, char *err, size_t err_size);
 void process__free(struct process *process);
 
 /*
- * process__read() in two steps, for callers that look at many and want few: executable and mappings,
- * then the rest. Errors are the same.
+ * process__read() in two steps, for callers that look at many and want few: mappings, then the rest. Errors are the
+ * same.
  */
 int process__glance(pid_t pid, struct process **out, char *err, size_t err_size);
 int process__complete(struct process *process, char *err, size_t err_size);
@@ -69,13 +69,13 @@ void process__user_name(uid_t uid, char *buf, size_t size);
 /* Reads the mappings again (dlopen). 0 or -errno. */
 int process__reread_mappings(struct process *process);
 
-/* The mapping that holds an address, or NULL. */
+/* The executable mapping that holds an address, or NULL. */
 const struct process_mapping *process__mapping_at(const struct process *process, uint64_t address);
 
-/* The first executable mapping whose base name matches a glob, or NULL. */
+/* The first mapping whose base name matches a glob, or NULL. */
 const struct process_mapping *process__mapping_named(const struct process *process, const char *glob);
 
-/* The first executable mapping of the process's executable, or NULL. */
+/* The first mapping of the process's executable, or NULL. */
 const struct process_mapping *process__executable(const struct process *process);
 
 /* Identifies a library's MPI by its path. */

@@ -14,6 +14,12 @@ const char *process__read_after_name(pid_t pid, char **text);
 /* Reads parent and start time of process->pid. 0, or -errno: -ESRCH without a process. */
 int process__read_stat(struct process *process);
 
+/*
+ * Reads one line of /proc/PID/maps, whose path may hold anything but a newline. False for a mapping that is not
+ * executable, and for a line of another form. mapping->path points into the line.
+ */
+bool process__parse_mapping(char *line, struct process_mapping *mapping);
+
 /* Reads a whole decimal in [0, INT_MAX]; else -1, also for NULL. */
 int process__number(const char *text);
 

@@ -65,7 +65,7 @@ void process__each(bool (*wants)(void *ctx, const struct process *process),
 struct sharing {
 	const struct selection *selection;
 	const struct process_mapping *mapping;
-	size_t targets, others;
+	size_t targets, others, most;
 };
 
 static bool shares(void *ctx, const struct process *process)
@@ -75,8 +75,7 @@ static bool shares(void *ctx, const struct process *process)
 	for (size_t i = 0; i < process->mapping_count; i++) {
 		const struct process_mapping *mapping = &process->mappings[i];
 
-		if (mapping->executable && mapping->inode == sharing->mapping->inode &&
-		    mapping->device == sharing->mapping->device)
+		if (mapping->inode == sharing->mapping->inode && mapping->device == sharing->mapping->device)
 			return true;
 	}
 	return false;
@@ -90,15 +89,13 @@ static bool count_sharer(void *ctx, const struct process *process)
 		sharing->targets++;
 	else
 		sharing->others++;
-	return true;
+	return sharing->targets <= sharing->most;
 }
 
-void selection__sharers(const struct selection *selection, const struct process_mapping *mapping, size_t *targets,
-			size_t *others)
+bool selection__shares(const struct selection *selection, const struct process_mapping *mapping, size_t most)
 {
-	struct sharing sharing = {.selection = selection, .mapping = mapping};
+	struct sharing sharing = {.selection = selection, .mapping = mapping, .most = most};
 
 	process__each(shares, count_sharer, &sharing);
-	*targets = sharing.targets;
-	*others = sharing.others;
+	return sharing.others && sharing.targets <= most;
 }

@@ -22,14 +22,16 @@ bool selection__takes(const struct selection *selection, const struct process *p
 bool selection__names(const struct selection *selection, pid_t pid);
 
 /*
- * Calls visit for every readable process of the node whose executable and mappings (process__glance)
- * wants() accepts, until visit returns false.
+ * Calls visit for every readable process of the node whose mappings (process__glance) wants() accepts, until visit
+ * returns false.
  */
 void process__each(bool (*wants)(void *ctx, const struct process *process),
 		   bool (*visit)(void *ctx, const struct process *process), void *ctx);
 
-/* Counts targets and others that map an image; a process that opted out or is traced is no target. */
-void selection__sharers(const struct selection *selection, const struct process_mapping *mapping, size_t *targets,
-			size_t *others);
+/*
+ * Whether others than targets map an image, and at most a number of targets do; a process that opted out or is traced
+ * is no target.
+ */
+bool selection__shares(const struct selection *selection, const struct process_mapping *mapping, size_t most);
 
 #endif
