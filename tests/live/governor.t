@@ -100,7 +100,7 @@ def test_short_states(tap, jobs):
     for _ in range(8):  # what is calibrated in a disturbed moment may say that returns cost nothing: then none is suppressed
         daemon, out, hello = watch(jobs, "rounds_of_short_calls", "--capture", capture, "--overhead-budget", 2, "--overhead-cap", 8)
         costs = hello["costs"]
-        if costs["return_ns"] > costs["entry_ns"] / 3:
+        if costs["return_ns"] > 0.4 * costs["entry_ns"]:  # else the rate below may keep the budget with all returns
             break
         jobs.interrupt(daemon)
     else:

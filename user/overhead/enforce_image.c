@@ -94,7 +94,7 @@ void enforcer__close_image(struct enforcer *enforcer, struct governed *worst, ui
 	struct governor *governor = &enforcer->governor;
 	const struct governor_load *load = &worst->load;
 	struct image_duty *duty = worst->duty;
-	double cost = fmax(load->open_ns > 0 ? load->cost_ns / load->open_ns : 1, worst->account.speed);
+	double mean = load->open_ns > 0 ? load->cost_ns / load->open_ns : 1, cost = fmax(mean, worst->account.speed);
 	double keep = duty->closed ? 0 : fmin(KEEP_MOST, KEEP_SHARE * governor->rate / cost);
 	bool again = duty->closed;
 	struct enforcer_closed closed = {0};
@@ -126,7 +126,8 @@ void enforcer__close_image(struct enforcer *enforcer, struct governed *worst, ui
 	    "%.1f s and then opened in a duty cycle of about %.2g %%; the gaps are uncovered, reason governed: "
 	    "only what the kernel's scheduler did to their threads is known",
 	    text, closed.functions, closed.of, duty->path, closed.name ? closed.name : "none",
-	    (double)(duty->cycle.closed_until_ns - now_ns) * 1e-9, fmin(1, governor->rate / fmax(cost, 1e-9)) * 100);
+	    (double)(duty->cycle.closed_until_ns - now_ns) * 1e-9,
+	    governor->rate / (mean > governor->rate ? mean : fmax(cost, governor->rate)) * 100);
 }
 
 /* Ends an image's duty cycle once every process that maps it keeps the budget with a margin. */
