@@ -239,6 +239,26 @@ static void test_oversubscribed(void **state)
 	expect(strstr(sim_alarm(&report)->advice, "This monitor"));
 }
 
+/* What vaprod takes while it attaches is its overhead, which is reported as that. */
+static void test_monitor_for_a_moment(void **state)
+{
+	struct sim_scenario scenario = {.ranks = 2,
+					.seconds = 30,
+					.seed = 3,
+					.noise = 0.02,
+					.hogs = {{1, 18.01, 18.09, SIM_MONITOR}},
+					.hog_count = 1};
+
+	(void)state;
+	run(&scenario);
+	expect(report.found_count == 1);
+	expect(report.ever_alarms == 0);
+	expect(report.found[0].relation == VAPRO_MONITOR);
+	scenario.hogs[0].pid = 77;
+	run(&scenario);
+	expect(report.alarms == 1);
+}
+
 static void test_two_hogs(void **state)
 {
 	struct sim_scenario scenario = {.ranks = 2,
@@ -374,6 +394,7 @@ int main(void)
 	    cmocka_unit_test(test_hog_next_to_naps),
 	    cmocka_unit_test(test_threads_of_a_rank),
 	    cmocka_unit_test(test_threads_in_each_others_way),
+	    cmocka_unit_test(test_monitor_for_a_moment),
 	    cmocka_unit_test(test_two_hogs),
 	    cmocka_unit_test(test_two_hogs_apart),
 	    cmocka_unit_test(test_oversubscribed),

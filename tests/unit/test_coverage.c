@@ -152,6 +152,45 @@ static void test_kernels(void **state)
 	}
 }
 
+/* A helper thread that sleeps between two reads has nothing to compute. */
+static void test_idle_threads(void **state)
+{
+	const struct vapro_thread further = {.id = 1, .thread = 1, .rank = 0, .pid = 1, .job = "j", .host = "even"};
+	const uint64_t from = FIRST * VAPRO_BIN_NS, to = from + 20 * VAPRO_BIN_NS;
+	float factor[VAPRO_FACTORS] = {[VAPRO_BLOCKED_OTHER] = (float)(0.99 * (double)(to - from))};
+	struct bundle_rec rec = {
+	    .n = 1, .sum_ns = (double)(to - from), .start_ns = from, .end_ns = to, .factor = factor};
+	struct coverage coverage = {0};
+	struct series *series;
+
+	(void)state;
+	begin(1, VAPRO_BY_ARGUMENTS, VAPRO_COMPUTATION, "x");
+	assert_int_equal(stg__add_thread(stg, &further), 0);
+	for (uint32_t thread = 0; thread < 2; thread++)
+		assert_int_equal(stg__touch(stg, thread, from, true), 0);
+	learn_bundle(&(struct vapro_bundle){.thread = 1, .n = 1, .start_ns = from, .sum_ns = 1000000}, false);
+	series = &book.series[0];
+	series->row = stg__thread(stg, 1)->row;
+	assert_int_equal(coverage__begin(&coverage, stg, 0, from, to), 0);
+	coverage__add(&coverage, series, &rec, FIRST, FIRST + 20);
+	coverage__count_threads(&coverage);
+	assert_near(coverage.wall_ns, (double)(to - from), 1);
+	assert_near(coverage.seen_ns, 0, 1);
+	/* it computes, or a rank sleeps: that is the time of the job */
+	factor[VAPRO_BLOCKED_OTHER] *= 0.5F;
+	assert_int_equal(coverage__begin(&coverage, stg, 0, from, to), 0);
+	coverage__add(&coverage, series, &rec, FIRST, FIRST + 20);
+	coverage__count_threads(&coverage);
+	assert_near(coverage.wall_ns, 2.0 * (double)(to - from), 1);
+	factor[VAPRO_BLOCKED_OTHER] *= 2;
+	series->row = stg__thread(stg, 0)->row;
+	assert_int_equal(coverage__begin(&coverage, stg, 0, from, to), 0);
+	coverage__add(&coverage, series, &rec, FIRST, FIRST + 20);
+	assert_near(coverage.seen_ns, (double)(to - from), 1);
+	coverage__clear(&coverage);
+	finish();
+}
+
 /* A helper thread that reads some files does not double the time of its rank; one that works for a while does. */
 static void test_threads(void **state)
 {
@@ -186,8 +225,9 @@ static void test_threads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_threads), cmocka_unit_test(test_own_part),  cmocka_unit_test(test_explained),
-	    cmocka_unit_test(test_program), cmocka_unit_test(test_disturbed), cmocka_unit_test(test_kernels),
+	    cmocka_unit_test(test_idle_threads), cmocka_unit_test(test_threads), cmocka_unit_test(test_own_part),
+	    cmocka_unit_test(test_explained),	 cmocka_unit_test(test_program), cmocka_unit_test(test_disturbed),
+	    cmocka_unit_test(test_kernels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,8 @@
 
 #include "base/grow.h"
 
+#define MOSTLY 0.5 /* share of the time in which others ran */
+
 /* Adds the normal sums of a series. */
 static void add_normal(struct series_pile *sum, const struct series *series)
 {
@@ -349,6 +351,25 @@ void analysis__switch_stage(struct analysis_context *context, struct analysis_jo
 		item->tried |= 1U << vain.group;
 }
 
+/*
+ * What this monitor takes from a rank for a moment, to attach to its job, is its overhead, and reported as that: no
+ * reason to alarm anybody, whatever share of a short job it is. A loss of --min-lost and more is one.
+ */
+static void excuse_monitor(const struct analysis_context *context, struct analysis_job *job)
+{
+	for (size_t i = 0; i < job->book.count; i++) {
+		struct variance *variance = &job->book.variances[i];
+		const struct diagnosis_of *item = diagnoses__find(&job->diagnoses, variance->id);
+		double own = item ? interferers__monitor(&item->interferers[CASE_SUM]) : 0;
+
+		if (!variance->alarm || own <= 0 || own < MOSTLY * interferers__seconds(&item->interferers[CASE_SUM]) ||
+		    variance->total.lost[variance->class] >= context->config.min_lost_s * 1e9)
+			continue;
+		variance->alarm = false;
+		variance->severity = VAPRO_INFO;
+	}
+}
+
 int analysis__diagnose(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span,
 		       const struct parts *parts)
 {
@@ -363,5 +384,6 @@ int analysis__diagnose(struct analysis_context *context, struct analysis_job *jo
 		if (item->stale)
 			breakdown__make(case__sum(item), &context->config, &item->breakdown);
 	}
+	excuse_monitor(context, job);
 	return request_stages(context, job) || analysis__diagnose_selection(context, job, span) ? -ENOMEM : 0;
 }

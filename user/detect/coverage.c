@@ -9,6 +9,8 @@
 #define WORTH_TELLING 0.005
 #define LEAST_SEEN 0.01 /* share of a further thread's time that its fragments fill, where the thread counts */
 
+#define IDLE_SHARE 0.95 /* of a computation, asleep */
+
 struct gap {
 	uint32_t state;
 	double ns[VAPRO_UNCOVERED_REASONS];
@@ -88,6 +90,13 @@ static void enter_cell(struct coverage *coverage, const struct series *series, c
 	}
 }
 
+/* Whether a further thread of a rank slept through what is between two of its calls. */
+static bool is_idle(const struct coverage *coverage, const struct series *series, const struct bundle_rec *rec)
+{
+	return series->class == VAPRO_COMPUTATION && coverage->rows[series->row].wall_ns > 0 &&
+	       bundle_rec__blocked(rec) >= IDLE_SHARE * rec->sum_ns;
+}
+
 void coverage__add(struct coverage *coverage, struct series *series, const struct bundle_rec *rec, uint64_t begin,
 		   uint64_t end)
 {
@@ -104,6 +113,10 @@ void coverage__add(struct coverage *coverage, struct series *series, const struc
 	if (share <= 0)
 		return;
 	ns = rec->sum_ns * share;
+	if (is_idle(coverage, series, rec)) {
+		coverage->rows[series->row].wall_ns = fmax(0, coverage->rows[series->row].wall_ns - ns);
+		return;
+	}
 	coverage->seen_ns += ns;
 	if (!rec->attributed_only)
 		coverage->rows[series->row].seen_ns += ns;

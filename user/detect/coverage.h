@@ -5,7 +5,8 @@
  * with attributed time as far as the work of their peers is known. The rest is listed state by state with its reason,
  * and as gaps that belong to no state. Wall is the time for which the threads of the job were tracked in the new part,
  * without those that never finish a fragment; a further thread of a rank counts where fragments fill a hundredth of its
- * time, since a helper thread of an MPI library may read some files. The share of lost bundles is an estimate: their
+ * time, since a helper thread of an MPI library may read some files, and without the time that it slept between two
+ * calls. The share of lost bundles is an estimate: their
  * number times the mean fragment, at most the gap. The governor's share is known: the time with probes closed, and of
  * suppressed calls.
  */

@@ -73,6 +73,16 @@ double interferers__seconds(const struct interferers *interferers)
 	return sum;
 }
 
+double interferers__monitor(const struct interferers *interferers)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < interferers->count; i++)
+		if (interferers->items[i].relation == VAPRO_MONITOR)
+			sum += interferers->items[i].seconds;
+	return sum;
+}
+
 static bool is_own(const struct result_interferer *task)
 {
 	return task->relation == VAPRO_OWN_THREAD || task->relation == VAPRO_SAME_JOB;

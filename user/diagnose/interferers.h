@@ -23,6 +23,9 @@ int interferers__merge(struct interferers *into, const struct interferers *from)
 /* Returns the seconds of all tasks that were added. */
 double interferers__seconds(const struct interferers *interferers);
 
+/* Returns the seconds of this monitor's processes. */
+double interferers__monitor(const struct interferers *interferers);
+
 /*
  * Returns the task that a diagnosis names: the one that took most among tasks that are not the job's own or, where the
  * job's own took more than all these together, among its own. NULL where there is none.

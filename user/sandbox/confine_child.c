@@ -234,6 +234,7 @@ static void __attribute__((noreturn)) be_template(const struct confine_service *
 	bool complete;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	prctl(PR_SET_NAME, "vapro-reader"); /* it was executed by descriptor: "exe" */
 	closefrom(CONFINE_SOCKET + 1);
 	for (int fd = CONFINE_PIPE; fd < CONFINE_SOCKET; fd++)
 		close(fd);
