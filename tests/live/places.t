@@ -338,7 +338,7 @@ def test_many_processes(tap, jobs):
     daemon = jobs.start([VAPROD, "--exe", tool("demo_mpi"), "--exe", brief, "--output", out, "--io", "off", "--keep", "0", *FAST],
                         "vaprod")
     started(out)
-    program = jobs.start(j.mpirun(2, tool("demo_mpi"), "--seconds", "24", "--log", jobs.directory, "--scratch", jobs.directory),
+    program = jobs.start(j.mpirun(2, tool("demo_mpi"), "--seconds", "36", "--log", jobs.directory, "--scratch", jobs.directory),
                          "demo_mpi")
     pids = rank_pids(program, jobs.directory, 2)
     attached(out, pids)
@@ -354,7 +354,7 @@ def test_many_processes(tap, jobs):
     # links may be closed and opened meanwhile: a descriptor of each process would be hundreds
     until(lambda: footprint(daemon.pid)[0] <= before[0] + 16, 10)
     after = footprint(daemon.pid)
-    tap.equal(jobs.wait(program, 40), 0, "the job ends well")
+    tap.equal(jobs.wait(program, 60), 0, "the job ends well")
     until(lambda: set(pids) <= {r["pid"] for r in processes(out, "exited")}, 10)
     tap.equal(jobs.interrupt(daemon, 10), 0, "vaprod ends well")
     reported = processes(out)
