@@ -78,7 +78,7 @@ static __always_inline struct bpf_thread_state *known_thread(struct task_struct 
 	return is_bystander(task) ? 0 : bpf_task_storage_get(&threads, task, 0, 0);
 }
 
-/* Slots of processes whose hits are to be charged at once: vaprod sleeps on it. */
+/* Slots of processes whose hits are to be charged at once: a record ends vaprod's sleep. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);

@@ -152,10 +152,25 @@ static void test_kernels(void **state)
 	}
 }
 
+/* Begins with a rank of two threads; returns the series of the further one, which has a bundle of a class. */
+static struct series *begin_further(enum vapro_class class, uint64_t from)
+{
+	const struct vapro_thread further = {.id = 1, .thread = 1, .rank = 0, .pid = 1, .job = "j", .host = "even"};
+	struct series *series;
+
+	begin(1, VAPRO_BY_ARGUMENTS, class, "x");
+	assert_int_equal(stg__add_thread(stg, &further), 0);
+	for (uint32_t thread = 0; thread < 2; thread++)
+		assert_int_equal(stg__touch(stg, thread, from, true), 0);
+	learn_bundle(&(struct vapro_bundle){.thread = 1, .n = 1, .start_ns = from, .sum_ns = 1000000}, false);
+	series = &book.series[0];
+	series->row = stg__thread(stg, 1)->row;
+	return series;
+}
+
 /* A helper thread that sleeps between two reads has nothing to compute. */
 static void test_idle_threads(void **state)
 {
-	const struct vapro_thread further = {.id = 1, .thread = 1, .rank = 0, .pid = 1, .job = "j", .host = "even"};
 	const uint64_t from = FIRST * VAPRO_BIN_NS, to = from + 20 * VAPRO_BIN_NS;
 	float factor[VAPRO_FACTORS] = {[VAPRO_BLOCKED_OTHER] = (float)(0.99 * (double)(to - from))};
 	struct bundle_rec rec = {
@@ -164,13 +179,7 @@ static void test_idle_threads(void **state)
 	struct series *series;
 
 	(void)state;
-	begin(1, VAPRO_BY_ARGUMENTS, VAPRO_COMPUTATION, "x");
-	assert_int_equal(stg__add_thread(stg, &further), 0);
-	for (uint32_t thread = 0; thread < 2; thread++)
-		assert_int_equal(stg__touch(stg, thread, from, true), 0);
-	learn_bundle(&(struct vapro_bundle){.thread = 1, .n = 1, .start_ns = from, .sum_ns = 1000000}, false);
-	series = &book.series[0];
-	series->row = stg__thread(stg, 1)->row;
+	series = begin_further(VAPRO_COMPUTATION, from);
 	assert_int_equal(coverage__begin(&coverage, stg, 0, from, to), 0);
 	coverage__add(&coverage, series, &rec, FIRST, FIRST + 20);
 	coverage__count_threads(&coverage);
@@ -194,20 +203,13 @@ static void test_idle_threads(void **state)
 /* A helper thread that reads some files does not double the time of its rank; one that works for a while does. */
 static void test_threads(void **state)
 {
-	const struct vapro_thread further = {.id = 1, .thread = 1, .rank = 0, .pid = 1, .job = "j", .host = "even"};
 	const uint64_t from = FIRST * VAPRO_BIN_NS, to = from + 20 * VAPRO_BIN_NS;
 	struct coverage coverage = {0};
 	struct bundle_rec rec = {.n = 1, .sum_ns = 1e6, .start_ns = from, .end_ns = from + 1000000};
 	struct series *series;
 
 	(void)state;
-	begin(1, VAPRO_BY_ARGUMENTS, VAPRO_IO, "x");
-	assert_int_equal(stg__add_thread(stg, &further), 0);
-	for (uint32_t thread = 0; thread < 2; thread++)
-		assert_int_equal(stg__touch(stg, thread, from, true), 0);
-	learn_bundle(&(struct vapro_bundle){.thread = 1, .n = 1, .start_ns = from, .sum_ns = 1000000}, false);
-	series = &book.series[0];
-	series->row = stg__thread(stg, 1)->row;
+	series = begin_further(VAPRO_IO, from);
 	assert_int_not_equal(series->row, stg__thread(stg, 0)->row);
 	assert_int_equal(coverage__begin(&coverage, stg, 0, from, to), 0);
 	coverage__add(&coverage, series, &rec, FIRST, FIRST + 20);

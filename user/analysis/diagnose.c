@@ -353,7 +353,7 @@ void analysis__switch_stage(struct analysis_context *context, struct analysis_jo
 
 /*
  * What this monitor takes from a rank for a moment, to attach to its job, is its overhead, and reported as that: no
- * reason to alarm anybody, whatever share of a short job it is. A loss of --min-lost and more is one.
+ * reason to alarm anybody, whatever share of a short job it is. A loss of --min-lost or more stays an alarm.
  */
 static void excuse_monitor(const struct analysis_context *context, struct analysis_job *job)
 {

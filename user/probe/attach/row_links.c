@@ -229,11 +229,11 @@ static int64_t make_set(struct row_attacher *attacher, struct row_image *image)
 		if (first && !row_probe__same_family(first, probe) &&
 		    (alone || wanted.group != kind.group || wanted.class != kind.class))
 			continue;
-		if (!first)
+		if (!first) {
+			first = probe;
 			wanted = kind;
-		if (!first)
 			image->sets++;
-		first = first ? first : probe;
+		}
 		probe->state = ROW_OPEN;
 		probe->set = image->sets;
 	}

@@ -20,7 +20,7 @@ static const char *symbol_of(const struct row_probe *probe)
 }
 
 /* Whether a function of a decision costs something because one that is called, of the same decision, ends like it. */
-static bool has_called_kin(const struct row_picked *picked, const struct row_probe *probe)
+static bool family_is_called(const struct row_picked *picked, const struct row_probe *probe)
 {
 	for (size_t i = 0; i < picked->count; i++)
 		if (is_called(picked->probes[i]) && row_probe__same_family(picked->probes[i], probe))
@@ -53,24 +53,24 @@ static size_t name_some(const struct row_picked *picked, bool called, char *text
 
 void row_picked__name(const struct row_picked *picked, char *text, size_t size)
 {
-	size_t used = 0, called = 0, kin = 0, named, more;
+	size_t used = 0, called = 0, sharing = 0, named, more;
 
 	text[0] = '\0';
 	for (size_t i = 0; i < picked->count; i++) {
 		called += is_called(picked->probes[i]);
-		kin += !is_called(picked->probes[i]) && has_called_kin(picked, picked->probes[i]);
+		sharing += !is_called(picked->probes[i]) && family_is_called(picked, picked->probes[i]);
 	}
 	named = name_some(picked, called, text, size, &used);
-	more = picked->count - named - kin;
+	more = picked->count - named - sharing;
 	if (more && used < size)
-		used += (size_t)snprintf(text + used, size - used, "%s %zu more", kin ? "," : " and", more);
-	if (kin && used < size)
-		snprintf(text + used, size - used, " and %zu that share%s %s exits", kin, kin == 1 ? "s" : "",
+		used += (size_t)snprintf(text + used, size - used, "%s %zu more", sharing ? "," : " and", more);
+	if (sharing && used < size)
+		snprintf(text + used, size - used, " and %zu that share%s %s exits", sharing, sharing == 1 ? "s" : "",
 			 called == 1 ? "its" : "their");
 }
 
 /* The function with most calls among those that share exits with another, by way of others where none does directly. */
-static const struct row_probe *busiest_kin(const struct row_image *image, const struct row_probe *probe)
+static const struct row_probe *busiest_of_family(const struct row_image *image, const struct row_probe *probe)
 {
 	const struct row_probe *busiest = NULL;
 	bool direct = false;
@@ -93,12 +93,12 @@ static const struct row_probe *busiest_kin(const struct row_image *image, const 
 char *row_image__reason(const struct row_image *image, const struct row_probe *probe)
 {
 	const char *open = probe->in_duty_cycle ? " to stay open" : "";
-	const struct row_probe *kin = busiest_kin(image, probe);
+	const struct row_probe *busiest = busiest_of_family(image, probe);
 	char *text = NULL;
 	int size;
 
-	if (kin && (!is_called(probe) || probe->share < probe->family_share * OWN_REASON_LEAST))
-		size = asprintf(&text, "shares exits with %s, which is too expensive%s", symbol_of(kin), open);
+	if (busiest && (!is_called(probe) || probe->share < probe->family_share * OWN_REASON_LEAST))
+		size = asprintf(&text, "shares exits with %s, which is too expensive%s", symbol_of(busiest), open);
 	else if (is_called(probe))
 		size = asprintf(&text, "too expensive%s: %.0f calls/s would cost %.3g %% of its process's time", open,
 				probe->calls_per_s, probe->share * 100);
