@@ -17,7 +17,7 @@
 
 #define PLACES_MAX 65536
 #define GATHER_NS 300000000ULL	/* from a file's first place to its reader: others join meanwhile */
-#define REST_RATIO 200		/* rest for each time on a CPU: readers take 0.5 % of one CPU at most */
+#define REST_RATIO 200		/* from a reader's begin to the next, in CPU times: readers take 0.5 % of one at most */
 #define RETRY_NS 61000000000ULL /* the confined reader tries a file that broke it again after a minute */
 #define BATCH_LEAST 8
 #define POLL_NS 2000000L
@@ -47,6 +47,7 @@ struct name_reader {
 	struct source_query *query;   /* or NULL */
 	size_t queried_file, queried; /* whose first places are looked up */
 	double cpu_before;	      /* of readers, when the query began */
+	uint64_t begun_ns;
 	uint64_t rest_until_ns;
 	bool interpreter_reported;
 };
@@ -246,6 +247,7 @@ static void begin(struct name_reader *reader, struct file *file)
 	for (size_t i = 0; i < request.count; i++)
 		offsets[i] = file->places[i].offset;
 	reader->cpu_before = readers_cpu();
+	reader->begun_ns = mono_now();
 	reader->queried_file = (size_t)(file - reader->files);
 	reader->queried = request.count;
 	if (source_query__begin(&request, &reader->query, err, sizeof(err)))
@@ -267,7 +269,7 @@ static bool receive(struct name_reader *reader, uint64_t now_ns)
 		return false;
 	reader->query = NULL;
 	cpu = readers_cpu() - reader->cpu_before;
-	reader->rest_until_ns = now_ns + (uint64_t)(cpu * 1e9 * REST_RATIO);
+	reader->rest_until_ns = reader->begun_ns + (uint64_t)(cpu * 1e9 * REST_RATIO);
 	if (status == -EPROTO && reader->queried > BATCH_LEAST) { /* perhaps too much work for one reader */
 		file->batch = reader->queried / BATCH_LEAST;
 		file->due_ns = now_ns + RETRY_NS;
@@ -309,6 +311,7 @@ void name_reader__finish(struct name_reader *reader, uint64_t limit_ns)
 		name_reader__step(reader, UINT64_MAX);
 		if (!reader->query)
 			break;
+		source_query__hurry(reader->query);
 		nanosleep(&rest, NULL);
 	}
 }

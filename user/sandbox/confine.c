@@ -22,7 +22,6 @@
 #define LINGERERS 16
 #define BROKEN 64
 #define BROKEN_MS 60000
-#define IDLE_MS 2000 /* a background reader that found too little idle time by then gets a small share */
 #define LEAST_NICE 19
 #define DIE_MS 200 /* time for a killed reader to exit; one in a dead file system is left behind */
 
@@ -367,17 +366,17 @@ int confine_request__begin(const struct confine_query *query, struct confine_req
 	if ((*request)->pid) {
 		setpriority(PRIO_PROCESS, (id_t)(*request)->pid, LEAST_NICE);
 		sched_setscheduler((*request)->pid, SCHED_IDLE, &none);
-		(*request)->idle_until_ms = now_ms() + IDLE_MS;
+		(*request)->idle_until_ms = now_ms() + (query->idle_ms ? query->idle_ms : CONFINE_IDLE_MS);
 	}
 	return 0;
 }
 
-/* Ends the restriction to idle time, of which there may be none for hours. The least priority stays. */
-static void end_idling(struct confine_request *request)
+/* There may be no idle time for hours. The least priority stays. */
+void confine_request__hurry(struct confine_request *request)
 {
 	const struct sched_param none = {0};
 
-	if (!request->idle_until_ms || now_ms() < request->idle_until_ms)
+	if (!request->pid || !request->idle_until_ms)
 		return;
 	request->idle_until_ms = 0;
 	sched_setscheduler(request->pid, SCHED_BATCH, &none);
@@ -398,7 +397,8 @@ int confine_request__poll(struct confine_request *request, struct confine_respon
 		return finish(request, response, err, err_size);
 	}
 	if (now_ms() < request->until_ms) {
-		end_idling(request);
+		if (now_ms() >= request->idle_until_ms)
+			confine_request__hurry(request);
 		return -EAGAIN;
 	}
 	if (request->query->file_count)

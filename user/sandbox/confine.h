@@ -31,6 +31,7 @@ struct confine_query {
 	int files[CONFINE_FILES_MAX]; /* descriptors of regular files */
 	unsigned int file_count;
 	unsigned int limit_ms; /* 0: ten seconds */
+	unsigned int idle_ms;  /* in the background: time on idle processors only; 0: CONFINE_IDLE_MS */
 };
 
 struct confine_response {
@@ -52,14 +53,15 @@ struct confine_response {
 int confine__query(const struct confine_query *query, struct confine_response *response, char *err, size_t err_size);
 
 /*
- * A request in the background: its reader runs on processor time that nothing else wants (SCHED_IDLE), after two
- * seconds at the least priority (nice 19), and nothing waits for it. Its response may have CONFINE_BACKGROUND_BYTES_MAX
- * bytes; a larger one counts as none.
+ * A request in the background: its reader runs on processor time that nothing else wants (SCHED_IDLE; 0.4 % of a busy
+ * processor), after idle_ms at the least priority (nice 19; 1.6 %), and nothing waits for it. Its response may have
+ * CONFINE_BACKGROUND_BYTES_MAX bytes; a larger one counts as none.
  */
 struct confine_request;
 
 #define CONFINE_BACKGROUND_BYTES_MAX 60000
 #define CONFINE_BACKGROUND_LIMIT_MS 120000 /* where limit_ms is 0 */
+#define CONFINE_IDLE_MS 2000
 
 /* The question, with what it refers to but its files, outlives the request. 0 or as confine__query(). */
 int confine_request__begin(const struct confine_query *query, struct confine_request **request, char *err,
@@ -68,6 +70,9 @@ int confine_request__begin(const struct confine_query *query, struct confine_req
 /* -EAGAIN while the reader works. Else, and once only, as confine__query(). */
 int confine_request__poll(struct confine_request *request, struct confine_response *response, char *err,
 			  size_t err_size);
+
+/* Ends the time on idle processors only, for a response that is wanted soon. */
+void confine_request__hurry(struct confine_request *request);
 
 /* Frees a request, and kills its reader if it still works. */
 void confine_request__free(struct confine_request *request);

@@ -18,6 +18,7 @@
 #include "sandbox/user_file.h"
 
 #define DEBUG_ROOT "/usr/lib/debug"
+#define IDLE_MS 30000 /* names can wait, and to inflate a debug file takes 0.2 s */
 
 struct source {
 	uint8_t *data; /* where the texts lie */
@@ -154,7 +155,8 @@ static int send(struct source_query *query, int debug, char *err, size_t err_siz
 	query->sent = (struct confine_query){.service = SOURCE_SERVICE,
 					     .about = &query->about,
 					     .files = {query->image, debug},
-					     .file_count = debug >= 0 ? 2 : 1};
+					     .file_count = debug >= 0 ? 2 : 1,
+					     .idle_ms = IDLE_MS};
 	return confine_request__begin(&query->sent, &query->request, err, err_size);
 }
 
@@ -180,6 +182,12 @@ static bool try_debug(struct source_query *query)
 		close(debug);
 	}
 	return !status;
+}
+
+void source_query__hurry(struct source_query *query)
+{
+	if (query->request)
+		confine_request__hurry(query->request);
 }
 
 void source_query__abandon(struct source_query *query)
