@@ -12,6 +12,7 @@
 /* A call-site with more sizes than this has no fixed workload; the last workload takes the rest. */
 #define WORKLOADS_PER_KIND 64
 #define WIDEN 8	     /* room grows by one part in so many */
+#define SMALL 1000   /* series whose room is doubled: each growth moves them, to pages that are new */
 #define FAR_AHEAD 12 /* histories that are fetched in advance, and (NEAR) histograms */
 #define NEAR_AHEAD 4
 
@@ -75,10 +76,11 @@ static int take_workload(struct series_book *book, uint32_t *id)
 	return 0;
 }
 
-/* Doubling could exceed the memory cap at once. */
+/* Doubling many could exceed the memory cap at once. */
 static int widen(struct series_book *book)
 {
-	size_t capacity = book->capacity + book->capacity / WIDEN + WIDEN;
+	size_t more = book->capacity < SMALL ? book->capacity : book->capacity / WIDEN;
+	size_t capacity = book->capacity + more + WIDEN;
 	struct series *series;
 
 	if (book->count < book->capacity)
