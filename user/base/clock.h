@@ -41,10 +41,16 @@ static inline uint64_t cpu_spent(void)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID) + cpu_of_children();
 }
 
+/* CPU time of all threads of this process. */
+static inline uint64_t cpu_of_process(void)
+{
+	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 /* CPU time of this process and of its reaped children. */
 static inline uint64_t cpu_of_all(void)
 {
-	return clock_ns(CLOCK_PROCESS_CPUTIME_ID) + cpu_of_children();
+	return cpu_of_process() + cpu_of_children();
 }
 
 #endif

@@ -93,53 +93,39 @@ uint32_t tracker__flags_of(const struct tracker *tracker, const struct process *
 	       (mpi == PROCESS_MPICH ? KERNEL_PROCESS_MPICH : 0);
 }
 
-static struct image_cost *cost_of(struct tracker *tracker, uint64_t device, uint64_t inode)
+/* Identifies the image that attachments to a process are measured by: MPI's library, else the executable. */
+static bool identify(struct tracker *tracker, const struct process *process, struct attach_image *image)
 {
-	for (size_t i = 0; i < IMAGE_COSTS; i++)
-		if (tracker->costs[i].inode == inode && tracker->costs[i].device == device)
-			return &tracker->costs[i];
-	return NULL;
+	const struct process_mapping *library = NULL, *of;
+
+	process__mpi(process, &library);
+	of = library ? library : process__executable(process);
+	if (of)
+		*image = (struct attach_image){.device = of->device,
+					       .inode = of->inode,
+					       .linked = library && attacher__linked(tracker->parts.attacher, library)};
+	return of;
 }
 
-uint64_t tracker__attach_cost(struct tracker *tracker, const struct process_mapping *mapping)
+uint64_t tracker__attach_cost(struct tracker *tracker, const struct process *process)
 {
-	const struct image_cost *cost = cost_of(tracker, mapping->device, mapping->inode);
+	struct attach_image image;
 
-	if (!cost)
-		return 0;
-	return attacher__linked(tracker->parts.attacher, mapping) ? cost->join_ns : cost->open_ns;
+	return identify(tracker, process, &image) ? attach_costs__of(&tracker->costs, &image) : 0;
 }
 
 bool tracker__attached_before(struct tracker *tracker, const struct attached_image *image, uint64_t now_ns)
 {
-	const struct image_cost *cost = cost_of(tracker, image->device, image->inode);
+	uint64_t first_ns = attach_costs__first(&tracker->costs, image->device, image->inode);
 
-	return cost && now_ns >= cost->first_ns + FIRST_NS;
-}
-
-/* Records the cost of an attachment. linked: the image had its links before. */
-static void note_attach_cost(struct tracker *tracker, const struct attached_image *image, bool linked, uint64_t ns,
-			     uint64_t now_ns)
-{
-	struct image_cost *cost = cost_of(tracker, image->device, image->inode);
-
-	if (!cost) {
-		cost = &tracker->costs[tracker->cost_count++ % IMAGE_COSTS];
-		*cost = (struct image_cost){.device = image->device, .inode = image->inode, .first_ns = now_ns};
-		if (!linked)
-			return;
-	}
-	if (linked)
-		cost->join_ns = ns;
-	else
-		cost->open_ns = ns;
+	return first_ns && now_ns >= first_ns + FIRST_NS;
 }
 
 /* A process on its way to being tracked. */
 struct attaching {
 	struct process *process;
 	const struct process_mapping *library; /* of MPI, or NULL */
-	bool linked;			       /* the library had its links before */
+	struct attach_image measured;	       /* the image that the cost belongs to */
 	bool by_itself;			       /* it gets links of its own */
 	bool admitted, registered;
 	struct tracked fresh;
@@ -293,11 +279,12 @@ int tracker__attach(struct tracker *tracker, struct process *process, uint64_t n
 	uint64_t spent_ns = cpu_spent();
 	const char *restriction;
 	int status, functions;
+	bool measured;
 
 	fresh->identity.mappings = NULL; /* the mappings stay the resolver's */
 	fresh->identity.text = NULL;
 	fresh->flags = attaching.entry.flags = tracker__flags_of(tracker, process, mpi);
-	attaching.linked = attaching.library && attacher__linked(tracker->parts.attacher, attaching.library);
+	measured = identify(tracker, process, &attaching.measured);
 	status = admit(tracker, &attaching);
 	status = status ? status : enroll(tracker, &attaching);
 	status = status ? status : link_probes(tracker, &attaching);
@@ -308,8 +295,8 @@ int tracker__attach(struct tracker *tracker, struct process *process, uint64_t n
 	functions = tracker__attach_rows(tracker, fresh, process);
 	tracker__join_image(tracker, fresh, now_ns);
 	fresh->attach_cost_ns = cpu_spent() - spent_ns;
-	if (fresh->image)
-		note_attach_cost(tracker, fresh->image, attaching.linked, fresh->attach_cost_ns, now_ns);
+	if (measured)
+		attach_costs__attached(&tracker->costs, &attaching.measured, fresh->attach_cost_ns, now_ns);
 	tracker->slots[fresh->slot] = true;
 	tracker->tracked[tracker->count++] = *fresh;
 	tracker->any = true;

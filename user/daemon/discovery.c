@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/grow.h"
 #include "daemon/tracker_private.h"
 
@@ -80,17 +81,13 @@ static bool observable_without_mpi(const struct tracker *tracker, const struct p
 }
 
 /*
- * Returns whether attaching would cost more than 1 % of a process's life so far, by the cost of the last attachment to
- * its library; the attachment is then put off until it does not. The first one to a library, of unknown cost, never is.
+ * Returns whether attaching would cost more than 1 % of a process's life so far, by what the last attachment to its
+ * image cost; the attachment is then put off until it does not. The first one, of unknown cost, never is.
  */
 static bool is_too_young(struct tracker *tracker, const struct process *process, uint64_t now_ns)
 {
-	const struct process_mapping *library = NULL;
-	double cost, age = process__age(process) * 1e9;
+	double cost = (double)tracker__attach_cost(tracker, process), age = process__age(process) * 1e9;
 
-	if (!process__mpi(process, &library) || !library)
-		return false;
-	cost = (double)tracker__attach_cost(tracker, library);
 	if (cost <= ATTACH_SHARE * age)
 		return false;
 	tracker->later.due_ns = now_ns + (uint64_t)(cost / ATTACH_SHARE - age);
@@ -210,6 +207,8 @@ static void add_candidate(struct tracker *tracker, pid_t pid, uint64_t now_ns, i
 	if (grow(&tracker->candidate, &tracker->candidate_room, tracker->candidate_count + 1,
 		 sizeof(*tracker->candidate)))
 		return;
+	if (!tracker->candidate_count)
+		attach_costs__candidate(&tracker->costs, cpu_of_process(), now_ns);
 	tracker->candidate[tracker->candidate_count++] =
 	    (struct candidate){.pid = pid, .since_ns = now_ns, .limit = limit};
 }
@@ -236,7 +235,8 @@ static bool has_ended(pid_t pid)
 /* Reports a process that ended while its attachment was put off. Returns whether it did. */
 static bool was_too_short(struct tracker *tracker, const struct candidate *candidate)
 {
-	if (!candidate->due_ns || !has_ended(candidate->pid))
+	/* one that its parent has not waited for is still there, without anything to attach to */
+	if (!candidate->due_ns || (!has_ended(candidate->pid) && process__thread_state(candidate->pid) != 'Z'))
 		return false;
 	tracker__warn(tracker, "too_short", candidate->pid,
 		      "process %d (%s) ended before it could be attached: to read its image and set its "

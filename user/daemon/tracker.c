@@ -183,6 +183,8 @@ void tracker__exec(struct tracker *tracker, pid_t pid, uint64_t exec_ns, uint64_
 void tracker__poll(struct tracker *tracker, uint64_t now_ns)
 {
 	tracker__inspect(tracker, now_ns);
+	if (attach_costs__is_due(&tracker->costs, now_ns))
+		attach_costs__step(&tracker->costs, tracker__expects(tracker), cpu_of_process(), now_ns);
 	look_for_ends(tracker);
 	for (size_t i = 0; i < tracker->count; i++) {
 		struct tracked *tracked = &tracker->tracked[i];

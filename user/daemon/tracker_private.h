@@ -8,6 +8,7 @@
 #include "target/topology.h"
 #include "probe/elf/static_mpi.h"
 #include "probe/bpf/shared.h"
+#include "daemon/attach_costs.h"
 #include "daemon/tracker.h"
 #include "overhead/enforce.h"
 
@@ -49,15 +50,6 @@ struct candidate {
 	char exe[64];	 /* set with due_ns */
 };
 
-/* Cost of the last attachment to an image, ns, by which the next one is put off. 0 = not known yet. */
-struct image_cost {
-	uint64_t device, inode;
-	uint64_t join_ns;  /* attachment of a process whose image had its links */
-	uint64_t first_ns; /* first attachment to it */
-	uint64_t open_ns;  /* attachment that opened links; not the first, which read the image as well */
-};
-#define IMAGE_COSTS 16
-
 /* Whether the last image checked is shared with processes that are no targets. */
 struct verdict {
 	uint64_t device, inode, at_ns;
@@ -88,8 +80,7 @@ struct tracker {
 	struct topology *topology;
 	uint64_t *named_start; /* start times of the processes requested by pid; 0 = not seen yet */
 	struct verdict verdict;
-	struct image_cost costs[IMAGE_COSTS]; /* a ring */
-	size_t cost_count;
+	struct attach_costs costs;
 	struct enforcer *enforcer;
 	struct ended_thread *ended; /* in the order of end times */
 	size_t ended_count, ended_room;
@@ -124,8 +115,8 @@ struct tracked *tracker__of(struct tracker *tracker, pid_t pid);
  */
 int tracker__attach(struct tracker *tracker, struct process *process, uint64_t now_ns, char *err, size_t err_size);
 
-/* Returns the expected cost of an attachment to an image, that of the last one, ns; 0 where there was none. */
-uint64_t tracker__attach_cost(struct tracker *tracker, const struct process_mapping *mapping);
+/* Returns the expected cost of an attachment to a process, ns, by that of the last one to its image; 0: not known. */
+uint64_t tracker__attach_cost(struct tracker *tracker, const struct process *process);
 
 /* Returns whether an image is known: its first process on this node was attached some seconds ago. */
 bool tracker__attached_before(struct tracker *tracker, const struct attached_image *image, uint64_t now_ns);

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "daemon/attach_costs.h"
+
+#define SETTLED_NS 500000000ULL /* from an attachment until its first records are resolved */
+#define SECOND_NS 1000000000ULL
+#define FIRST 0.5 /* of what an image's first processes cost, later ones will: by then it is known */
+#define MOST 4	  /* times what the attachments themselves cost: more is other work of the same time */
+
+static struct image_cost *find(struct attach_costs *costs, uint64_t device, uint64_t inode)
+{
+	for (size_t i = 0; i < ATTACH_COSTS_IMAGES; i++)
+		if (costs->images[i].first_ns && costs->images[i].inode == inode && costs->images[i].device == device)
+			return &costs->images[i];
+	return NULL;
+}
+
+static const struct image_cost *known(const struct attach_costs *costs, uint64_t device, uint64_t inode)
+{
+	return find((struct attach_costs *)costs, device, inode);
+}
+
+void attach_costs__candidate(struct attach_costs *costs, uint64_t cpu_ns, uint64_t now_ns)
+{
+	if (costs->measuring)
+		return;
+	costs->measuring = true;
+	costs->begin_cpu_ns = cpu_ns;
+	costs->begin_ns = costs->last_ns = now_ns;
+	costs->own_ns = 0;
+	costs->processes = costs->attached_count = 0;
+}
+
+void attach_costs__attached(struct attach_costs *costs, const struct attach_image *image, uint64_t own_ns,
+			    uint64_t now_ns)
+{
+	bool first = !find(costs, image->device, image->inode);
+	size_t at = 0;
+
+	if (first)
+		costs->images[costs->image_count++ % ATTACH_COSTS_IMAGES] =
+		    (struct image_cost){.device = image->device, .inode = image->inode, .first_ns = now_ns};
+	if (!costs->measuring)
+		return;
+	costs->last_ns = now_ns;
+	costs->own_ns += own_ns;
+	costs->processes++;
+	while (at < costs->attached_count &&
+	       (costs->attached[at].inode != image->inode || costs->attached[at].device != image->device))
+		at++;
+	if (at == ATTACH_COSTS_AT_ONCE || at < costs->attached_count)
+		return;
+	costs->attached[at] = *image;
+	costs->attached[at].first = first;
+	costs->attached_count++;
+}
+
+bool attach_costs__is_due(const struct attach_costs *costs, uint64_t now_ns)
+{
+	return costs->measuring ? now_ns >= costs->last_ns + SETTLED_NS : now_ns >= costs->second.at_ns + SECOND_NS;
+}
+
+/* Notes what each attached process cost. */
+static void note(struct attach_costs *costs, uint64_t cpu_ns, uint64_t now_ns)
+{
+	double usual = costs->rate_before * (double)(now_ns - costs->begin_ns);
+	double cost = (double)(cpu_ns - costs->begin_cpu_ns) - usual, most = MOST * (double)costs->own_ns;
+
+	cost = cost > most ? most : cost;
+	for (size_t i = 0; i < costs->attached_count; i++) {
+		const struct attach_image *image = &costs->attached[i];
+		struct image_cost *of = find(costs, image->device, image->inode);
+
+		if (of && cost > 0)
+			of->cost_ns[image->linked] =
+			    (uint64_t)(cost * (image->first ? FIRST : 1) / (double)costs->processes);
+	}
+}
+
+void attach_costs__step(struct attach_costs *costs, bool expecting, uint64_t cpu_ns, uint64_t now_ns)
+{
+	if (!attach_costs__is_due(costs, now_ns))
+		return;
+	if (costs->measuring) {
+		if (costs->processes)
+			note(costs, cpu_ns, now_ns);
+		else if (expecting)
+			return;
+		costs->measuring = false;
+	} else if (costs->second.at_ns) {
+		costs->rate_before =
+		    (double)(cpu_ns - costs->second.cpu_ns) / (double)(now_ns - costs->second.at_ns);
+	}
+	costs->second.cpu_ns = cpu_ns;
+	costs->second.at_ns = now_ns;
+}
+
+uint64_t attach_costs__of(const struct attach_costs *costs, const struct attach_image *image)
+{
+	const struct image_cost *of = known(costs, image->device, image->inode);
+
+	return of ? of->cost_ns[image->linked] : 0;
+}
+
+uint64_t attach_costs__first(const struct attach_costs *costs, uint64_t device, uint64_t inode)
+{
+	const struct image_cost *of = known(costs, device, inode);
+
+	return of ? of->first_ns : 0;
+}
