@@ -212,7 +212,7 @@ def short_entry(records, program):
         lived = max(lived for lived, _ in mine)
         late = max((lived if after is None else after) for lived, after in mine)
         accounted = 1 - min(1, late / lived)  # the kernel's account needs no fragment: it runs from the attachment on
-        seen = min(1, covered["wall_s"] / lived) * (1 - sum(covered["reasons"].get(reason, 0) for reason in UNSEEN))
+        seen = accounted * (1 - sum(covered["reasons"].get(reason, 0) for reason in UNSEEN))  # coverage is of watched time
         found[what] = {**covered, "seen": round(seen, 3), "accounted": round(accounted, 3), "attached_after_s": round(late, 3)}
         wanted, good = "-", True
         if what == "first of 5 s":
@@ -222,9 +222,10 @@ def short_entry(records, program):
             wanted, good = "attached within its first second", late <= 1
         rows.append(t.row(f"run {what}: seen in fragments, accounted, attached after, coverage",
                           f"{seen:.0%}, {accounted:.0%}, {late:.2f} s, {in_words(covered)}", wanted, good))
-        # of the whole run: late attachment must not raise the cost per time
+        # of the whole run: late attachment must not raise the cost per time, and vaprod's figure is of the watched one
         said = said_overhead([w for w in of_type(records, "window") if w["job"] == job])
-        with_attach = None if said is None else said * min(1, covered["wall_s"] / lived)
+        watched = sum(max(0, one - (one if after is None else after)) for one, after in mine) / sum(one for one, _ in mine)
+        with_attach = None if said is None else said * watched
         # an image's first attachment on the node may cost some time once
         allowed = first_attach_ms(records) / 10 / lived / program.ranks if what == "first of 5 s" else 0
         cost = found[what]["overhead_pct"] = None if said is None else max(0.0, with_attach - allowed)

@@ -292,7 +292,8 @@ class Coverage(unittest.TestCase):
                 same = {"type": "process", "pid": 10 * number + rank, "start_time": utc(begin), "exe": "a", "build_id": "b",
                         "attach_cpu_ms": 9 if rank == 0 and not number else 0}
                 records += [{**same, "state": "attached", "time": utc(begin + after)}, {**same, "state": "exited", "time": utc(begin + length)}]
-            records.append({**self.window(begin + after, begin + length, 0.5, not_seen=20), "job": str(number)})
+            # a window has no part in the run's length
+            records.append({**self.window(begin + after - number, begin + length + number, 0.5, not_seen=20), "job": str(number)})
         entry = coverage.short_entry(records, program)
         self.assertTrue(all(row["ok"] for row in entry["rows"]))
         self.assertAlmostEqual(entry["found"]["first of 5 s"]["seen"], 0.72)
