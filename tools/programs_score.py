@@ -35,7 +35,7 @@ def variances_of(records):
         text = str(variance["ranks"])
         found.append({
             "id": variance["id"], "class": variance["class"], "alarm": bool(variance.get("alarm")),
-            "confidence": variance.get("confidence"), "effect_of": variance.get("effect_of"),
+            "team_unseen": bool(variance.get("team_unseen")), "confidence": variance.get("confidence"), "effect_of": variance.get("effect_of"),
             "ranks": t.parse_ranks(text) if text[:1].isdigit() else [],
             "tids": [thread["tid"] for thread in variance.get("threads") or []],
             "begin": t.parse_time(variance["begin"]) - offset, "end": t.parse_time(variance["end"]) - offset,
@@ -58,6 +58,8 @@ def at_place(variance, one):
     """
     if one["kind"] == "freeze":
         return bool(variance["ranks"]) and set(variance["ranks"]) <= set(one["ranks"])
+    if one["kind"] == "late" and variance["team_unseen"] and variance["ranks"] == [one["rank"]]:
+        return True  # "slower on the CPU, or waiting for another of its threads, whose work is not seen"
     if one["tids"] and variance["tids"]:
         first = variance["culprits"][0]["tid"] if variance["culprits"] else None
         return set(variance["tids"]) <= set(one["tids"]) or (variance["ranks"] == [one["rank"]] and first in one["tids"])

@@ -125,6 +125,11 @@ class Scores(unittest.TestCase):
         waiting = variance(3, 10, 12, ranks="?", alarm=False, threads=[{"rank": -1, "thread": 0, "tid": 70}], culprits=[{"rank": -1, "thread": 1}])
         self.assertTrue(verdict([known, waiting], one)["found"])
         self.assertFalse(verdict([known, dict(waiting, culprits=[{"rank": -1, "thread": 0}])], one)["found"])
+        # no probe shows what the threads of the team do
+        main = variance(3, 10, 12, alarm=False, ranks="0", threads=[{"rank": 0, "thread": 0, "tid": 70}])
+        self.assertFalse(verdict([main], one)["found"])
+        self.assertTrue(verdict([dict(main, team_unseen=True)], one)["found"])
+        self.assertFalse(verdict([dict(main, team_unseen=True, ranks="1")], one)["found"])
 
     def test_thread_of_a_rank(self):
         """Where a variance has all threads of the rank, the first culprit is the one that counts."""

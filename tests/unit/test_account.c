@@ -29,7 +29,7 @@ static struct found {
 	uint32_t variances, alarms;
 	double begin, end, lost, performance, stopped, coverage;
 	int32_t rank;
-	bool work_unknown;
+	bool work_unknown, team_unseen;
 	char evidence[160], major[32];
 } found;
 
@@ -115,6 +115,7 @@ static void windows(unsigned seconds)
 			found.performance = at->performance;
 			found.rank = at->ranks[0];
 			found.work_unknown = at->work_unknown;
+			found.team_unseen = at->team_unseen;
 			snprintf(found.evidence, sizeof(found.evidence), "%s", at->evidence);
 			for (uint32_t f = 0; f < at->diagnosis.factor_count; f++) {
 				if (at->diagnosis.factors[f].major && at->diagnosis.factors[f].parent)
@@ -349,6 +350,54 @@ static void fragments_carry_their_own(void **state)
 	assert_near(found.end, 9, 0.21);
 }
 
+/* Runs rank 1 half as fast from 6 s to 9 s, beside a second thread of it that is on a CPU or asleep, and may be seen.
+ */
+static void run_team(bool busy, bool seen)
+{
+	struct vapro_thread member = {
+	    .id = 2, .rank = 1, .thread = 1, .world_size = 2, .pid = 11, .tid = 12, .job = "j", .host = "h"};
+
+	begin(NULL);
+	states();
+	assert_int_equal(analysis__add_thread(analysis, &member), 0);
+	for (double t = 0; t < 20;) {
+		bool slow = t > 5.999 && t < 8.999;
+
+		for (double at = t; at < t + 0.039; at += 0.02) {
+			fragment(0, 0, at, at + 0.02, 0);
+			if (seen)
+				fragment(2, 1, at, at + 0.02, 0);
+			if (!slow || at == t)
+				fragment(1, 0, at, at + (slow ? 0.04 : 0.02), 0);
+		}
+		t += 0.04;
+	}
+	for (uint64_t at = 0; at < 100; at++) {
+		bin(0, at, (struct vapro_account){0});
+		bin(1, at, (struct vapro_account){0});
+		bin(2, at, (struct vapro_account){.blocked_other_ns = busy ? 0 : 199 * MS});
+	}
+	windows(20);
+	assert_int_equal(found.variances, 1);
+	assert_int_equal(found.rank, 1);
+	assert_near(found.lost, 1.5, 0.05);
+	end(NULL);
+}
+
+/* What a thread does that no probe sees may be what another one waits for. */
+static void a_thread_that_works_unseen(void **state)
+{
+	(void)state;
+	end(NULL);
+	run_team(true, false);
+	assert_true(found.team_unseen);
+	run_team(false, false);
+	assert_false(found.team_unseen);
+	run_team(true, true);
+	assert_false(found.team_unseen);
+	begin(NULL);
+}
+
 /*
  * A computation of 18 s without history is reported before its end; then its fragment cannot be judged, and the
  * bins stay what the account says. Without an account all of the computation would be slow, or none of it.
@@ -453,8 +502,9 @@ int main(void)
 	    JOB(a_stop_without_a_fragment),    JOB(stolen_time_without_a_fragment),
 	    JOB(a_quiet_account_is_silent),    JOB(an_oversubscribed_job),
 	    JOB(an_idle_thread_takes_no_part), JOB(a_thread_that_never_ran_takes_no_part),
-	    JOB(fragments_carry_their_own),    JOB(a_long_computation),
-	    JOB(a_question_about_the_account), JOB(an_early_loss_stays),
+	    JOB(fragments_carry_their_own),    JOB(a_thread_that_works_unseen),
+	    JOB(a_long_computation),	       JOB(a_question_about_the_account),
+	    JOB(an_early_loss_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

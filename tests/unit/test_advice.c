@@ -257,6 +257,15 @@ static void test_on_cpu(void **state)
 	write_both(&variance, false, false);
 	lacks(advice, "frequency");
 	has(advice, "look at memory bandwidth");
+	/* a thread of a team polls while it waits */
+	variance.team_unseen = true;
+	write_both(&variance, false, false);
+	has(advice, "or waited for another of its threads");
+	has(verdict, "or waiting for another of its threads");
+	variance.team_unseen = false;
+	write_both(&variance, false, false);
+	lacks(advice, "its threads");
+	lacks(verdict, "its threads");
 	variance.class = VAPRO_IO;
 	write_both(&variance, false, false);
 	has(advice, "inside the calls");

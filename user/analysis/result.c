@@ -148,13 +148,6 @@ int builder__inside(const struct builder *builder, const uint32_t *rows, size_t 
 	return 0;
 }
 
-bool builder__several_rows(const struct stg_job *about, const struct stg_row *row)
-{
-	size_t place = about->place[row->leader];
-
-	return builder__end_of_rank(about, place) - place > 1;
-}
-
 static int build_exemplars(const struct builder *builder, const struct variance *variance, struct result_variance *out)
 {
 	const struct tally *tally = &variance->total;
@@ -178,48 +171,6 @@ static int build_exemplars(const struct builder *builder, const struct variance 
 	out->exemplars = exemplars;
 	out->exemplar_count = tally->worst_count;
 	return 0;
-}
-
-/* Whether anything of a row was judged while a variance lasted: MPI's own threads make a call now and then at most. */
-static bool was_judged(const struct builder *builder, const struct variance *variance, uint32_t row)
-{
-	const struct heatmap *map = &builder->job->map;
-
-	for (uint64_t bin = variance->begin; bin < variance->end; bin++) {
-		for (int class = 0; class < VAPRO_CLASSES && heatmap__has(map, bin); class ++) {
-			struct cell cell = heatmap__cell(map, row, bin, (enum vapro_class) class);
-
-			if (cell__dur(&cell) > 0)
-				return true;
-		}
-	}
-	return false;
-}
-
-/* Whether some threads of a rank are in the variance and others, which were judged, are not. */
-static bool split_up(const struct builder *builder, const struct variance *variance)
-{
-	const struct stg_job *about = builder->about;
-
-	for (size_t i = 0, end; i < variance->row_count; i = end) {
-		size_t first = about->place[about->rows[variance->rows[i]].leader];
-
-		for (end = i; end < variance->row_count &&
-			      about->rows[variance->rows[end]].leader == about->rows[variance->rows[i]].leader;)
-			end++;
-		if (builder__end_of_rank(about, first) - first <= end - i)
-			continue;
-		for (size_t place = first; place < builder__end_of_rank(about, first); place++) {
-			uint32_t row = about->order[place];
-			size_t in = i;
-
-			while (in < end && variance->rows[in] != row)
-				in++;
-			if (in == end && was_judged(builder, variance, row))
-				return true;
-		}
-	}
-	return false;
 }
 
 /* Only the slow calls count for a slow path: calls made elsewhere say nothing about the path. */
@@ -362,7 +313,8 @@ static int build_variance(const struct builder *builder, const struct emitted_va
 		out->also[class] = variance->has[class] && class != (int)variance->class;
 	}
 	out->evidence = arena__copy(&builder->context->arena, variance->evidence);
-	advice__who(out, split_up(builder, variance), who, sizeof(who));
+	out->team_unseen = builder__team_unseen(builder, variance);
+	advice__who(out, builder__split_up(builder, variance), who, sizeof(who));
 	out->who = arena__copy(&builder->context->arena, who);
 	if (!out->evidence || !out->who || build_sites(builder, variance, out) ||
 	    builder__inside(builder, variance->rows, variance->row_count, out) ||

@@ -32,6 +32,15 @@ size_t builder__end_of_rank(const struct stg_job *about, size_t place);
 /* Whether a row's rank has other rows. */
 bool builder__several_rows(const struct stg_job *about, const struct stg_row *row);
 
+/* Whether some threads of a rank are in the variance and others, which were judged, are not. */
+bool builder__split_up(const struct builder *builder, const struct variance *variance);
+
+/*
+ * Whether other threads of the first process in a computation's variance work, and nothing shows with what: to wait for
+ * one of them on a CPU looks like slow work of its own.
+ */
+bool builder__team_unseen(const struct builder *builder, const struct variance *variance);
+
 /* Builds heat maps of all classes, those emitted again first. Returns 0 or -ENOMEM. */
 int builder__heatmaps(const struct builder *builder, struct job_result *result);
 

@@ -204,6 +204,12 @@ static void advise_on_cpu(const struct result_variance *variance, const char *wh
 		snprintf(buf, size,
 			 "%s: on the CPU inside the calls; look at the sizes of these calls and at memory bandwidth%s.",
 			 variance->who, where);
+	else if (variance->team_unseen)
+		snprintf(buf, size,
+			 "%s: on the CPU all the time but got less done, or waited for another of its threads, which "
+			 "polls on the CPU: compare what these do first (their work is not seen), then look at memory "
+			 "bandwidth and neighbours on the same core or socket%s.",
+			 variance->who, where);
 	else
 		snprintf(buf, size,
 			 "%s: on the CPU all the time but got less done; look at %smemory bandwidth and neighbours on "

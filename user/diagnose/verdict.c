@@ -139,6 +139,8 @@ static void say_why(struct text *text, const struct result_variance *variance)
 		} else {
 			say_name(text, factor->name);
 			say_parts(text, diagnosis, factor);
+			if (variance->team_unseen && !strcmp(factor->name, "on_cpu"))
+				say(text, ", or waiting for another of its threads, whose work is not seen");
 		}
 		any = true;
 	}

@@ -178,7 +178,8 @@ static bool add_weight(cJSON *object, const struct job_result *result, const str
 	       json__add_text(object, "confidence", json_confidence_name[confidence]) &&
 	       cJSON_AddBoolToObject(object, "from_start", variance->from_start) &&
 	       cJSON_AddBoolToObject(object, "slow_path", variance->slow_path) &&
-	       cJSON_AddBoolToObject(object, "work_unknown", variance->work_unknown);
+	       cJSON_AddBoolToObject(object, "work_unknown", variance->work_unknown) &&
+	       cJSON_AddBoolToObject(object, "team_unseen", variance->team_unseen);
 }
 
 static int put_variance(const struct job_result *result, const struct result_variance *variance,
