@@ -344,7 +344,7 @@ demo: $(B)/vaprod $(B)/vapro $(B)/tools/demo_mpi $(B)/tools/hog
 demo-nodes: all $(B)/tools/demo_mpi $(B)/tools/hog
 	$(Q)tools/demo_nodes.py
 
-accept: all workloads $(NODE_PROGRAMS) $(B)/tests/print_sites $(B)/tests/bench/calls $(COUNT)
+accept: all workloads $(NODE_PROGRAMS) $(addprefix $(B)/tests/,print_sites bench/calls bench/probes) $(COUNT)
 	$(Q)tools/accept.py $(or $(WHAT),all)
 
 # WHAT: simulated, papers or live (nothing: all of them), with options of that part behind it, as

@@ -9,6 +9,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import programs_floor  # noqa: E402
 import programs_score as score  # noqa: E402
 from programs_overhead import first_attach_ms, model_of  # noqa: E402
 from programs_common import (Jobs, Unit, end_vaprod, in_group, of_type, rows_of_units, shielded, start_vaprod, t, weights)  # noqa: E402
@@ -249,6 +250,8 @@ def units(options):
     found = []
     for program in PROGRAMS.values():
         found += [long_unit(program, options), hog_unit(program, options), short_unit(program, options)]
+        if program.name in programs_floor.WAITING:
+            found.append(programs_floor.unit(program, options))
     return found + [random_unit(options)]
 
 
@@ -256,6 +259,11 @@ def table(joined, left):
     """Rows of all units, and the comparison of the runs with and without the hog."""
     rows = rows_of_units(joined, left)
     for program, entries in joined.items():
+        floor, covered = entries.get("floor", {}).get("found"), entries.get("30s", {}).get("found")
+        if floor and covered and floor["share"] < PROGRAMS[program].wanted:
+            ratio = covered["total"] / floor["share"]
+            rows.append(t.row(f"{program}: coverage of what the machine's floor allows", f"{ratio:.0%}", f"at least {PROGRAMS[program].wanted:.0%}",
+                              ratio >= PROGRAMS[program].wanted))
         quiet, beside = (entries.get(name, {}).get("found") for name in ("30s", "30s_hog"))
         if quiet and beside:
             less = quiet["total"] - beside["total"]

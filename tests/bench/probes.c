@@ -5,7 +5,8 @@
  *
  *   costs                          what calibrate__run measures
  *   track PID...                   tracks these processes: their threads get state
- *   pair empty|ours LIB NAME PID   probes entry and return of a function of LIB in one process (0: in all)
+ *   pair empty|ours LIB NAME PID   probes entry and return of a function of LIB in one process (0: in all), or of
+ *                                  several: NAME,NAME...
  *   many LIB COUNT [PID...]        probes COUNT functions by vaprod's programs: in all processes by one link,
  *                                  or one link for each PID
  *   syscalls empty|ours            the system-call tracepoints, which every process of the node passes
@@ -181,20 +182,22 @@ static double take_out(void)
 
 static int pair(char *words)
 {
-	char what[16], path[512], name[128];
+	char what[16], path[512], names[512], *rest = names, *name;
 	static struct sites sites;
 	int pid, status;
 
-	if (sscanf(words, "%15s %511s %127s %d", what, path, name, &pid) != 4)
+	if (sscanf(words, "%15s %511s %511s %d", what, path, names, &pid) != 4)
 		return failed("pair", -EINVAL);
 	take_out();
-	status = find_sites(path, name, 1, &sites);
-	if (status)
-		return failed(name, status);
-	emit_rows(&sites);
-	status = add_link(path, &sites, pid, !strcmp(what, "empty"));
-	if (status)
-		return failed("link", status);
+	while ((name = strsep(&rest, ","))) {
+		status = find_sites(path, name, 1, &sites);
+		if (status)
+			return failed(name, status);
+		emit_rows(&sites);
+		status = add_link(path, &sites, pid, !strcmp(what, "empty"));
+		if (status)
+			return failed("link", status);
+	}
 	printf("{\"shift\":%u,\"class\":\"%s\",\"instruction\":\"%s\"}\n", sites.last.shift,
 	       site_class_name[sites.last.class], sites.last.instruction);
 	return 0;

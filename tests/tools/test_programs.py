@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(
 import programs_bystanders as bystanders  # noqa: E402
 import programs_common as common  # noqa: E402
 import programs_coverage as coverage  # noqa: E402
+import programs_floor as floor  # noqa: E402
 import programs_inject as inject  # noqa: E402
 import programs_kernel as kernel  # noqa: E402
 import programs_overhead as overhead  # noqa: E402
@@ -289,6 +290,17 @@ class Coverage(unittest.TestCase):
         for beside, ok in ((0.71, True), (0.69, False)):
             rows = coverage.table({"posts": {"30s": entry(0.8), "30s_hog": entry(beside)}}, 0)
             self.assertEqual(rows[0]["ok"], ok)
+
+    def test_floor(self):
+        self.assertEqual([floor.share_of(cost) for cost in (-0.5, 0.5, 2.0)], [1.0, 1.0, 0.5])
+        self.assertEqual([unit.name for unit in coverage.units(common.Options(["posts"]))].count("floor"), len(floor.WAITING))
+
+        def rows(total, share):
+            found = {**coverage.coverage_of([self.window(0, 10, total, governed=100 * (1 - total))]), "others": 0}
+            return coverage.table({"posts": {"30s": {"rows": [], "found": found}, "floor": {"rows": [], "found": {"share": share}}}}, 0)
+        self.assertTrue(rows(0.42, 0.5)[0]["ok"])
+        self.assertFalse(rows(0.3, 0.5)[0]["ok"])
+        self.assertFalse(any("floor" in row["what"] for row in rows(0.3, 0.9)))  # the machine allows for enough
 
     def test_short_runs(self):
         records, program = [], PROGRAMS["kernels3"]
