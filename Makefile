@@ -289,25 +289,15 @@ check-clang: all
 	$(Q)printf '%s\n' $(LIB_SOURCES) $(wildcard user/cli/*.c) | sort -u | \
 		xargs -P2 -n16 $(CLANG) $(CPPFLAGS) -std=gnu11 $(CLANG_WARNINGS) -fsyntax-only
 
+# Those of programs get the directory of these, and the longest come first.
+TESTS_OF_PROGRAMS := $(patsubst %,tests/nodes/test_%.py,worker faults from publish) \
+	$(patsubst %,tests/tools/test_%.py,page exports brokers examples completion settings mistakes)
+TESTS_OF_SOURCES := $(patsubst %,tests/tools/test_%.py,install programs layers words citations)
+
 check-unit: all check-clang $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(SOURCE_CASES) $(B)/tests/print_events $(NODE_PROGRAMS)
-	$(Q)printf '%s\n' $(UNIT_TESTS) | xargs -P2 -I{} tests/unit/run.sh {}
+	$(Q){ printf '%s $(B)\n' $(TESTS_OF_PROGRAMS); printf '%s\n' $(UNIT_TESTS) $(TESTS_OF_SOURCES); } | \
+		xargs -P2 -L1 tests/unit/run.sh $(B)/test
 	$(Q)tests/counters/compare_events.py $(B)/tests/print_events
-	$(Q)tests/tools/test_programs.py
-	$(Q)tests/tools/test_layers.py
-	$(Q)tests/tools/test_words.py
-	$(Q)tests/tools/test_citations.py
-	$(Q)tests/tools/test_completion.py $(B)
-	$(Q)tests/tools/test_settings.py $(B)
-	$(Q)tests/tools/test_mistakes.py $(B)
-	$(Q)tests/tools/test_install.py
-	$(Q)tests/tools/test_examples.py $(B)
-	$(Q)tests/tools/test_exports.py $(B)
-	$(Q)tests/tools/test_page.py $(B)
-	$(Q)tests/tools/test_brokers.py $(B)
-	$(Q)tests/nodes/test_worker.py $(B)
-	$(Q)tests/nodes/test_publish.py $(B)
-	$(Q)tests/nodes/test_from.py $(B)
-	$(Q)tests/nodes/test_faults.py $(B)
 
 # Live tests share the machine with whatever else it does: what fails gets a second chance, and is reported.
 check-live: all workloads $(addprefix $(B)/tests/,print_sites confine sum_counts move_probes refuse_counting.so)
