@@ -195,6 +195,14 @@ static bool close_costliest_rows(void *ctx, pid_t pid, double speed, double debt
 	return true;
 }
 
+static void limit_rows(void *ctx, pid_t pid, double share, uint64_t now_ns)
+{
+	struct fake *fake = ctx;
+
+	(void)now_ns;
+	fake->processes[pid - 1].left_for_rows = share;
+}
+
 static void rest_rows(void *ctx, const pid_t *pids, size_t count, uint64_t until_ns)
 {
 	struct fake *fake = ctx;
@@ -221,6 +229,7 @@ void fake__begin(struct fake *fake, double budget_pct, double cap_pct, uint64_t 
 						.begin_count = begin_count,
 						.govern_rows = govern_rows,
 						.close_costliest_rows = close_costliest_rows,
+						.limit_rows = limit_rows,
 						.rest_rows = rest_rows};
 
 	*fake = (struct fake){.now = FAKE_SECOND,
@@ -291,11 +300,12 @@ static void live(struct fake *fake, struct fake_process *process)
 	struct kernel_governed *orders = &process->orders;
 	const struct costs *costs = &fake->costs;
 	double each[FAKE_FUNCTIONS], cost = program->syscalls / 100, slow;
-	uint64_t before = counters->enter + counters->exit, n;
+	uint64_t before = counters->enter + counters->exit + counters->left, n;
 	bool unseen = orders->probe_epoch & 1 || orders->no_io;
 
 	counters->enter += fake->polls ? FAKE_POLLS / 100 : 0;
 	cost *= orders->no_io ? costs->bystander_ns : costs->syscall_ns;
+	cost += program->rows / 100 * 2 * costs->entry_ns;
 	for (int i = 0; i < FAKE_FUNCTIONS; i++) {
 		each[i] = !is_probed(fake, i) ? 0 : is_suppressed(process, i) ? costs->entry_ns : costs->call_ns;
 		cost += program->calls[i] / 100 * each[i];
@@ -324,7 +334,11 @@ static void live(struct fake *fake, struct fake_process *process)
 	n = events(&process->part[FAKE_FUNCTIONS], program->syscalls / 100 / slow);
 	*(orders->no_io ? &orders->thinned_io : &counters->syscalls) += n;
 	counters->held_ns += (uint64_t)(program->held * FAKE_LOOK) * (program->waiting ? program->waiting : 1);
-	counters->busiest += counters->enter + counters->exit - before;
+	n = events(&process->part[FAKE_FUNCTIONS + 1], program->rows / 100 / slow);
+	counters->enter += n;
+	counters->rows += n;
+	counters->left += n;
+	counters->busiest += counters->enter + counters->exit + counters->left - before;
 }
 
 void fake__look(struct fake *fake)

@@ -28,6 +28,7 @@ struct fake_program {
 	double calls[FAKE_FUNCTIONS];
 	unsigned octaves[FAKE_FUNCTIONS]; /* of the spans of their states */
 	double syscalls;
+	double rows;	  /* calls of functions with exits of their own, which cost two entries */
 	double held;	  /* share of its time for which vaprod has its CPU */
 	unsigned waiting; /* threads that wait for it meanwhile; 0: one */
 	bool spares_returns;
@@ -38,12 +39,13 @@ struct fake_process {
 	struct governed *governed;
 	struct kernel_counters counters;
 	struct kernel_governed orders;
-	double part[FAKE_FUNCTIONS + 1]; /* of a call that is not complete */
+	double part[FAKE_FUNCTIONS + 2]; /* of a call that is not complete */
 	double *spent;			 /* cost in each look, waits for vaprod included, ns */
 	double reported, time;		 /* time of calls: recorded, and all */
 	double unseen_ns;		 /* time while some of its calls were not seen */
 	uint64_t last_step_ns, least_between_steps_ns;
 	unsigned thin, steps_up, steps_back;
+	double left_for_rows; /* share of its time that its calls leave; 0: not limited */
 };
 
 struct fake_warning {

@@ -407,6 +407,40 @@ static void bursts_of_waits_are_a_part_of_the_cost(void **state)
 	}
 }
 
+/* Functions with exits of their own have what the calls leave of nine tenths of the budget, whatever they cost. */
+static void calls_limit_other_functions(void **state)
+{
+	static const struct {
+		struct fake_program program;
+		double left;
+	} cases[] = {
+	    {{.calls = {7000}}, 0.009 - 0.00525},
+	    {{.calls = {7000}, .rows = 3000}, 0.009 - 0.00525},
+	    {{.calls = {11000}}, 0.009 - 0.00825},
+	    {{.rows = 3000}, 0.009},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct fake_process *process = begin(&cases[i].program, 1, 30);
+
+		fake__run(&fake, 30);
+		assert_true(fabs(process->left_for_rows - cases[i].left) < 0.0003);
+		end(state);
+	}
+}
+
+/* What calls cost in the open periods of a duty cycle counts, not what they cost on average. */
+static void a_duty_cycle_leaves_nothing(void **state)
+{
+	static const struct fake_program hot = {.calls = {60000}};
+	struct fake_process *process = begin(&hot, 1, 60);
+
+	fake__run(&fake, 60);
+	assert_true(fake.closings > 0);
+	assert_true(process->left_for_rows < -0.01);
+	end(state);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -429,6 +463,8 @@ int main(void)
 	    cmocka_unit_test(held_time_is_charged_up_to_half),
 	    cmocka_unit_test(a_crew_that_waits_is_charged_once),
 	    cmocka_unit_test(bursts_of_waits_are_a_part_of_the_cost),
+	    cmocka_unit_test(calls_limit_other_functions),
+	    cmocka_unit_test(a_duty_cycle_leaves_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,8 @@
 /* Functions with exit sites: sets by group and rate, closed and opened again, refused. */
 #include <unistd.h>
 
+#include <math.h>
+
 #include "row_images.h"
 
 static void functions_called_about_equally_often_share_links(void **state)
@@ -166,6 +168,51 @@ static void expensive_functions_have_no_duty_cycle_while_the_budget_is_scarce(vo
 	end(attacher);
 }
 
+/* The calls of a process may leave less than functions may cost otherwise. */
+static void functions_have_what_calls_leave(void **state)
+{
+	struct row_image *image;
+	struct row_attacher *attacher = begin(ATTACH_MODE_SESSION, &image);
+	struct row_probe *probe = add(attacher, image, ROW_USER, 100, 101, 1);
+	uint64_t now_ns = mono_now(), later_ns = now_ns + 3600 * 1000000000ULL;
+
+	(void)state;
+	attacher->budget = 0.005;
+	assert_int_equal(attach(attacher, 10, false), 1);
+	assert_int_equal(attach(attacher, 11, false), 1);
+	probe->group = ROW_THREADS;
+	probe->share = probe->own_share = probe->family_share = 0.002;
+	row_image__close(attacher, image, probe);
+	probe->state = ROW_LEFT_OUT;
+	probe->in_duty_cycle = true;
+	probe->backoff.until_ns = now_ns;
+	row_attacher__limit(attacher, 12, 0.001, now_ns); /* it does not map the image */
+	row_attacher__limit(attacher, 10, 0.005, now_ns); /* as much as they may cost anyway */
+	assert_false(row_image__is_scarce(image, now_ns));
+	row_attacher__limit(attacher, 10, -0.003, now_ns);
+	assert_true(row_image__is_scarce(image, now_ns) && row_image__limit(image, now_ns) < 0.001);
+	row_attacher__limit(attacher, 10, 0.001, now_ns);
+	assert_true(fabs(row_image__limit(image, now_ns) - 0.001) < 1e-9);
+	/* a look at what is no longer called says nothing: it stays left out */
+	row_attacher__govern(attacher, 0, now_ns + 1000000, NULL, NULL);
+	assert_int_equal(probe->state, ROW_LEFT_OUT);
+	/* another process leaves more, and one leaves less */
+	row_attacher__limit(attacher, 11, 0.004, now_ns + 1000000);
+	assert_true(row_image__limit(image, now_ns + 1000000) < 0.002);
+	/* enough again, and then no limit for long */
+	row_attacher__limit(attacher, 10, 0.006, now_ns + 1000000);
+	assert_true(row_image__limit(image, now_ns + 1000000) > 0.005);
+	assert_false(row_image__is_scarce(image, later_ns));
+	probe->in_duty_cycle = true;
+	row_attacher__govern(attacher, 0, later_ns, NULL, NULL);
+	assert_int_equal(probe->state, ROW_OPEN);
+	/* what users requested has its part in any case */
+	add(attacher, image, ROW_USER, 300, 301, 1);
+	row_attacher__limit(attacher, 10, 0.001, later_ns);
+	assert_false(row_image__is_scarce(image, later_ns));
+	end(attacher);
+}
+
 static void slow_links_have_one_function_each(void **state)
 {
 	struct row_image *image;
@@ -193,6 +240,7 @@ int main(void)
 	    cmocka_unit_test(a_function_is_seen_entirely_or_not_at_all),
 	    cmocka_unit_test(functions_rest_until_their_processes_are_seen),
 	    cmocka_unit_test(expensive_functions_have_no_duty_cycle_while_the_budget_is_scarce),
+	    cmocka_unit_test(functions_have_what_calls_leave),
 	    cmocka_unit_test(slow_links_have_one_function_each),
 	};
 

@@ -186,6 +186,12 @@ static void what_a_process_overdraws_by_has_no_duty_cycle(void **state)
 	assert_true(row_attacher__close_costliest(attacher, 10, 0.012, 1e6, now_ns, note_decision, NULL));
 	assert_true(probe->state == ROW_LEFT_OUT && !probe->in_duty_cycle);
 	assert_true(probe->backoff.until_ns >= now_ns + ROW_BACKOFF_FIRST_S * 1000000000ULL);
+	/* nothing but the functions themselves: they have what they can pay */
+	image->scarce_until_ns = 0;
+	probe->state = ROW_FITTING;
+	assert_int_equal(row_image__open(attacher, image), 0);
+	assert_true(row_attacher__close_costliest(attacher, 10, 0.005, 1e6, now_ns, note_decision, NULL));
+	assert_true(probe->state == ROW_LEFT_OUT && probe->in_duty_cycle);
 	end(attacher);
 }
 

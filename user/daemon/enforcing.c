@@ -121,6 +121,13 @@ static bool close_costliest_rows(void *ctx, pid_t pid, double speed, double debt
 					     ctx);
 }
 
+static void limit_rows(void *ctx, pid_t pid, double share, uint64_t now_ns)
+{
+	const struct tracker *tracker = ctx;
+
+	row_attacher__limit(tracker->parts.rows, pid, share, now_ns);
+}
+
 static void rest_rows(void *ctx, const pid_t *pids, size_t count, uint64_t until_ns)
 {
 	const struct tracker *tracker = ctx;
@@ -145,6 +152,7 @@ struct enforcer *tracker__new_enforcer(struct tracker *tracker)
 						.begin_count = begin_count,
 						.govern_rows = govern_rows,
 						.close_costliest_rows = close_costliest_rows,
+						.limit_rows = limit_rows,
 						.rest_rows = rest_rows};
 
 	return enforcer__new(&tracker->parts.governor, tracker->parts.costs, &ops, tracker);

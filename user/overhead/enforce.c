@@ -213,14 +213,17 @@ static void spend(const struct enforcer *enforcer, struct governed *governed)
 					.timed = {now.timed[0], now.timed[1]},
 					.timed_ns = {now.timed_ns[0], now.timed_ns[1]}};
 	uint64_t thinned_io = orders->thinned_io, hits;
+	double cost;
 
 	for (int i = 0; i < KERNEL_PAUSES; i++) {
 		delta.pauses[0][i] = now.pauses[0][i] - since->pauses[0][i];
 		delta.pauses[1][i] = now.pauses[1][i] - since->pauses[1][i];
 	}
 	hits = delta.enter + delta.exit + delta.left + delta.stepped * (KERNEL_STEPPED_WEIGHT - 1);
-	governed->spent_ns += (uint64_t)(costs__of(costs, &delta) * governor__busiest(now.busiest, hits) +
-					 (double)(now.syscalls - since->syscalls) * costs->syscall_ns +
+	cost = costs__of(costs, &delta) * governor__busiest(now.busiest, hits);
+	if (!governed__is_closed(governed))
+		calls_cost__add(&governed->calls_cost, costs, &delta, cost);
+	governed->spent_ns += (uint64_t)(cost + (double)(now.syscalls - since->syscalls) * costs->syscall_ns +
 					 (double)(now.sampled - since->sampled) * costs->sample_ns +
 					 (double)(thinned_io - governed->charged_io) * costs->bystander_ns);
 	__atomic_store_n(&counters->busiest, 0, __ATOMIC_RELAXED);
@@ -262,6 +265,7 @@ bool enforcer__charge(const struct enforcer *enforcer, struct governed *governed
 	if (!governed__is_closed(governed)) {
 		governed->load.open_ns += passed;
 		governed->load.cost_ns += spent;
+		governed->calls_cost.open_ns += passed;
 	}
 	return governor__charge(governor, &governed->account, now_ns, spent);
 }
@@ -463,6 +467,7 @@ static bool govern(struct enforcer *enforcer, struct governed *governed, uint64_
 		look(enforcer, governed, false, now_ns);
 		governed__begin_load(governed, now_ns);
 	}
+	enforcer__limit_rows(enforcer, governed, now_ns);
 	open_io(enforcer, governed, now_ns);
 	/* what a program calls is not known before its first look */
 	return alert || governor__is_close(governor, &governed->account) ||

@@ -17,6 +17,12 @@ struct waits_for_vaprod {
 	uint64_t cost_ns;	    /* cost up to the last charge */
 };
 
+/* What the calls of a process cost, without functions that have exits of their own, while its probes are open. */
+struct calls_cost {
+	double open_ns, cost_ns; /* since it was taken into the share */
+	double share;		 /* of the process's time, lately; 0: not known yet */
+};
+
 /* The governor's state for one process. */
 struct governed {
 	struct enforcer_process process; /* exe is the one below */
@@ -30,11 +36,12 @@ struct governed {
 	struct kernel_counters charged;
 	uint64_t charged_io;
 	struct waits_for_vaprod waits;
-	uint64_t paid_waits_ns;	   /* part of waits.cost_ns that was charged to the account */
-	double free_waits_ns;	   /* first waits that are not charged: an image's first attachment costs more */
-	uint64_t spent_ns;	   /* cost of hits to its busiest thread so far */
-	uint64_t paid_ns;	   /* part of spent_ns that was charged to the account */
-	uint64_t reported_ns;	   /* cost of all kinds in windows that ended */
+	uint64_t paid_waits_ns; /* part of waits.cost_ns that was charged to the account */
+	double free_waits_ns;	/* first waits that are not charged: an image's first attachment costs more */
+	uint64_t spent_ns;	/* cost of hits to its busiest thread so far */
+	uint64_t paid_ns;	/* part of spent_ns that was charged to the account */
+	uint64_t reported_ns;	/* cost of all kinds in windows that ended */
+	struct calls_cost calls_cost;
 	struct governor_load load; /* load since load_ns; load_* below: counters at load_ns */
 	uint64_t load_ns, load_calls, load_io, load_thinned_io;
 	uint64_t calls[KERNEL_SPANS], time_ns[KERNEL_SPANS];
@@ -100,6 +107,13 @@ void enforcer__warn(const struct enforcer *enforcer, const char *code, pid_t pid
 
 /* Charges a process's account. Returns true where the process overdraws. */
 bool enforcer__charge(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns);
+
+/* Adds the part of the cost of these hits, ns, that is due to calls. */
+void calls_cost__add(struct calls_cost *calls, const struct costs *costs, const struct kernel_counters *delta,
+		     double cost_ns);
+
+/* Limits functions with exits of their own to what the calls of a process left of the budget, now and then. */
+void enforcer__limit_rows(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns);
 
 /* Returns whether probes of a process's image are closed. */
 bool governed__is_closed(const struct governed *governed);

@@ -106,6 +106,13 @@ bool row_attacher__close_costliest(struct row_attacher *attacher, pid_t pid, dou
 				   uint64_t now_ns, row_decided *decided, void *ctx);
 
 /*
+ * The calls of a process leave functions such a share of its time, which may be none: for a minute what exceeds it is
+ * left out without a duty cycle, since the calls show more of the process. As much as all functions may cost, or more,
+ * is no limit, and images with functions that users requested have none.
+ */
+void row_attacher__limit(struct row_attacher *attacher, pid_t pid, double share, uint64_t now_ns);
+
+/*
  * The calls of these processes are not seen until until_ns, a time of the monotonic clock: functions of images that no
  * other process maps are closed and not looked at until then, since their hits would only cost. Those that exceed the
  * functions' share of the budget are left out for longer, and have no duty cycle for a minute: what they would spend

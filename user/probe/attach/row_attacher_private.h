@@ -62,7 +62,10 @@ struct row_image {
 	unsigned int idle_looks;  /* looks in a row without a hit */
 	uint64_t looked_ns;	  /* the last time that functions were looked at */
 	uint64_t rest_until_ns;	  /* nothing is opened or looked at before */
-	uint64_t scarce_until_ns; /* its processes overdrew their whole budget: no duty cycles before */
+	uint64_t scarce_until_ns; /* calls of its processes exceeded the budget: no duty cycles before */
+	uint64_t limit_until_ns;  /* calls of its processes need the budget: no duty cycles before, and no more than */
+	double limit;		  /* such a share of their time, */
+	pid_t limit_pid;	  /* which this one set */
 	uint64_t learn_ns;	  /* when a look may show which functions a new mapper's teams are given; 0 = not */
 	unsigned int learn_looks;
 };
@@ -119,6 +122,22 @@ void row_image__close(struct row_attacher *attacher, struct row_image *image, st
 
 /* Whether links are still being closed: new ones at the same sites would be hit twice. */
 bool row_attacher__is_closing(struct row_attacher *attacher);
+
+/*
+ * Leaves a function out at these costs, closing it where it is open. A function that is not far too expensive gets a
+ * duty cycle: it is opened again once pause_s have paid its cost.
+ */
+void row_image__leave_out(struct row_attacher *attacher, struct row_image *image, struct row_probe *probe,
+			  bool in_duty_cycle, double pause_s, double random, uint64_t now_ns);
+
+/* Whether functions of an image have no duty cycles, since its processes need the budget for their calls. */
+bool row_image__is_scarce(const struct row_image *image, uint64_t now_ns);
+
+/* The most that functions of an image may cost beside the calls of its processes, a share of time; or infinity. */
+double row_image__limit(const struct row_image *image, uint64_t now_ns);
+
+/* Calls of the image's processes exceed their budget: there are no duty cycles for a minute from then on. */
+void row_image__make_scarce(struct row_image *image, uint64_t from_ns);
 
 enum row_sites_wanted {
 	ROW_SITES,	  /* all, to see calls */

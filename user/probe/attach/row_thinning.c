@@ -17,8 +17,8 @@
 #define DUTY_CYCLE_MOST 10	     /* times the share: costlier functions get no duty cycle */
 #define OPEN_LEAST_S 1.0	     /* shortest closed period of a duty cycle */
 #define IDLE_LOOKS 3		     /* in a row, at functions left out */
-#define SCARCE_NS 60000000000ULL     /* after a process overdrew its whole budget */
 #define CAUSE 0.25		     /* of what a process spends, that functions must cost to be closed for it */
+#define OWN_DEBT 0.7		     /* of it, from which they overdraw by themselves and not beside calls */
 
 /* Whether functions of an image are open, or will be again as soon as they can be afforded. */
 static bool spends(const struct row_image *image)
@@ -31,7 +31,7 @@ static bool spends(const struct row_image *image)
 }
 
 /* What an image may spend: one budget is for all images of a process. Each has its part, or what the others leave. */
-static struct governor share_of(const struct row_attacher *attacher, const struct row_image *image)
+static struct governor share_of(const struct row_attacher *attacher, const struct row_image *image, uint64_t now_ns)
 {
 	double left = attacher->budget;
 	size_t images = 1;
@@ -44,7 +44,8 @@ static struct governor share_of(const struct row_attacher *attacher, const struc
 		images++;
 		left -= other->account.mean;
 	}
-	return governor__of_share(fmax(left, attacher->budget / (double)images));
+	left = fmax(left, attacher->budget / (double)images);
+	return governor__of_share(fmin(left, row_image__limit(image, now_ns)));
 }
 
 /* Starts a new interval for the rates. */
@@ -56,9 +57,9 @@ static void mark(struct row_image *image, uint64_t now_ns)
 }
 
 /* The share of a process's time left for functions of an image beside open ones, here and in its other images. */
-static double available(const struct row_attacher *attacher, const struct row_image *image)
+static double available(const struct row_attacher *attacher, const struct row_image *image, uint64_t now_ns)
 {
-	double share = attacher->budget * PLAN_SHARE;
+	double share = fmin(attacher->budget, row_image__limit(image, now_ns)) * PLAN_SHARE;
 
 	for (size_t i = 0; i < attacher->base.count; i++) {
 		const struct row_image *other = row_attacher__image(attacher, i);
@@ -102,14 +103,10 @@ static void choose_fitting(const struct row_picked *picked, double share)
 	free(loads);
 }
 
-/*
- * Leaves a function out at these costs, closing it where it is open. A function that is not far too expensive gets a
- * duty cycle: it is opened again once pause_s have paid its cost.
- */
-static void leave_out(struct row_attacher *attacher, struct row_image *image, struct row_probe *probe,
-		      bool in_duty_cycle, double pause_s, double random, uint64_t now_ns)
+void row_image__leave_out(struct row_attacher *attacher, struct row_image *image, struct row_probe *probe,
+			  bool in_duty_cycle, double pause_s, double random, uint64_t now_ns)
 {
-	probe->in_duty_cycle = in_duty_cycle && now_ns >= image->scarce_until_ns &&
+	probe->in_duty_cycle = in_duty_cycle && !row_image__is_scarce(image, now_ns) &&
 			       probe->family_share <= attacher->budget * DUTY_CYCLE_MOST;
 	if (probe->in_duty_cycle) {
 		probe->backoff.until_ns = now_ns + (uint64_t)(fmax(pause_s, OPEN_LEAST_S) * (1 + random / 2) * 1e9);
@@ -172,7 +169,7 @@ static bool sort_out(struct row_attacher *attacher, struct row_image *image, str
 		     uint64_t now_ns, row_decided *decided, void *ctx)
 {
 	double random = governor__random(&attacher->random); /* the same for all: they are looked at together */
-	double pause_s = debt_ns / share_of(attacher, image).rate * 1e-9;
+	double pause_s = debt_ns / share_of(attacher, image, now_ns).rate * 1e-9;
 	size_t out = 0;
 	double share = 0; /* of all that are left out: all of them get a duty cycle, or none */
 
@@ -184,7 +181,8 @@ static bool sort_out(struct row_attacher *attacher, struct row_image *image, str
 
 		if (probe->fits)
 			continue;
-		leave_out(attacher, image, probe, share <= attacher->budget * DUTY_CYCLE_MOST, pause_s, random, now_ns);
+		row_image__leave_out(attacher, image, probe, share <= attacher->budget * DUTY_CYCLE_MOST, pause_s,
+				     random, now_ns);
 		picked->probes[out++] = probe;
 	}
 	picked->count = out;
@@ -209,7 +207,8 @@ static bool resume_duty(struct row_image *image, uint64_t now_ns)
 
 		if (!is_candidate(image, probe, now_ns))
 			continue;
-		if (probe->state == ROW_LEFT_OUT && probe->in_duty_cycle)
+		if (probe->state == ROW_LEFT_OUT && probe->in_duty_cycle &&
+		    probe->family_share <= row_image__limit(image, now_ns))
 			probe->state = ROW_FITTING;
 		else
 			others = true;
@@ -255,6 +254,7 @@ static void consider(struct row_attacher *attacher, struct row_image *image, uin
 		     void *ctx)
 {
 	struct row_picked picked = {0}, again = {0};
+	double most;
 	bool idle;
 
 	join_left_out(image);
@@ -269,9 +269,10 @@ static void consider(struct row_attacher *attacher, struct row_image *image, uin
 			picked.probes[picked.count++] = image->probes[i];
 	image->looked_ns = now_ns;
 	/* where the look fails the link fails too, and says why */
-	row_image__look(attacher, image, picked.probes, picked.count, available(attacher, image) * DUTY_CYCLE_MOST);
+	most = available(attacher, image, now_ns) * (row_image__is_scarce(image, now_ns) ? 1 : DUTY_CYCLE_MOST);
+	row_image__look(attacher, image, picked.probes, picked.count, most);
 	/* a function that nearly fits is closed once it has used up the saved time */
-	choose_fitting(&picked, available(attacher, image) * DUTY_CYCLE_MOST);
+	choose_fitting(&picked, most);
 	idle = is_idle(image, &picked);
 	for (size_t i = 0; i < picked.count; i++) {
 		struct row_probe *probe = picked.probes[i];
@@ -334,7 +335,7 @@ static bool close_unfit(struct row_attacher *attacher, struct row_image *image, 
 static bool charge(struct row_attacher *attacher, struct row_image *image, uint64_t now_ns, row_decided *decided,
 		   void *ctx)
 {
-	struct governor share = share_of(attacher, image);
+	struct governor share = share_of(attacher, image, now_ns);
 	double before = cost_of(image);
 	bool overdrawn;
 
@@ -367,10 +368,11 @@ static bool is_due(struct row_attacher *attacher, uint64_t hits, uint64_t now_ns
 }
 
 /* Opens functions that fit. True where any is opened, or waits for other links to close. */
-static bool open_fitting(struct row_attacher *attacher, struct row_image *image, row_decided *decided, void *ctx)
+static bool open_fitting(struct row_attacher *attacher, struct row_image *image, uint64_t now_ns, row_decided *decided,
+			 void *ctx)
 {
 	struct row_decision decision = {.kind = ROWS_FAILED, .image = image->base.path, .pids = image->base.pids};
-	struct governor share = share_of(attacher, image);
+	struct governor share = share_of(attacher, image, now_ns);
 	bool any = false, first = !image->opened_ns, known = true;
 
 	for (size_t i = 0; i < image->probe_count; i++) {
@@ -410,7 +412,7 @@ bool row_attacher__govern(struct row_attacher *attacher, uint64_t hits, uint64_t
 		row_image__learn_teams(attacher, image, now_ns);
 		if (attacher->budget > 0)
 			consider(attacher, image, now_ns, decided, ctx);
-		soon |= open_fitting(attacher, image, decided, ctx);
+		soon |= open_fitting(attacher, image, now_ns, decided, ctx);
 		if (due)
 			soon |= charge(attacher, image, mono_now(), decided, ctx);
 		soon |= now_ns < image->soon_ns;
@@ -437,64 +439,8 @@ bool row_attacher__close_costliest(struct row_attacher *attacher, pid_t pid, dou
 	}
 	if (!costliest)
 		return false;
-	costliest->scarce_until_ns = now_ns + SCARCE_NS;
+	if (most < speed * OWN_DEBT)
+		row_image__make_scarce(costliest, now_ns);
 	/* half of its recent cost stays open */
 	return close_unfit(attacher, costliest, most / 2, debt_ns, now_ns, decided, ctx);
-}
-
-static bool maps_only(const struct attached *image, const pid_t *pids, size_t count)
-{
-	for (size_t i = 0; i < image->mapper_count; i++) {
-		size_t at = 0;
-
-		while (at < count && pids[at] != image->pids[i])
-			at++;
-		if (at == count)
-			return false;
-	}
-	return image->mapper_count;
-}
-
-/* Whether a function, or what shares exits with it, exceeds the functions' share of the budget alone. */
-static bool exceeds(const struct row_attacher *attacher, const struct row_probe *probe)
-{
-	return probe->family_share > attacher->budget;
-}
-
-/* Closes an open or fitting function until the rest ends. */
-static void rest_function(struct row_attacher *attacher, struct row_image *image, struct row_probe *probe)
-{
-	free(probe->left_out);
-	probe->left_out = strdup("closed with the other probes of its processes, which are over their budget");
-	probe->in_duty_cycle = true;
-	probe->backoff.until_ns = image->rest_until_ns;
-	if (probe->state == ROW_OPEN)
-		row_image__close(attacher, image, probe);
-	probe->state = ROW_LEFT_OUT;
-}
-
-void row_attacher__rest(struct row_attacher *attacher, const pid_t *pids, size_t count, uint64_t until_ns)
-{
-	double random = governor__random(&attacher->random);
-	uint64_t now_ns = mono_now();
-
-	for (size_t i = 0; i < attacher->base.count; i++) {
-		struct row_image *image = row_attacher__image(attacher, i);
-
-		if (attacher->base.paused || attacher->budget <= 0 || !maps_only(&image->base, pids, count))
-			continue;
-		image->rest_until_ns = until_ns;
-		image->scarce_until_ns = until_ns + SCARCE_NS;
-		for (size_t j = 0; j < image->probe_count; j++) {
-			struct row_probe *probe = image->probes[j];
-			bool open = probe->state == ROW_OPEN || probe->state == ROW_FITTING;
-
-			if (exceeds(attacher, probe) &&
-			    (open || (probe->state == ROW_LEFT_OUT && probe->in_duty_cycle)))
-				leave_out(attacher, image, probe, false, 0, random, now_ns);
-			else if (open)
-				rest_function(attacher, image, probe);
-		}
-		row_image__describe(image);
-	}
 }
