@@ -382,7 +382,8 @@ void callsites__name(struct callsites *callsites, uint64_t address, const char *
 	about = (struct name_image){.file = cached->file,
 				    .path = cached->path,
 				    .build_id = image__build_id(image),
-				    .interpreter = cached_image__is_interpreter(cached)};
+				    .interpreter = cached_image__is_interpreter(cached),
+				    .runtime = cached_image__is_runtime(cached)};
 	name_reader__want(names, text, address - mapping->start + mapping->offset, &about, urgent);
 }
 

@@ -50,6 +50,11 @@ static bool among(const char *const *globs, size_t count, const char *name)
 	return false;
 }
 
+bool cached_image__is_runtime(const struct cached_image *cached)
+{
+	return AMONG(runtimes, base_of(cached->path));
+}
+
 bool cached_image__is_interpreter(const struct cached_image *cached)
 {
 	return AMONG(interpreters, base_of(cached->path));
@@ -343,7 +348,7 @@ bool image_cache__hop_trouble(struct image_cache *cache, char *text, size_t size
 	for (size_t i = 0; i < cache->count; i++) {
 		struct cached_image *cached = cache->images[i];
 
-		if (cached->refused || !AMONG(runtimes, base_of(cached->path)))
+		if (cached->refused || !cached_image__is_runtime(cached))
 			continue;
 		for (size_t k = 0; k < cached->site_count; k++) {
 			const struct hopped_site *site = &cached->sites[k];

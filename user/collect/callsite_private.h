@@ -85,6 +85,9 @@ struct image *cached_image__parsed(struct cached_image *cached);
 /* Ends the look-up of frames of an image that is no longer held. */
 void cached_image__give_up(struct cached_image *cached);
 
+/* Whether an image is the C library or the runtime of a language. */
+bool cached_image__is_runtime(const struct cached_image *cached);
+
 /* Whether an image belongs to an interpreter: it makes the calls of scripts. */
 bool cached_image__is_interpreter(const struct cached_image *cached);
 

@@ -30,7 +30,7 @@ struct place {
 struct file {
 	char *module, *path, *build_id; /* module: for people */
 	int descriptor;			/* -1 while no place is left to be named */
-	bool urgent, interpreter, failed, reported;
+	bool urgent, interpreter, runtime, failed, reported;
 	uint64_t due_ns;
 	struct place *places; /* to be named */
 	size_t count, room;
@@ -120,7 +120,8 @@ static struct file *file_of(struct name_reader *reader, const char *site, const 
 			      .build_id = strdup(image->build_id),
 			      .descriptor = -1,
 			      .batch = SOURCE_PLACES_MAX,
-			      .interpreter = image->interpreter};
+			      .interpreter = image->interpreter,
+			      .runtime = image->runtime};
 	reader->file_count++;
 	file->failed = !file->module || !file->path || !file->build_id;
 	return file;
@@ -241,7 +242,8 @@ static void begin(struct name_reader *reader, struct file *file)
 					 .build_id = file->build_id,
 					 .offsets = offsets,
 					 .count = file->count < file->batch ? file->count : file->batch,
-					 .background = true};
+					 .background = true,
+					 .image_only = file->runtime};
 	char err[256];
 
 	for (size_t i = 0; i < request.count; i++)

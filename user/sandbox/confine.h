@@ -80,7 +80,7 @@ void confine_request__free(struct confine_request *request);
 /* ---- the reader's side */
 
 struct confine_file {
-	char *data; /* from malloc; a service may take it over and put NULL */
+	char *data; /* to the end of the reader; a large file is mapped, privately */
 	size_t size;
 };
 

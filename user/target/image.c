@@ -253,11 +253,10 @@ struct image *image__from_bytes(char *bytes, size_t size, const char *label, boo
 {
 	struct image *image = begin(label, err, err_size);
 
-	if (!image) {
-		free(bytes);
+	if (!image)
 		return NULL;
-	}
 	image->data = bytes;
+	image->borrowed = true;
 	image->size = size;
 	return digest(image, symbols, err, err_size);
 }
@@ -278,7 +277,8 @@ void image__free(struct image *image)
 	free(image->entries);
 	free(image->objects);
 	free(image->loads);
-	free(image->data);
+	if (!image->borrowed)
+		free(image->data);
 	free(image->label);
 	free(image);
 }

@@ -33,8 +33,8 @@ struct image_symbol {
 struct image *image__open(const char *path, const char *label, char *err, size_t err_size);
 
 /*
- * Opens an image of a file's bytes (of malloc), which it takes over, also where it fails. Without symbols, whose
- * sorting is most of the work, it has no names.
+ * Opens an image of a file's bytes, which outlive it and may be changed. Without symbols, whose sorting is most of the
+ * work, it has no names.
  */
 struct image *image__from_bytes(char *bytes, size_t size, const char *label, bool symbols, char *err, size_t err_size);
 void image__free(struct image *image);

@@ -21,6 +21,7 @@ struct entry {
 struct image {
 	char *label;
 	char *data;
+	bool borrowed; /* data is another's */
 	size_t size;
 	Elf *elf; /* NULL: made of tables, and data holds the names */
 	bool is_executable;

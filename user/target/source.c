@@ -34,7 +34,7 @@ struct source_query {
 	char *path, *debug;
 	struct flat about;
 	size_t count;
-	bool background;
+	bool background, image_only;
 	struct confine_query sent;	 /* of the reader at work */
 	struct confine_request *request; /* in the background; NULL: none */
 	struct source *found;		 /* by the image alone, once that is known */
@@ -212,6 +212,7 @@ static struct source_query *query_of(const struct source_request *request)
 	if (!query)
 		return NULL;
 	query->background = request->background;
+	query->image_only = request->image_only;
 	query->count = request->count;
 	query->path = strdup(request->path);
 	query->debug = request->debug ? strdup(request->debug) : NULL;
@@ -295,7 +296,7 @@ int source_query__step(struct source_query *query, struct source **source, char 
 	confine_request__free(query->request);
 	query->request = NULL;
 	status = take(query, status, &response, err, err_size);
-	if (!status && !query->found->has_dwarf && try_debug(query))
+	if (!status && !query->found->has_dwarf && !query->image_only && try_debug(query))
 		return -EAGAIN;
 	*source = query->found;
 	query->found = NULL;

@@ -35,6 +35,7 @@ struct source_request {
 	const char *debug;	 /* path of a debug file, tried before the usual ones; NULL: none */
 	const uint64_t *offsets; /* return addresses, as file offsets: what is looked up is the call before */
 	size_t count;		 /* at most SOURCE_PLACES_MAX */
+	bool image_only;	 /* no separate debug file is read */
 	bool background;	 /* by a reader in the background (confine_request), whose response is bounded */
 };
 

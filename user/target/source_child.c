@@ -119,7 +119,6 @@ int source__respond(struct flat_reader *about, struct confine_file *files, unsig
 		goto cleanup;
 	}
 	image = image__from_bytes(files[0].data, files[0].size, "", true, err, err_size);
-	files[0].data = NULL;
 	if (!image)
 		goto cleanup;
 	if (strncmp(image->build_id, wanted, strlen(wanted))) {

@@ -41,7 +41,6 @@ int frames__respond(struct flat_reader *about, struct confine_file *files, unsig
 		return -EINVAL;
 	}
 	image = image__from_bytes(files[0].data, files[0].size, "", false, err, err_size);
-	files[0].data = NULL;
 	if (!image)
 		return -EINVAL;
 	for (size_t i = 0; i < count; i++) {

@@ -121,7 +121,6 @@ int survey__respond(struct flat_reader *about, struct confine_file *files, unsig
 		return status ? status : -EINVAL;
 	}
 	search.image = image__from_bytes(files[0].data, files[0].size, "", true, err, err_size);
-	files[0].data = NULL;
 	if (!search.image) {
 		status = -EINVAL;
 		goto cleanup;
