@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include <fcntl.h>
 
 #include "base/log.h"
 
@@ -75,9 +76,43 @@ static void journal(void **state)
 	assert_string_equal(text, "vaprod: e1\n");
 }
 
+/* On a terminal no word is broken; what is longer than a line has one of its own. */
+static void words(void **state)
+{
+	int terminal = posix_openpt(O_RDWR | O_NOCTTY), before = dup(STDERR_FILENO), side;
+	char got[1024];
+	size_t length = 0;
+	ssize_t more;
+
+	(void)state;
+	assert_true(terminal >= 0 && !grantpt(terminal) && !unlockpt(terminal));
+	side = open(ptsname(terminal), O_RDWR | O_NOCTTY | O_CLOEXEC);
+	assert_true(side >= 0);
+	setenv("COLUMNS", "40", 1);
+	unsetenv("JOURNAL_STREAM");
+	log__init("vaprod", LOG_LEVEL_INFO);
+	fflush(stderr);
+	dup2(side, STDERR_FILENO);
+	log__info("a word and another word and one more, %s behind it", "/a/path/that/is/longer/than/the/terminal/is");
+	fflush(stderr);
+	dup2(before, STDERR_FILENO);
+	close(side);
+	while ((more = read(terminal, got + length, sizeof(got) - 1 - length)) > 0) /* -EIO: nothing is left */
+		length += (size_t)more;
+	got[length] = '\0';
+	assert_string_equal(got, "vaprod: a word and another word and one\r\n"
+				 "  more,\r\n"
+				 "  /a/path/that/is/longer/than/the/terminal/is\r\n"
+				 "  behind it\r\n");
+	unsetenv("COLUMNS");
+	close(before);
+	close(terminal);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(levels), cmocka_unit_test(journal)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(levels), cmocka_unit_test(journal),
+					   cmocka_unit_test(words)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

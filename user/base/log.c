@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "base/log.h"
 
+#include "base/terminal.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +44,27 @@ bool log__prints(enum log_level level)
 	return level <= logger.most;
 }
 
+/* Prints a line by words, so that a terminal breaks none; further lines are indented. */
+static void print_for_terminal(const char *text)
+{
+	size_t width = terminal__width(STDERR_FILENO), column = strlen(logger.program) + 1;
+
+	fprintf(stderr, "%s:", logger.program);
+	while (*text) {
+		size_t word = strcspn(text, " ");
+
+		if (column + 1 + word > width) {
+			fputs("\n ", stderr);
+			column = 1;
+		}
+		fprintf(stderr, " %.*s", (int)word, text);
+		column += 1 + word;
+		text += word;
+		text += strspn(text, " ");
+	}
+	fputc('\n', stderr);
+}
+
 void log__print(enum log_level level, const char *format, va_list arguments)
 {
 	char text[MESSAGE_BYTES];
@@ -57,6 +80,8 @@ void log__print(enum log_level level, const char *format, va_list arguments)
 			*end++ = '\0';
 		if (*at && logger.journal)
 			fprintf(stderr, "%s%s\n", priority[level], at);
+		else if (*at && isatty(STDERR_FILENO))
+			print_for_terminal(at);
 		else if (*at)
 			fprintf(stderr, "%s: %s\n", logger.program, at);
 	}

@@ -33,14 +33,14 @@ bool tracker__is_alone(struct tracker *tracker, const struct process_mapping *ma
 		return false;
 	/* a job that is just starting may have more than the first few ranks by now */
 	if (!verdict->at_ns || now_ns > verdict->at_ns + VERDICT_NS || verdict->inode != mapping->inode ||
-	    verdict->device != mapping->device || verdict->uses >= ATTACHER_MAX_FILTERED) {
+	    verdict->device != mapping->device ||
+	    attacher__own_links(tracker->parts.attacher, mapping) >= ATTACHER_MAX_FILTERED) {
 		*verdict =
 		    (struct verdict){.device = mapping->device,
 				     .inode = mapping->inode,
 				     .at_ns = now_ns,
 				     .alone = selection__shares(tracker->selection, mapping, ATTACHER_MAX_FILTERED)};
 	}
-	verdict->uses += verdict->alone;
 	return verdict->alone;
 }
 

@@ -54,7 +54,6 @@ struct candidate {
 struct verdict {
 	uint64_t device, inode, at_ns;
 	bool alone;
-	uint32_t uses; /* uses by processes with links of their own */
 };
 
 /* A thread that ended. */

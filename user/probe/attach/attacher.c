@@ -178,6 +178,11 @@ bool attacher__linked(const struct attacher *attacher, const struct process_mapp
 	return attachments__linked(&attacher->base, mapping);
 }
 
+uint32_t attacher__own_links(const struct attacher *attacher, const struct process_mapping *mapping)
+{
+	return attachments__own_links(&attacher->base, mapping);
+}
+
 int attacher__attach(struct attacher *attacher, const struct process *process, const struct process_mapping *mapping,
 		     bool alone, const struct functions_spared *spared, const struct attached_image **out, char *err,
 		     size_t err_size)

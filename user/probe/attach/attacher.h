@@ -34,6 +34,9 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 /* Whether an image has a link for all processes already: then further mappers are probed as they come. */
 bool attacher__linked(const struct attacher *attacher, const struct process_mapping *mapping);
 
+/* How many processes of an image have links of their own, of at most ATTACHER_MAX_FILTERED. */
+uint32_t attacher__own_links(const struct attacher *attacher, const struct process_mapping *mapping);
+
 /* Drops a process that ended or is no target any more: closes its own links and those of unmapped images. */
 void attacher__release(struct attacher *attacher, pid_t pid);
 

@@ -120,6 +120,13 @@ static uint32_t count_alone(const struct attachments *all, const struct attached
 	return count;
 }
 
+uint32_t attachments__own_links(const struct attachments *all, const struct process_mapping *mapping)
+{
+	const struct attached *image = find(all, mapping);
+
+	return image ? count_alone(all, image) : 0;
+}
+
 bool attached__is_mapped_by(const struct attached *image, pid_t pid)
 {
 	for (size_t i = 0; i < image->mapper_count; i++)

@@ -73,6 +73,9 @@ void attachments__free(struct attachments *all);
 struct attached *attachments__image(struct attachments *all, const struct process *process,
 				    const struct process_mapping *mapping, char *err, size_t err_size);
 
+/* How many processes of an image have links of their own, of at most ATTACHER_MAX_FILTERED. */
+uint32_t attachments__own_links(const struct attachments *all, const struct process_mapping *mapping);
+
 /* Whether an image is linked for all processes that map it, or will be. */
 bool attachments__linked(const struct attachments *all, const struct process_mapping *mapping);
 
