@@ -289,14 +289,14 @@ check-clang: all
 	$(Q)printf '%s\n' $(LIB_SOURCES) $(wildcard user/cli/*.c) | sort -u | \
 		xargs -P2 -n16 $(CLANG) $(CPPFLAGS) -std=gnu11 $(CLANG_WARNINGS) -fsyntax-only
 
-# Those of programs get the directory of these, and the longest come first.
+# Tests of programs get the build directory; the longest come first.
 TESTS_OF_PROGRAMS := $(patsubst %,tests/nodes/test_%.py,worker faults from publish) \
 	$(patsubst %,tests/tools/test_%.py,page exports brokers examples completion settings mistakes)
 TESTS_OF_SOURCES := $(patsubst %,tests/tools/test_%.py,install programs layers words citations)
 
 check-unit: all check-clang $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(SOURCE_CASES) $(B)/tests/print_events $(NODE_PROGRAMS)
 	$(Q){ printf '%s $(B)\n' $(TESTS_OF_PROGRAMS); printf '%s\n' $(UNIT_TESTS) $(TESTS_OF_SOURCES); } | \
-		xargs -P2 -L1 tests/unit/run.sh $(B)/test
+		xargs -P2 -L1 tests/run.sh $(B)/test
 	$(Q)tests/counters/compare_events.py $(B)/tests/print_events
 
 # Live tests share the machine with whatever else it does: what fails gets a second chance, and is reported.

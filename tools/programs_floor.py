@@ -2,8 +2,7 @@
 """
 What the machine alone leaves of a program's time. A fixed amount of work is done bare, and with an empty probe pair at the
 calls of the program that can wait, and nothing else: where these exceed the budget, no tool that probes entries and returns
-can watch all of its time. What a call takes longer is the smaller part of it: after a trap the program's own caches and
-translations are cold.
+can watch all of its time. Runs scatter by more than a percent, so that only the interval decides.
 """
 import os
 import sys

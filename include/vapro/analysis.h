@@ -204,7 +204,7 @@ struct result_variance {
 	enum vapro_severity severity;
 	enum vapro_confidence confidence;
 	bool work_unknown;    /* it rests on the kernel's account: the work in its time is unknown */
-	bool team_unseen;     /* threads of its process that work, nothing shows with what: it may wait for them */
+	bool team_unseen;     /* other threads of its process work unseen: it may have waited for one of them */
 	bool from_start;      /* slow since its ranks were first seen: nothing shows that they were faster before */
 	bool slow_path;	      /* communication: transfers of these ranks, while no rank was late */
 	bool confirmed;	      /* confidence is VAPRO_CONFIRMED */

@@ -25,6 +25,10 @@
 static struct analysis *analysis;
 static const struct job_result *result;
 
+/* A second thread of rank 1. */
+static const struct vapro_thread second = {
+    .id = 2, .rank = 1, .thread = 1, .world_size = 2, .pid = 11, .tid = 12, .job = "j", .host = "h"};
+
 static struct found {
 	uint32_t variances, alarms;
 	double begin, end, lost, performance, stopped, coverage;
@@ -61,6 +65,12 @@ static int end(void **state)
 	(void)state;
 	analysis__free(analysis);
 	return 0;
+}
+
+static void start_again(void)
+{
+	end(NULL);
+	begin(NULL);
 }
 
 /* Adds one bin of a rank; the rank spends the rest of the bin on the CPU. */
@@ -194,8 +204,7 @@ static void a_quiet_account_is_silent(void **state)
 	(void)state;
 	run_with(OF(preempted_ns), 20 * MS);
 	assert_int_equal(found.variances, 0);
-	end(NULL);
-	begin(NULL);
+	start_again();
 	run_with(OF(blocked_other_ns), 180 * MS);
 	assert_int_equal(found.variances, 0);
 }
@@ -223,8 +232,7 @@ static void an_oversubscribed_job(void **state)
 
 	/* the same where it is known that both have one CPU: no fragment says how much they want it, the account does
 	 */
-	end(NULL);
-	begin(NULL);
+	start_again();
 	for (uint32_t rank = 0; rank < 2; rank++) {
 		struct vapro_place place = {.thread = rank, .cpus = "0"};
 
@@ -234,8 +242,7 @@ static void an_oversubscribed_job(void **state)
 	windows(20);
 	assert_int_equal(found.alarms, 0);
 
-	end(NULL);
-	begin(NULL);
+	start_again();
 	for (uint64_t at = 30; at < 45; at++)
 		interfere(1, at, 10, 1 * MS);
 	run_with(OF(stopped_ns), 199 * MS);
@@ -245,11 +252,8 @@ static void an_oversubscribed_job(void **state)
 /* A thread that sleeps all the time, as those of MPI libraries do, loses nothing when its process is stopped. */
 static void an_idle_thread_takes_no_part(void **state)
 {
-	struct vapro_thread helper = {
-	    .id = 2, .rank = 1, .thread = 1, .world_size = 2, .pid = 11, .tid = 12, .job = "j", .host = "h"};
-
 	(void)state;
-	assert_int_equal(analysis__add_thread(analysis, &helper), 0);
+	assert_int_equal(analysis__add_thread(analysis, &second), 0);
 	for (uint64_t at = 0; at < 45; at++) {
 		struct vapro_account sums = {.blocked_other_ns = 198 * MS};
 
@@ -264,11 +268,8 @@ static void an_idle_thread_takes_no_part(void **state)
 /* The account of one that always slept begins where its process is stopped. */
 static void a_thread_that_never_ran_takes_no_part(void **state)
 {
-	struct vapro_thread helper = {
-	    .id = 2, .rank = 1, .thread = 1, .world_size = 2, .pid = 11, .tid = 12, .job = "j", .host = "h"};
-
 	(void)state;
-	assert_int_equal(analysis__add_thread(analysis, &helper), 0);
+	assert_int_equal(analysis__add_thread(analysis, &second), 0);
 	for (uint64_t at = 30; at < 45; at++)
 		bin(2, at, (struct vapro_account){.stopped_ns = 200 * MS});
 	run_with(OF(stopped_ns), 200 * MS);
@@ -331,8 +332,7 @@ static void fragments_carry_their_own(void **state)
 	without = found;
 	assert_int_equal(without.alarms, 1);
 	assert_near(without.lost, 1.5, 0.05);
-	end(NULL);
-	begin(NULL);
+	start_again();
 	run_fragments(true, 20);
 	assert_int_equal(found.variances, without.variances);
 	assert_int_equal(found.alarms, 1);
@@ -340,8 +340,7 @@ static void fragments_carry_their_own(void **state)
 	assert_near(found.begin, without.begin, 1e-6);
 	assert_near(found.end, without.end, 1e-6);
 	assert_false(found.work_unknown);
-	end(NULL);
-	begin(NULL);
+	start_again();
 	/* probes are closed at 7.4 s: half of the hog's time is known from the account alone */
 	run_fragments(true, 7.4);
 	assert_int_equal(found.alarms, 1);
@@ -350,52 +349,41 @@ static void fragments_carry_their_own(void **state)
 	assert_near(found.end, 9, 0.21);
 }
 
-/* Runs rank 1 half as fast from 6 s to 9 s, beside a second thread of it that is on a CPU or asleep, and may be seen.
- */
+/* Runs rank 1 at half speed from 6 s to 9 s, beside a second thread of it that works or sleeps, and may be seen. */
 static void run_team(bool busy, bool seen)
 {
-	struct vapro_thread member = {
-	    .id = 2, .rank = 1, .thread = 1, .world_size = 2, .pid = 11, .tid = 12, .job = "j", .host = "h"};
-
-	begin(NULL);
+	start_again();
 	states();
-	assert_int_equal(analysis__add_thread(analysis, &member), 0);
-	for (double t = 0; t < 20;) {
-		bool slow = t > 5.999 && t < 8.999;
+	assert_int_equal(analysis__add_thread(analysis, &second), 0);
+	for (int step = 0; step < 1000; step++) {
+		bool slow = step >= 300 && step < 450;
 
-		for (double at = t; at < t + 0.039; at += 0.02) {
-			fragment(0, 0, at, at + 0.02, 0);
-			if (seen)
-				fragment(2, 1, at, at + 0.02, 0);
-			if (!slow || at == t)
-				fragment(1, 0, at, at + (slow ? 0.04 : 0.02), 0);
-		}
-		t += 0.04;
+		fragment(0, 0, step * 0.02, step * 0.02 + 0.02, 0);
+		if (seen)
+			fragment(2, 1, step * 0.02, step * 0.02 + 0.02, 0);
+		if (!slow || step % 2 == 0)
+			fragment(1, 0, step * 0.02, step * 0.02 + (slow ? 0.04 : 0.02), 0);
 	}
-	for (uint64_t at = 0; at < 100; at++) {
-		bin(0, at, (struct vapro_account){0});
-		bin(1, at, (struct vapro_account){0});
-		bin(2, at, (struct vapro_account){.blocked_other_ns = busy ? 0 : 199 * MS});
-	}
+	for (uint64_t at = 0; at < 100; at++)
+		for (uint32_t thread = 0; thread < 3; thread++)
+			bin(thread, at,
+			    (struct vapro_account){.blocked_other_ns = thread == 2 && !busy ? 199 * MS : 0});
 	windows(20);
 	assert_int_equal(found.variances, 1);
 	assert_int_equal(found.rank, 1);
 	assert_near(found.lost, 1.5, 0.05);
-	end(NULL);
 }
 
 /* What a thread does that no probe sees may be what another one waits for. */
 static void a_thread_that_works_unseen(void **state)
 {
 	(void)state;
-	end(NULL);
 	run_team(true, false);
 	assert_true(found.team_unseen);
 	run_team(false, false);
 	assert_false(found.team_unseen);
 	run_team(true, true);
 	assert_false(found.team_unseen);
-	begin(NULL);
 }
 
 /*

@@ -103,7 +103,7 @@ static void test_candidates(void **state)
 	attach_costs__attached(&costs, &mpi, 8 * MS, 30 * S);
 	step(&costs, false, 122 * MS, 31 * S);
 	assert_int_equal(attach_costs__of(&costs, &mpi), 12 * MS);
-	/* one that nobody expected is known, but not measured */
+	/* a process that was no candidate before: its image is known, and its cost is not */
 	attach_costs__attached(&costs, &other, 8 * MS, 40 * S);
 	step(&costs, false, 130 * MS, 41 * S);
 	assert_int_equal(attach_costs__of(&costs, &other), 0);
@@ -132,8 +132,8 @@ static void test_many_images(void **state)
 		attach_costs__attached(&costs, &(struct attach_image){.device = 4, .inode = i}, 8 * MS, 50 * S);
 	step(&costs, false, 50 * S + 20 * MS, 51 * S);
 	assert_int_equal(attach_costs__of(&costs, &(struct attach_image){.device = 4, .inode = 0}), 2 * MS);
-	assert_int_equal(
-	    attach_costs__of(&costs, &(struct attach_image){.device = 4, .inode = ATTACH_COSTS_AT_ONCE}), 0);
+	assert_int_equal(attach_costs__of(&costs, &(struct attach_image){.device = 4, .inode = ATTACH_COSTS_AT_ONCE}),
+			 0);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Large files are mapped by readers: what they see, and what becomes of a reader whose file is cut meanwhile. */
+/* Large files are mapped by readers: what they see, and what becomes of a reader whose file is truncated meanwhile. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -120,8 +120,8 @@ static bool is_mapped(void)
 	return found;
 }
 
-/* The reader dies at once, and not of its limits: the file is gone under it. */
-static void test_cut_meanwhile(void **state)
+/* The reader ends because its file does, and not by its limits. */
+static void test_truncated_meanwhile(void **state)
 {
 	struct flat about = {0};
 	uint64_t sum;
@@ -135,7 +135,7 @@ static void test_cut_meanwhile(void **state)
 	(void)state;
 	flat__put(&about, DEED_WATCH);
 	assert_int_equal(confine_request__begin(&query, &request, err, sizeof(err)), 0);
-	confine_request__hurry(request);
+	confine_request__end_idle(request);
 	while (!is_mapped()) {
 		assert_int_equal(confine_request__poll(request, &response, err, sizeof(err)), -EAGAIN);
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
@@ -154,7 +154,7 @@ static void test_cut_meanwhile(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_content), cmocka_unit_test(test_cut_meanwhile)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_content), cmocka_unit_test(test_truncated_meanwhile)};
 
 	confine__main(argc, argv, services);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,7 +76,7 @@ static void journal(void **state)
 	assert_string_equal(text, "vaprod: e1\n");
 }
 
-/* On a terminal no word is broken; what is longer than a line has one of its own. */
+/* On a terminal lines end between words; a word that is longer than a line is divided. */
 static void words(void **state)
 {
 	int terminal = posix_openpt(O_RDWR | O_NOCTTY), before = dup(STDERR_FILENO), side;
@@ -102,8 +102,8 @@ static void words(void **state)
 	got[length] = '\0';
 	assert_string_equal(got, "vaprod: a word and another word and one\r\n"
 				 "  more,\r\n"
-				 "  /a/path/that/is/longer/than/the/terminal/is\r\n"
-				 "  behind it\r\n");
+				 "  /a/path/that/is/longer/than/the/termin\r\n"
+				 "  al/is behind it\r\n");
 	unsetenv("COLUMNS");
 	close(before);
 	close(terminal);

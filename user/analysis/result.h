@@ -36,8 +36,8 @@ bool builder__several_rows(const struct stg_job *about, const struct stg_row *ro
 bool builder__split_up(const struct builder *builder, const struct variance *variance);
 
 /*
- * Whether other threads of the first process in a computation's variance work, and nothing shows with what: to wait for
- * one of them on a CPU looks like slow work of its own.
+ * Whether other threads of the first process in a variance of computation work, while no probe shows their work: a
+ * thread that polls for one of them looks like one that computes slowly.
  */
 bool builder__team_unseen(const struct builder *builder, const struct variance *variance);
 

@@ -27,6 +27,14 @@ static bool was_judged(const struct builder *builder, const struct variance *var
 	return false;
 }
 
+static bool is_among(const uint32_t *rows, size_t count, uint32_t row)
+{
+	for (size_t i = 0; i < count; i++)
+		if (rows[i] == row)
+			return true;
+	return false;
+}
+
 bool builder__split_up(const struct builder *builder, const struct variance *variance)
 {
 	const struct stg_job *about = builder->about;
@@ -41,22 +49,11 @@ bool builder__split_up(const struct builder *builder, const struct variance *var
 			continue;
 		for (size_t place = first; place < builder__end_of_rank(about, first); place++) {
 			uint32_t row = about->order[place];
-			size_t in = i;
 
-			while (in < end && variance->rows[in] != row)
-				in++;
-			if (in == end && was_judged(builder, variance, row))
+			if (!is_among(variance->rows + i, end - i, row) && was_judged(builder, variance, row))
 				return true;
 		}
 	}
-	return false;
-}
-
-static bool is_in(const struct variance *variance, uint32_t row)
-{
-	for (size_t i = 0; i < variance->row_count; i++)
-		if (variance->rows[i] == row)
-			return true;
 	return false;
 }
 
@@ -79,18 +76,20 @@ static bool works(const struct builder *builder, const struct variance *variance
 bool builder__team_unseen(const struct builder *builder, const struct variance *variance)
 {
 	const struct stg_job *about = builder->about;
-	uint32_t leader = variance->row_count ? about->rows[variance->rows[0]].leader : 0;
-	size_t first = about->place[leader];
+	uint32_t leader;
+	size_t first;
 
 	if (variance->class != VAPRO_COMPUTATION || !variance->row_count)
 		return false;
+	leader = about->rows[variance->rows[0]].leader;
+	first = about->place[leader];
 	if (works(builder, variance, leader)) /* threads without a row of their own have no fragment at all */
 		return true;
 	for (size_t place = first; place < builder__end_of_rank(about, first); place++) {
 		uint32_t row = about->order[place];
 
-		if (row != leader && !is_in(variance, row) && works(builder, variance, row) &&
-		    !was_judged(builder, variance, row))
+		if (row != leader && !is_among(variance->rows, variance->row_count, row) &&
+		    works(builder, variance, row) && !was_judged(builder, variance, row))
 			return true;
 	}
 	return false;

@@ -2,6 +2,7 @@
 #include "base/log.h"
 
 #include "base/terminal.h"
+#include "base/wrap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #define MESSAGE_BYTES 2048
+#define INDENT 2 /* of further lines on a terminal */
 
 static struct {
 	const char *program;
@@ -44,35 +46,15 @@ bool log__prints(enum log_level level)
 	return level <= logger.most;
 }
 
-/* Prints a line by words, so that a terminal breaks none; further lines are indented. */
-static void print_for_terminal(const char *text)
-{
-	size_t width = terminal__width(STDERR_FILENO), column = strlen(logger.program) + 1;
-
-	fprintf(stderr, "%s:", logger.program);
-	while (*text) {
-		size_t word = strcspn(text, " ");
-
-		if (column + 1 + word > width) {
-			fputs("\n ", stderr);
-			column = 1;
-		}
-		fprintf(stderr, " %.*s", (int)word, text);
-		column += 1 + word;
-		text += word;
-		text += strspn(text, " ");
-	}
-	fputc('\n', stderr);
-}
-
 void log__print(enum log_level level, const char *format, va_list arguments)
 {
-	char text[MESSAGE_BYTES];
+	char text[MESSAGE_BYTES], head[64];
 
 	if (!log__prints(level))
 		return;
 	vsnprintf(text, sizeof(text), format, arguments);
 	log__progress(NULL);
+	snprintf(head, sizeof(head), "%s:", logger.program);
 	/* a priority counts for one line of the journal */
 	for (char *at = text, *end; at; at = end) {
 		end = strchr(at, '\n');
@@ -81,9 +63,9 @@ void log__print(enum log_level level, const char *format, va_list arguments)
 		if (*at && logger.journal)
 			fprintf(stderr, "%s%s\n", priority[level], at);
 		else if (*at && isatty(STDERR_FILENO))
-			print_for_terminal(at);
+			wrap__print(stderr, head, at, INDENT, terminal__width(STDERR_FILENO));
 		else if (*at)
-			fprintf(stderr, "%s: %s\n", logger.program, at);
+			fprintf(stderr, "%s %s\n", head, at);
 	}
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "base/duration.h"
+#include "base/wrap.h"
 #include "cli/stg_table.h"
 
 #include <fcntl.h>
@@ -110,7 +111,7 @@ static void print_narrow(const struct stg_table_row *rows, size_t count, FILE *o
 			least, most, clusters, vapro_class_name[row->class]);
 		words = regions__defuse(words_of(row));
 		if (words)
-			regions__wrap(out, "", words, INDENT, options->width);
+			wrap__print(out, "", words, INDENT, options->width);
 		free(words);
 	}
 }
@@ -156,7 +157,7 @@ static void print_hidden(const struct stg_table_row *rows, size_t count, FILE *o
 		 "%llu state%s inside MPI's own libraries (%llu calls, %s) %s hidden; --all shows them",
 		 (unsigned long long)states, states == 1 ? "" : "s", (unsigned long long)calls,
 		 duration__text(seconds, duration, sizeof(duration)), states == 1 ? "is" : "are");
-	regions__wrap(out, "", text, 0, width ? width : 1000);
+	wrap__print(out, "", text, 0, width ? width : 1000);
 }
 
 void stg_table__print(const struct stg_table_row *rows, size_t count, FILE *out,

@@ -313,7 +313,7 @@ void name_reader__finish(struct name_reader *reader, uint64_t limit_ns)
 		name_reader__step(reader, UINT64_MAX);
 		if (!reader->query)
 			break;
-		source_query__hurry(reader->query);
+		source_query__end_idle(reader->query);
 		nanosleep(&rest, NULL);
 	}
 }

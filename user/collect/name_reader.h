@@ -23,7 +23,7 @@ struct name_image {
 	const char *path;     /* as the process sees it */
 	const char *build_id; /* "" none */
 	bool interpreter;     /* of a script, whose lines are nowhere in the file */
-	bool runtime;	      /* the C library or a language's: functions are enough, its lines help nobody */
+	bool runtime;	      /* the C library or a language's: it is named by functions, without lines */
 };
 
 /*

@@ -6,17 +6,16 @@
 #define FIRST 0.5 /* of what an image's first processes cost, later ones will: by then it is known */
 #define MOST 4	  /* times what the attachments themselves cost: more is other work of the same time */
 
-static struct image_cost *find(struct attach_costs *costs, uint64_t device, uint64_t inode)
+/* Returns the number of an image, or ATTACH_COSTS_IMAGES. */
+static size_t find(const struct attach_costs *costs, uint64_t device, uint64_t inode)
 {
-	for (size_t i = 0; i < ATTACH_COSTS_IMAGES; i++)
-		if (costs->images[i].first_ns && costs->images[i].inode == inode && costs->images[i].device == device)
-			return &costs->images[i];
-	return NULL;
-}
+	const struct image_cost *images = costs->images;
+	size_t i = 0;
 
-static const struct image_cost *known(const struct attach_costs *costs, uint64_t device, uint64_t inode)
-{
-	return find((struct attach_costs *)costs, device, inode);
+	while (i < ATTACH_COSTS_IMAGES &&
+	       (!images[i].first_ns || images[i].inode != inode || images[i].device != device))
+		i++;
+	return i;
 }
 
 void attach_costs__candidate(struct attach_costs *costs, uint64_t cpu_ns, uint64_t now_ns)
@@ -33,7 +32,7 @@ void attach_costs__candidate(struct attach_costs *costs, uint64_t cpu_ns, uint64
 void attach_costs__attached(struct attach_costs *costs, const struct attach_image *image, uint64_t own_ns,
 			    uint64_t now_ns)
 {
-	bool first = !find(costs, image->device, image->inode);
+	bool first = find(costs, image->device, image->inode) == ATTACH_COSTS_IMAGES;
 	size_t at = 0;
 
 	if (first)
@@ -68,10 +67,10 @@ static void note(struct attach_costs *costs, uint64_t cpu_ns, uint64_t now_ns)
 	cost = cost > most ? most : cost;
 	for (size_t i = 0; i < costs->attached_count; i++) {
 		const struct attach_image *image = &costs->attached[i];
-		struct image_cost *of = find(costs, image->device, image->inode);
+		size_t of = find(costs, image->device, image->inode);
 
-		if (of && cost > 0)
-			of->cost_ns[image->linked] =
+		if (of < ATTACH_COSTS_IMAGES && cost > 0)
+			costs->images[of].cost_ns[image->linked] =
 			    (uint64_t)(cost * (image->first ? FIRST : 1) / (double)costs->processes);
 	}
 }
@@ -87,8 +86,7 @@ void attach_costs__step(struct attach_costs *costs, bool expecting, uint64_t cpu
 			return;
 		costs->measuring = false;
 	} else if (costs->second.at_ns) {
-		costs->rate_before =
-		    (double)(cpu_ns - costs->second.cpu_ns) / (double)(now_ns - costs->second.at_ns);
+		costs->rate_before = (double)(cpu_ns - costs->second.cpu_ns) / (double)(now_ns - costs->second.at_ns);
 	}
 	costs->second.cpu_ns = cpu_ns;
 	costs->second.at_ns = now_ns;
@@ -96,14 +94,14 @@ void attach_costs__step(struct attach_costs *costs, bool expecting, uint64_t cpu
 
 uint64_t attach_costs__of(const struct attach_costs *costs, const struct attach_image *image)
 {
-	const struct image_cost *of = known(costs, image->device, image->inode);
+	size_t of = find(costs, image->device, image->inode);
 
-	return of ? of->cost_ns[image->linked] : 0;
+	return of < ATTACH_COSTS_IMAGES ? costs->images[of].cost_ns[image->linked] : 0;
 }
 
 uint64_t attach_costs__first(const struct attach_costs *costs, uint64_t device, uint64_t inode)
 {
-	const struct image_cost *of = known(costs, device, inode);
+	size_t of = find(costs, device, inode);
 
-	return of ? of->first_ns : 0;
+	return of < ATTACH_COSTS_IMAGES ? costs->images[of].first_ns : 0;
 }

@@ -5,8 +5,8 @@
  * Reading images and setting probes is the smaller part of it: processes are looked for, the first records of each are
  * resolved, IO tracing starts. All of that counts, so that the cost is the processor time that vaprod used from the
  * first candidate until some time after the last attachment, without what it used before in as much time, divided among
- * the processes that were attached. Confined readers, which read an image once, do not count, and of the first measurement
- * half: what is read for the first time is known later.
+ * the processes that were attached. Confined readers, which read an image once, do not count, and of the first
+ * measurement half: what is read for the first time is known later.
  */
 #ifndef VAPRO_ATTACH_COSTS_H
 #define VAPRO_ATTACH_COSTS_H
@@ -36,11 +36,12 @@ struct attach_costs {
 	size_t image_count;
 	struct {
 		uint64_t cpu_ns, at_ns;
-	} second; /* the last reading without a spell: rate_before is measured between two */
+	} second; /* the last reading outside of a measurement: rate_before is that between two */
 	double rate_before;
 	bool measuring;
-	uint64_t begin_cpu_ns, begin_ns, last_ns; /* of the spell that is measured */
-	uint64_t own_ns;			  /* sum of what the attachments themselves cost */
+	uint64_t begin_cpu_ns, begin_ns; /* of the present measurement */
+	uint64_t last_ns;		 /* its last attachment */
+	uint64_t own_ns;		 /* sum of what the attachments themselves cost */
 	size_t processes;
 	struct attach_image attached[ATTACH_COSTS_AT_ONCE];
 	size_t attached_count;

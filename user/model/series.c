@@ -12,7 +12,7 @@
 /* A call-site with more sizes than this has no fixed workload; the last workload takes the rest. */
 #define WORKLOADS_PER_KIND 64
 #define WIDEN 8	     /* room grows by one part in so many */
-#define SMALL 1000   /* series whose room is doubled: each growth moves them, to pages that are new */
+#define SMALL 1000   /* up to so many series the room is doubled, since each growth copies them to new pages */
 #define FAR_AHEAD 12 /* histories that are fetched in advance, and (NEAR) histograms */
 #define NEAR_AHEAD 4
 

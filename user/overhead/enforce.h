@@ -64,7 +64,7 @@ struct enforcer_ops {
 	/* Closes those that cost a process most, which spends such a share of its time. false where none matters. */
 	bool (*close_costliest_rows)(void *ctx, pid_t pid, double speed, double debt_ns, uint64_t now_ns);
 
-	/* The calls of a process leave those of it such a share of its time, which may be none. */
+	/* Limits those of a process to the share of its time that its calls leave, which may be negative. */
 	void (*limit_rows)(void *ctx, pid_t pid, double share, uint64_t now_ns);
 
 	/* Closes functions with exits of their own that only these processes call, until until_ns (monotonic clock). */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Functions with exits of their own, as those of OpenMP, spend what the calls of their process leave: the calls show
- * all of its main thread, and a function without them little. Their costs are distinguished by the hits of both.
+ * Functions with exits of their own, as those of OpenMP, may spend what the calls of their process leave: the calls
+ * show all time of its main thread, and functions that are open by turns little. The hits of both divide the cost.
  */
 #include "overhead/enforce_private.h"
 
-#define CALLS_NS 1e9	 /* open time after which the cost of calls is taken into its share, */
-#define CALLS_WEIGHT 0.3 /* with such a weight */
+#define CALLS_NS 1e9	 /* open time after which the share of calls is updated */
+#define CALLS_WEIGHT 0.3 /* weight of the new value */
 
 void calls_cost__add(struct calls_cost *calls, const struct costs *costs, const struct kernel_counters *delta,
 		     double cost_ns)
@@ -21,10 +21,11 @@ void calls_cost__add(struct calls_cost *calls, const struct costs *costs, const 
 void enforcer__limit_rows(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
 {
 	struct calls_cost *calls = &governed->calls_cost;
-	double share = calls->cost_ns / calls->open_ns;
+	double share;
 
 	if (calls->open_ns < CALLS_NS || enforcer->governor.rate <= 0)
 		return;
+	share = calls->cost_ns / calls->open_ns;
 	calls->share += calls->share > 0 ? CALLS_WEIGHT * (share - calls->share) : share;
 	calls->open_ns = calls->cost_ns = 0;
 	enforcer->ops.limit_rows(enforcer->ctx, governed->process.pid, enforcer->governor.rate - calls->share, now_ns);

@@ -19,8 +19,8 @@ struct waits_for_vaprod {
 
 /* What the calls of a process cost, without functions that have exits of their own, while its probes are open. */
 struct calls_cost {
-	double open_ns, cost_ns; /* since it was taken into the share */
-	double share;		 /* of the process's time, lately; 0: not known yet */
+	double open_ns, cost_ns; /* since the share was updated */
+	double share;		 /* of the process's time, smoothed; 0: not known yet */
 };
 
 /* The governor's state for one process. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/duration.h"
+#include "base/wrap.h"
 #include "report/cause_text.h"
 
 #include <math.h>
@@ -121,7 +122,7 @@ void cause_text__print(const struct cause_list *list, FILE *out, unsigned width,
 		snprintf(line, sizeof(line), "%s: %s%s",
 			 cause->confirmed ? json_severity_name[cause->severity] : "unconfirmed",
 			 cause_text__write(cause, text), job);
-		regions__wrap(out, "", line, 0, width);
+		wrap__print(out, "", line, 0, width);
 	}
 	for (uint32_t i = (uint32_t)most; i < list->count; i++)
 		lost += list->items[i].lost_seconds;

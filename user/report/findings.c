@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/duration.h"
+#include "base/wrap.h"
 #include "report/findings.h"
 
 #include <stdlib.h>
@@ -148,8 +149,8 @@ void findings__print(struct findings *findings, FILE *out, unsigned width)
 		enum finding_kind kind = findings->items[i].kind;
 
 		if (printed[kind] < PRINTED_MAX)
-			regions__wrap(out, printed[kind] ? "" : findings__kind(kind),
-				      finding__text(&findings->items[i], text, sizeof(text)), INDENT, width);
+			wrap__print(out, printed[kind] ? "" : findings__kind(kind),
+				    finding__text(&findings->items[i], text, sizeof(text)), INDENT, width);
 		if (++printed[kind] == all[kind] && all[kind] > PRINTED_MAX)
 			fprintf(out, "%*sand %zu more\n", INDENT, "", all[kind] - PRINTED_MAX);
 	}

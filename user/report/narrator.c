@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/duration.h"
+#include "base/wrap.h"
 #include "report/narrator.h"
 
 #include <fcntl.h>
@@ -103,7 +104,7 @@ static void say(const struct narrator *narrator, const char *time, char *sentenc
 		snprintf(head, sizeof(head), "%.8s ", time + 11);
 	else
 		snprintf(head, sizeof(head), "%*s", INDENT, "");
-	regions__wrap(out, head, printable(sentence), INDENT, narrator->width);
+	wrap__print(out, head, printable(sentence), INDENT, narrator->width);
 	if (!fclose(out)) {
 		log__progress(NULL);
 		/* a reader that has stopped loses the sentence */

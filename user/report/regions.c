@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/duration.h"
+#include "base/wrap.h"
 #include "diagnose/factors.h"
 #include "diagnose/interferers.h"
 #include "diagnose/root_cause.h"
@@ -181,56 +182,6 @@ bool region__set_hosts(struct region *region, const char *const *hosts, uint32_t
 	return true;
 }
 
-/* Returns the length of the word at text; a unit belongs to the number before it. */
-static size_t word_length(const char *text)
-{
-	static const char *const units[] = {"%", "s", "ms", "us", "min", "h"};
-	size_t length = strcspn(text, " ");
-
-	if (!length || text[length] != ' ' || !isdigit((unsigned char)text[length - 1]))
-		return length;
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
-		size_t unit = strlen(units[i]);
-		const char *after = text + length + 1;
-
-		if (!strncmp(after, units[i], unit) && !isalnum((unsigned char)after[unit]))
-			return length + 1 + strcspn(after, " ");
-	}
-	return length;
-}
-
-/* Returns a length of at most `most` bytes that ends at a character's end. */
-static size_t cut(const char *text, size_t most)
-{
-	size_t length = most;
-
-	while (length > 1 && ((unsigned char)text[length] & 0xc0) == 0x80)
-		length--;
-	return length;
-}
-
-void regions__wrap(FILE *out, const char *head, const char *text, unsigned indent, unsigned width)
-{
-	unsigned column = (unsigned)fprintf(out, "%s", head), room = width > indent + 8 ? width - indent : 8;
-
-	for (; column < indent; column++)
-		putc(' ', out);
-	while (*text) {
-		size_t word = word_length(text);
-
-		if (word > room)
-			word = cut(text, room);
-		if (column > indent && column + 1 + word > width)
-			column = (unsigned)fprintf(out, "\n%*s", (int)indent, "") - 1;
-		else if (column > indent)
-			column += (unsigned)fprintf(out, " ");
-		column += (unsigned)fprintf(out, "%.*s", (int)word, text);
-		text += word;
-		text += strspn(text, " ");
-	}
-	putc('\n', out);
-}
-
 __attribute__((format(printf, 4, 5))) static void print(FILE *out, const char *head, unsigned width, const char *format,
 							...)
 {
@@ -240,7 +191,7 @@ __attribute__((format(printf, 4, 5))) static void print(FILE *out, const char *h
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	regions__wrap(out, head, text, INDENT, width);
+	wrap__print(out, head, text, INDENT, width);
 }
 
 static void clock_text(uint64_t utc_ns, bool with_day, char *buf, size_t size)
@@ -424,7 +375,7 @@ static void print_region(const struct regions *regions, const struct effects *ef
 	if (region__is_waiting(region))
 		snprintf(text, sizeof(text), "waiting of %s: %s waited in %s%s", region->who ? region->who : "?", lost,
 			 region->class ? region->class : "?", region->confirmed ? "" : " [unconfirmed]");
-	regions__wrap(out, head, text, 4, width);
+	wrap__print(out, head, text, 4, width);
 	print_when(region, out, options->start_ns, width);
 	print_observed(region, out, width);
 	if (region->site)

@@ -105,7 +105,4 @@ bool region__is_waiting(const struct region *region);
 /* Sorts and prints the regions. */
 void regions__print(struct regions *regions, FILE *out, const struct regions_options *options);
 
-/* Prints text in lines of at most width columns, the further ones indented. */
-void regions__wrap(FILE *out, const char *head, const char *text, unsigned indent, unsigned width);
-
 #endif

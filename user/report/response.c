@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/response.h"
+#include "base/wrap.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -220,7 +221,7 @@ static int print_job(const struct job_result *job, const struct json_context *co
 		    job_summary__name(&about, name), context->host ? context->host : "?",
 		    (unsigned long long)job->fragments, 100 * job->coverage_total);
 		say_reasons(job, text, sizeof(text));
-		regions__wrap(out, "", regions__defuse(text), 0, width);
+		wrap__print(out, "", regions__defuse(text), 0, width);
 		regions__print(
 		    &regions, out,
 		    &(struct regions_options){

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/wrap.h"
 #include "report/cause_text.h"
 #include "report/json.h"
 #include "report/summary.h"
@@ -103,7 +104,7 @@ static void print_gaps(const struct job_summary *job, FILE *out, unsigned width)
 				 sums[i].most->state, 100 * sums[i].most->rank_seconds / job->rank_seconds);
 		else
 			snprintf(text, sizeof(text), "%s", summary_reason_text[sums[i].reason]);
-		regions__wrap(out, head, text, INDENT, width);
+		wrap__print(out, head, text, INDENT, width);
 	}
 }
 
@@ -162,7 +163,7 @@ static void print_head(const struct job_summary *job, FILE *out, unsigned width)
 		snprintf(hosts, sizeof(hosts), " on %zu hosts", job->host_count);
 	snprintf(text, sizeof(text), "%s: %u rank%s%s, watched for %s from %s UTC, %llu fragments", name, job->ranks,
 		 job->ranks == 1 ? "" : "s", hosts, lasted, begin, (unsigned long long)job->fragments);
-	regions__wrap(out, "", text, 0, width);
+	wrap__print(out, "", text, 0, width);
 	if (job->partial)
 		fprintf(out, "!!! only %u of %u ranks were seen: others may be slower or be waited for\n", job->ranks,
 			job->world_size);
@@ -183,7 +184,7 @@ static void print_shares(const struct job_summary *job, FILE *out, unsigned widt
 						 vapro_class_name[i], 100 * job->covered[i] / job->rank_seconds);
 		any |= job->performed_weight[i] > 0;
 	}
-	regions__wrap(out, "  judged", text, INDENT + 2, width);
+	wrap__print(out, "  judged", text, INDENT + 2, width);
 	used = 0;
 	/* the speed of a hardly judged class would mislead; of communication it is mostly waiting, which shows as
 	 * effects */
@@ -195,12 +196,12 @@ static void print_shares(const struct job_summary *job, FILE *out, unsigned widt
 						 100 * job->performed[i] / job->performed_weight[i]);
 	}
 	if (used)
-		regions__wrap(out, "  speed", text, INDENT + 2, width);
+		wrap__print(out, "  speed", text, INDENT + 2, width);
 	if (job->covered[VAPRO_COMMUNICATION] >= 0.01 * job->rank_seconds &&
 	    job->performed_weight[VAPRO_COMMUNICATION] > 0) {
 		snprintf(text, sizeof(text), "%.1f %% of the judged time in communication",
 			 100 * (1 - job->performed[VAPRO_COMMUNICATION] / job->performed_weight[VAPRO_COMMUNICATION]));
-		regions__wrap(out, "  waiting", text, INDENT + 2, width);
+		wrap__print(out, "  waiting", text, INDENT + 2, width);
 	}
 }
 
@@ -220,7 +221,7 @@ static void print_job(const struct summary *summary, const struct job_summary *j
 
 		snprintf(text, sizeof(text), "%.2f %% of the job's time, worst process %.2f %%%s",
 			 job->overhead / job->overhead_weight, job->overhead_max, monitor);
-		regions__wrap(out, "  overhead", text, INDENT + 2, width);
+		wrap__print(out, "  overhead", text, INDENT + 2, width);
 	}
 }
 
@@ -320,7 +321,7 @@ static void print_causes(struct summary *summary, FILE *out, unsigned width, boo
 		bool no_result = job_summary__no_result(&summary->jobs[i], text, sizeof(text));
 
 		if (no_result)
-			regions__wrap(out, "", text, 0, width);
+			wrap__print(out, "", text, 0, width);
 		judged |= !no_result;
 	}
 	if (summary__causes(summary, &causes, &list))
@@ -329,7 +330,7 @@ static void print_causes(struct summary *summary, FILE *out, unsigned width, boo
 		cause_text__print(&list, out, width, all ? SIZE_MAX : CAUSES_PRINTED, summary->job_count > 1);
 	else if (judged) {
 		summary__say_nothing_found(summary, text, sizeof(text));
-		regions__wrap(out, "", text, 0, width);
+		wrap__print(out, "", text, 0, width);
 	}
 	cause_list__free(&list);
 	causes__free(causes);
@@ -410,7 +411,7 @@ void summary__print_rest(struct summary *summary, FILE *out, const struct summar
 						 .details = options && options->all,
 						 .more = options ? options->more : NULL});
 	for (size_t i = 0; i < summary->chosen_count; i++)
-		regions__wrap(out, i ? "" : "\nchosen", summary->chosen[i], INDENT, width);
+		wrap__print(out, i ? "" : "\nchosen", summary->chosen[i], INDENT, width);
 	findings__print(&summary->findings, out, width);
 	if (summary->job_count)
 		putc('\n', out);

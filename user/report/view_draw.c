@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/wrap.h"
 #include "report/json.h"
 #include "report/regions.h"
 #include "report/view_model.h"
@@ -285,7 +286,7 @@ static void draw_head(const struct view_map *map, FILE *out, uint64_t step, size
 	snprintf(text, sizeof(text), "%s%s%.200s: %zu rank%s, %s from %s UTC",
 		 is_waiting(map) ? "waiting in communication" : map->class, *map->job ? ", job " : "", map->job, ranks,
 		 ranks == 1 ? "" : "s", lasted, begin);
-	regions__wrap(out, "", regions__defuse(text), 0, width);
+	wrap__print(out, "", regions__defuse(text), 0, width);
 	if (group > 1)
 		snprintf(rows, sizeof(rows), ", one row is up to %zu %s", group,
 			 ranks < map->row_count ? "ranks and threads" : "ranks");
@@ -293,7 +294,7 @@ static void draw_head(const struct view_map *map, FILE *out, uint64_t step, size
 		 step <= 1 && group <= 1 ? ""
 		 : is_waiting(map)	 ? ", each cell shows the 200 ms of most waiting"
 					 : ", each cell shows its slowest 200 ms");
-	regions__wrap(out, "", text, 2, width);
+	wrap__print(out, "", text, 2, width);
 }
 
 /* Draws one line of cells of rows that share it. Returns 0 or -ENOMEM. */

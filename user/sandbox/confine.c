@@ -372,7 +372,7 @@ int confine_request__begin(const struct confine_query *query, struct confine_req
 }
 
 /* There may be no idle time for hours. The least priority stays. */
-void confine_request__hurry(struct confine_request *request)
+void confine_request__end_idle(struct confine_request *request)
 {
 	const struct sched_param none = {0};
 
@@ -398,7 +398,7 @@ int confine_request__poll(struct confine_request *request, struct confine_respon
 	}
 	if (now_ms() < request->until_ms) {
 		if (now_ms() >= request->idle_until_ms)
-			confine_request__hurry(request);
+			confine_request__end_idle(request);
 		return -EAGAIN;
 	}
 	if (request->query->file_count)

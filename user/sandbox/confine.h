@@ -72,7 +72,7 @@ int confine_request__poll(struct confine_request *request, struct confine_respon
 			  size_t err_size);
 
 /* Ends the time on idle processors only, for a response that is wanted soon. */
-void confine_request__hurry(struct confine_request *request);
+void confine_request__end_idle(struct confine_request *request);
 
 /* Frees a request, and kills its reader if it still works. */
 void confine_request__free(struct confine_request *request);

@@ -34,8 +34,8 @@ bool confine__armed;
 #endif
 
 /*
- * Maps a file: a page that nothing looks at costs nothing, and no memory is filled. A file that is cut meanwhile ends
- * its reader (SIGBUS). false where the last page has no room for the byte behind the file.
+ * Maps a file: a page that nothing looks at costs nothing, and no memory is filled. A file that is truncated meanwhile
+ * ends its reader (SIGBUS). false where the last page has no room for the byte behind the file.
  */
 static bool map_whole(int fd, size_t size, struct confine_file *file)
 {

@@ -18,7 +18,7 @@
 #include "sandbox/user_file.h"
 
 #define DEBUG_ROOT "/usr/lib/debug"
-#define IDLE_MS 30000 /* names can wait, and to inflate a debug file takes 0.2 s */
+#define IDLE_MS 30000 /* nothing depends on names at once, and to inflate a debug file takes 0.2 s */
 
 struct source {
 	uint8_t *data; /* where the texts lie */
@@ -184,10 +184,10 @@ static bool try_debug(struct source_query *query)
 	return !status;
 }
 
-void source_query__hurry(struct source_query *query)
+void source_query__end_idle(struct source_query *query)
 {
 	if (query->request)
-		confine_request__hurry(query->request);
+		confine_request__end_idle(query->request);
 }
 
 void source_query__abandon(struct source_query *query)

@@ -55,7 +55,7 @@ int source_query__begin(const struct source_request *request, struct source_quer
 int source_query__step(struct source_query *query, struct source **source, char *err, size_t err_size);
 
 /* The response is wanted soon: it does not wait for idle processors any more. */
-void source_query__hurry(struct source_query *query);
+void source_query__end_idle(struct source_query *query);
 
 /* NULL is fine. */
 void source_query__abandon(struct source_query *query);

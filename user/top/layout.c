@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/wrap.h"
 #include "top/layout_private.h"
 
 #define HEAD 4	      /* rows above the lists */
@@ -290,7 +291,7 @@ static void write_regions(const struct top_model *model, FILE *out, unsigned wid
 		snprintf(head, sizeof(head), "%s %9s %s %s", region->alarm ? "!" : " ", lost,
 			 top_rows__clock(region->begin_ns, clock), region->ended ? "ended" : "lasts");
 		top__sentence(region, text, sizeof(text));
-		regions__wrap(out, head, text, 27, width);
+		wrap__print(out, head, text, 27, width);
 	}
 }
 
@@ -323,8 +324,8 @@ int top_layout__text(struct top_model *model, FILE *out, unsigned width)
 	grid__write(&grid, out);
 	grid__free(&grid);
 	top_head__say(model, &head);
-	regions__wrap(out, "", head.work, 0, width);
-	regions__wrap(out, "", head.costs, 0, width);
+	wrap__print(out, "", head.work, 0, width);
+	wrap__print(out, "", head.costs, 0, width);
 	model->page = TOP_PAGE_JOBS;
 	top_model__arrange(model);
 	if (model->rows[TOP_JOBS].count)

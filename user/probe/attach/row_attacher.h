@@ -106,9 +106,9 @@ bool row_attacher__close_costliest(struct row_attacher *attacher, pid_t pid, dou
 				   uint64_t now_ns, row_decided *decided, void *ctx);
 
 /*
- * The calls of a process leave functions such a share of its time, which may be none: for a minute what exceeds it is
- * left out without a duty cycle, since the calls show more of the process. As much as all functions may cost, or more,
- * is no limit, and images with functions that users requested have none.
+ * Limits functions to the share of a process's time that its calls leave, which may be negative: for a minute functions
+ * that exceed it are left out without a duty cycle, since the calls show more of the process. A share that all
+ * functions may cost in any case is no limit, and images with functions that users requested are not limited.
  */
 void row_attacher__limit(struct row_attacher *attacher, pid_t pid, double share, uint64_t now_ns);
 

@@ -63,9 +63,9 @@ struct row_image {
 	uint64_t looked_ns;	  /* the last time that functions were looked at */
 	uint64_t rest_until_ns;	  /* nothing is opened or looked at before */
 	uint64_t scarce_until_ns; /* calls of its processes exceeded the budget: no duty cycles before */
-	uint64_t limit_until_ns;  /* calls of its processes need the budget: no duty cycles before, and no more than */
-	double limit;		  /* such a share of their time, */
-	pid_t limit_pid;	  /* which this one set */
+	uint64_t limit_until_ns;  /* end of the limit: calls of its processes need the budget, no duty cycles before */
+	double limit;		  /* the share of their time that functions may cost until then */
+	pid_t limit_pid;	  /* the process that leaves least */
 	uint64_t learn_ns;	  /* when a look may show which functions a new mapper's teams are given; 0 = not */
 	unsigned int learn_looks;
 };

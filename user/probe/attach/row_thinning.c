@@ -18,7 +18,7 @@
 #define OPEN_LEAST_S 1.0	     /* shortest closed period of a duty cycle */
 #define IDLE_LOOKS 3		     /* in a row, at functions left out */
 #define CAUSE 0.25		     /* of what a process spends, that functions must cost to be closed for it */
-#define OWN_DEBT 0.7		     /* of it, from which they overdraw by themselves and not beside calls */
+#define OWN_DEBT 0.7		     /* of what a process spends: functions that cost more overdraw by themselves */
 
 /* Whether functions of an image are open, or will be again as soon as they can be afforded. */
 static bool spends(const struct row_image *image)
