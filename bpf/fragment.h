@@ -86,14 +86,23 @@ __noinline int report_hits(struct bpf_thread_state *thread, u64 now)
 	return 0;
 }
 
-/* Notes a hit of the thread, of a return or not. */
-static __always_inline void note_pause(struct bpf_thread_state *thread, u32 returned, u64 now)
+/*
+ * Notes a hit of the thread, of a return or not, at the end of the program's first part, which began at `now`. Returns
+ * the time of that part, ns, where the hit follows a pause, else 0.
+ */
+static __always_inline u64 note_hit(struct bpf_thread_state *thread, u32 returned, u64 now)
 {
-	u64 pause = now - thread->hit_ns;
+	u64 pause = now - thread->hit_ns, spent;
 
 	thread->hit_ns = now;
-	if (pause >= KERNEL_PAUSE_NS)
-		add(counters_of(thread->slot)->pauses[returned][pause_class(pause)], 1);
+	if (pause < KERNEL_PAUSE_NS)
+		return 0;
+	spent = bpf_ktime_get_ns() - now;
+	if (spent > KERNEL_PREAMBLE_MOST_NS)
+		spent = KERNEL_PREAMBLE_MOST_NS;
+	add(counters_of(thread->slot)->pauses[returned][pause_class(pause)], 1);
+	add(counters_of(thread->slot)->preamble_ns[returned], spent);
+	return spent;
 }
 
 /* Counts a hit of the thread. Returns whether it is one of those whose program is timed. */

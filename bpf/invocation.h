@@ -448,15 +448,14 @@ static __always_inline int call_enter(struct bpf_thread_state *thread, struct ta
 	return 0;
 }
 
-/* The current thread enters, with saved registers. */
+/* The current thread enters, after a pause from hits or not, with saved registers. */
 static __always_inline int invocation_enter(struct bpf_thread_state *thread, struct task_struct *task, u32 cookie,
-					    u64 now)
+					    u64 now, bool paused)
 {
-	bool timed = timing_is_due(thread) && now - thread->hit_ns < KERNEL_PAUSE_NS;
+	bool timed = timing_is_due(thread) && !paused;
 	int unwanted;
 
 	thread->hits.enter++;
-	note_pause(thread, 0, now);
 	unwanted = call_enter(thread, task, cookie, now);
 	if (unwanted && hits_due(&thread->hits, now))
 		report_hits(thread, now);
@@ -465,36 +464,32 @@ static __always_inline int invocation_enter(struct bpf_thread_state *thread, str
 	return unwanted;
 }
 
-static __always_inline int invocation_exit(struct pt_regs *ctx, struct task_struct *task)
+static __always_inline int invocation_exit(struct pt_regs *ctx, struct task_struct *task, u64 now)
 {
 	struct bpf_thread_state *thread = bpf_task_storage_get(&threads, task, 0, 0);
 	struct kernel_function_counters *count;
-	u64 sp = entry_sp(ctx), now, began = 0;
+	u64 sp = entry_sp(ctx);
+	bool timed;
 
 	if (!thread)
 		return 0;
 	thread->hits.exit++;
-	if (timing_is_due(thread)) {
-		began = bpf_ktime_get_ns();
-		if (began - thread->hit_ns >= KERNEL_PAUSE_NS)
-			began = 0;
-	}
+	timed = timing_is_due(thread) && now - thread->hit_ns < KERNEL_PAUSE_NS;
 	if (thread->generation != generation || thread->open != KERNEL_CALL || thread->own_sites || thread->sp != sp)
 		return 0; /* an inner call, or its entry was given up: vanished, or of an earlier generation */
+	note_hit(thread, 1, now);
 	if (thread->counted) {
 		count = function_counter(thread->function);
 		if (count)
 			add(count->exit, 1);
 	}
 	read_counts(thread, task);
-	now = bpf_ktime_get_ns();
-	note_pause(thread, 1, now);
 	close_vertex(thread, now);
 	requests_settle(thread);
 	if (hits_due(&thread->hits, now))
 		report_hits(thread, now);
-	if (began)
-		note_program_time(thread, 1, began);
+	if (timed)
+		note_program_time(thread, 1, now);
 	return 0;
 }
 

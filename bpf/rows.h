@@ -12,8 +12,8 @@
 
 #include "invocation.h"
 
-/* Charges a hit to its row: a hit costs more after a pause of its thread. */
-static __always_inline void charge_row(u32 cookie, u64 pause)
+/* Charges a hit to its row: a hit costs more after a pause of its thread. preamble_ns: of note_hit(). */
+static __always_inline void charge_row(u32 cookie, u64 pause, u64 preamble_ns)
 {
 	struct kernel_function_counters *count = function_counter(cookie & KERNEL_SITE_ROW);
 
@@ -23,14 +23,15 @@ static __always_inline void charge_row(u32 cookie, u64 pause)
 		count->exit_hits++;
 	else
 		count->entry_hits++;
-	if (pause >= KERNEL_PAUSE_NS)
+	if (pause >= KERNEL_PAUSE_NS) {
 		count->pauses[pause_class(pause)]++;
+		count->preamble_ns += preamble_ns;
+	}
 }
 
-static __always_inline void count_site(struct bpf_thread_state *thread, u32 cookie, u64 now)
+static __always_inline void count_site(struct bpf_thread_state *thread, u32 cookie, u64 pause, u64 preamble_ns)
 {
-	charge_row(cookie, now - thread->hit_ns);
-	note_pause(thread, 0, now);
+	charge_row(cookie, pause, preamble_ns);
 	if (cookie & KERNEL_SITE_EXIT) {
 		add(counters_of(thread->slot)->left, 1);
 	} else {
@@ -106,7 +107,6 @@ __noinline int row_looked(u32 cookie, u64 now)
 
 	if (!thread)
 		return 0;
-	count_site(thread, cookie, now);
 	add(row_looks, 1);
 	function = bpf_map_lookup_elem(&functions, &row);
 	if (function && function->kind == KERNEL_ROW_FORK && !(cookie & KERNEL_SITE_EXIT))
@@ -144,7 +144,6 @@ __noinline int row_entered(u32 cookie, u64 at, u64 now)
 	if (!thread)
 		return ROW_DONE;
 	args = registers_of(thread);
-	count_site(thread, cookie, now);
 	if (hold || thread->suppressed_ns) /* the thread may be inside a suppressed call */
 		return ROW_DONE;
 	function = bpf_map_lookup_elem(&functions, &row);
@@ -233,7 +232,6 @@ __noinline int row_left(u32 cookie, u64 at, u64 now)
 	if (!thread)
 		return 0;
 	args = registers_of(thread);
-	count_site(thread, cookie, now);
 	if (hold || thread->suppressed_ns) /* the thread may be inside a suppressed call */
 		return 0;
 	function = bpf_map_lookup_elem(&functions, &row);
@@ -266,9 +264,8 @@ __noinline int row_left(u32 cookie, u64 at, u64 now)
 }
 
 /* A polling call only shows the thread's activity between two other calls. */
-static __always_inline void row_polls(struct bpf_thread_state *thread, u32 cookie, u64 now)
+static __always_inline void row_polls(struct bpf_thread_state *thread)
 {
-	count_site(thread, cookie, now);
 	add(polls_seen, 1);
 	if (thread->open == KERNEL_NOTHING)
 		thread->polls++;
@@ -286,20 +283,24 @@ static __always_inline void row_enter(struct bpf_thread_state *thread, u32 cooki
 static __always_inline int entered(struct pt_regs *ctx, struct task_struct *task, u32 cookie, u64 now)
 {
 	struct bpf_thread_state *thread = thread_of(task, now, !(cookie & KERNEL_SITE_EXIT));
+	u64 pause, preamble_ns;
 
 	if (!thread) {
 		add(untracked_hits, 1);
 		return 1;
 	}
 	arguments_read(registers_of(thread), ctx);
+	pause = now - thread->hit_ns;
+	preamble_ns = note_hit(thread, 0, now);
 	if (!(cookie & (KERNEL_SITE_EXIT | KERNEL_SITE_POLL | KERNEL_SITE_OWN)))
-		return invocation_enter(thread, task, cookie, now);
+		return invocation_enter(thread, task, cookie, now, pause >= KERNEL_PAUSE_NS);
+	count_site(thread, cookie, pause, preamble_ns);
 	if (cookie & KERNEL_SITE_LOOK)
 		row_looked(cookie, now);
 	else if (cookie & KERNEL_SITE_EXIT)
 		row_left(cookie, place(ctx), now);
 	else if (cookie & KERNEL_SITE_POLL)
-		row_polls(thread, cookie, now);
+		row_polls(thread);
 	else
 		row_enter(thread, cookie, place(ctx), now);
 	return 1;

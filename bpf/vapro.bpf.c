@@ -42,6 +42,7 @@ int invocation(struct pt_regs *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct bpf_uprobe_multi_run_ctx *run = 0;
+	u64 now = bpf_ktime_get_ns();
 	bool returned;
 	u32 cookie;
 
@@ -55,7 +56,7 @@ int invocation(struct pt_regs *ctx)
 		returned = bpf_get_func_ip(ctx) != SYSCALL_IP(ctx);
 		cookie = bpf_get_attach_cookie(ctx);
 	}
-	return returned ? invocation_exit(ctx, task) : entered(ctx, task, cookie, bpf_ktime_get_ns());
+	return returned ? invocation_exit(ctx, task, now) : entered(ctx, task, cookie, now);
 }
 
 SEC("uprobe")
@@ -70,7 +71,7 @@ SEC("uretprobe")
 int invocation_return(struct pt_regs *ctx)
 {
 	stay_on_the_kernels_stack(ctx, &nowhere);
-	return invocation_exit(ctx, bpf_get_current_task_btf());
+	return invocation_exit(ctx, bpf_get_current_task_btf(), bpf_ktime_get_ns());
 }
 
 SEC("tp_btf/sys_enter")

@@ -15,6 +15,7 @@ figures that mean something, an otherwise idle machine.
   programs   hpcc, lammps and the demo as a whole, in pairs with and without
   model      what vaprod says it costs against what it costs, at 10 to 1000 times a natural rate of
              calls; and what the governor leaves of it
+  pauses     the model for calls after pauses, with little memory and with much, against their duration
   drain      calls flat out: nothing lost unsaid, vaprod's CPU and memory
   inside     samples of slow computation while they are taken, of the CPU time of the ranks
   analysis   bundles and fragments a second of `vapro analyze`, 16 to 4096 ranks
@@ -48,8 +49,8 @@ from bench_common import CALLS, PROBES, QUICK, SHIM, VAPROD, TimeLimit, path, ro
 
 PARTS = {
     "calls": bench_calls.part_calls, "hits": bench_calls.part_hits, "attach": bench_calls.part_attach,
-    "programs": bench_programs.part_programs, "model": bench_model.part_model, "drain": bench_model.part_drain,
-    "inside": bench_inside.part_inside,
+    "programs": bench_programs.part_programs, "model": bench_model.part_model, "pauses": bench_model.part_pauses,
+    "drain": bench_model.part_drain, "inside": bench_inside.part_inside,
     "analysis": bench_analysis.part_analysis, "ndjson": bench_analysis.part_ndjson,
     "nodes": bench_nodes.part_nodes,
     "page": bench_page.part_page,

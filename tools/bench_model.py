@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Is the reported overhead right, does the cap hold, and is anything lost at the highest rate? Parts model, drain."""
+"""Is the reported overhead right, does the cap hold, and is anything lost at the highest rate? Parts model, pauses, drain."""
 import math
 import os
 import re
@@ -12,6 +12,7 @@ from accept_common import lammps, last_json, mean_over_windows, ready_pid, vapro
 from bench_common import *  # noqa: E402,F401,F403 - the parts' own vocabulary
 from bench_common import t  # noqa: E402
 
+PAUSES = ((10, 4), (100, 4), (1000, 4), (1000, 512), (1000, 2048), (1000, 32768), (3000, 4), (3000, 8192))  # us, KiB
 TIMES = (10, 30, 100, 300, 1000)  # the natural rate of calls: half a percent to half of the time
 
 
@@ -95,6 +96,37 @@ def governed(jobs, target, calls, steps, times_over):
     return [row(f"x{times_over}, governor on, {batches * 0.1:.0f} s: mean, worst 5 s, by hits x cost", f"{mean:.2f} %, {worst:.2f} %",
                 "at most 1 %, 2 %", mean <= 1 and worst <= 2, mean_pct=mean, worst_pct=worst),
             row(f"x{times_over}, governor on: measured", f"{over:.2f} %", overhead_pct=over)]
+
+
+def part_pauses():
+    """The model for calls after pauses in which the program walks through memory, against the duration of these calls."""
+    rows = []
+    with Jobs(scratch("pauses")) as jobs:
+        target, probes = start_calls(jobs), Talker(jobs, [PROBES], "probes")
+        probes.request("costs")
+        probes.request("track", target.pid)
+        where = mapped(target.pid, r"libmpi\.so.*")
+        for pause_us, kib in PAUSES:
+            calls, said, found = max(30, min(1000, 50000 // pause_us)), [], []
+            for number in range(repeat(8, 3)):
+                times = {}
+                for watched in (False, True) if number % 2 else (True, False):
+                    if watched:
+                        probes.request("pair", "ours", where, "MPI_Send", target.pid)
+                        target.request("cold", "send", calls // 10, kib << 10, pause_us)
+                        probes.request("counts")
+                    times[watched] = target.request("cold", "send", calls, kib << 10, pause_us)["median_ns"]
+                    if watched:
+                        said.append(probes.request("counts")["cost_ns"] / calls)
+                        probes.request("off")
+                found.append(times[True] - times[False])
+            cost, measured = statistics.median(said), statistics.median(found)
+            rows.append(row(f"after {pause_us} us in {kib} KiB: cost of a call by the model, measured",
+                            f"{cost / 1000:.1f} us, {measured / 1000:.1f} us", "within a factor of two", 0.5 <= cost / measured <= 2,
+                            said_ns=said, measured_ns=found))
+        probes.leave()
+        target.leave()
+    return rows
 
 
 def rss_mib(pid):

@@ -5,7 +5,8 @@
  *   calls [--cpu N]      prints {"ready":true,"pid":P}, then answers each line
  *
  *   WHAT CALLS BATCHES [STEPS]   with {"least_ns":..,"median_ns":..,"mean_ns":..,"calls":..}, each per call
- *   cold WHAT CALLS BYTES        with the same of calls one by one, a walk through so much memory before each
+ *   cold WHAT CALLS BYTES [US]   with the same of calls one by one, before each a walk through so much memory, again
+ * and again for US microseconds
  *
  * A batch is CALLS calls in a loop; with STEPS each is followed by so many steps of fixed work
  * (common.h), so that the rate of calls can be chosen. All calls are valid ones that cost little.
@@ -18,6 +19,7 @@
 #include "truth.h"
 
 #define BATCHES_MAX 4096
+#define WALK_LINES 64 /* between two looks at the clock */
 
 static char byte;
 static MPI_Request none = MPI_REQUEST_NULL;
@@ -115,17 +117,20 @@ static void measure(void (*call)(void), uint64_t calls, unsigned int batches, ui
 }
 
 /* Times calls as programs make them: with caches that are full of other data. */
-static int measure_cold(void (*call)(void), unsigned int calls, uint64_t bytes)
+static int measure_cold(void (*call)(void), unsigned int calls, uint64_t bytes, uint64_t walk_ns)
 {
 	volatile char *memory = calloc(1, bytes);
+	uint64_t at = 0;
 
 	if (!memory)
 		return 1;
 	for (unsigned int i = 0; i < calls; i++) {
-		uint64_t begin;
+		uint64_t begin = now_ns();
 
-		for (uint64_t at = 0; at < bytes; at += 64)
-			memory[at]++;
+		do {
+			for (uint64_t line = 0; line < bytes / 64 && line < WALK_LINES; line++, at = (at + 64) % bytes)
+				memory[at]++;
+		} while (walk_ns ? now_ns() - begin < walk_ns : at);
 		begin = now_ns();
 		call();
 		each[i] = (double)(now_ns() - begin);
@@ -146,14 +151,14 @@ static void (*kind_of(const char *name))(void)
 /* 0; 2: the line is unknown. */
 static int obey(const char *line)
 {
-	unsigned long long calls, amount = 0;
+	unsigned long long calls, amount = 0, walk_us = 0;
 	unsigned int batches;
 	char name[32];
 
-	if (sscanf(line, "cold %31s %u %llu", name, &batches, &amount) == 3) {
-		if (!kind_of(name) || !batches || batches > BATCHES_MAX || !amount)
+	if (sscanf(line, "cold %31s %u %llu %llu", name, &batches, &amount, &walk_us) >= 3) {
+		if (!kind_of(name) || !batches || batches > BATCHES_MAX || !amount || amount % 64)
 			return 2;
-		return measure_cold(kind_of(name), batches, amount);
+		return measure_cold(kind_of(name), batches, amount, walk_us * 1000);
 	}
 	if (sscanf(line, "%31s %llu %u %llu", name, &calls, &batches, &amount) < 3 || !kind_of(name) || !calls ||
 	    !batches || batches > BATCHES_MAX)

@@ -11,7 +11,8 @@
  *                                  or one link for each PID
  *   syscalls empty|ours            the system-call tracepoints, which every process of the node passes
  *   off                            removes all probes
- *   counts                         the counts of the tracked processes
+ *   counts                         the counts of the tracked processes; what their hits since the last counts cost by
+ * the model, after `costs`
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -49,6 +50,7 @@ struct sites {
 };
 
 static struct kernel_side *side;
+static struct costs costs;
 static struct kernel_link *links[LINKS_MAX];
 static size_t link_count;
 static uint32_t tracked;
@@ -301,9 +303,8 @@ static int track(char *words)
 	return 0;
 }
 
-static int costs(void)
+static int measure_costs(void)
 {
-	struct costs costs;
 	char err[256];
 	int status = calibrate__run(side, true, &costs, err, sizeof(err));
 
@@ -321,16 +322,24 @@ static int counts(void)
 	const struct kernel_counters *all = kernel_side__shared(side)->counters;
 	struct kernel_counters sum = {0};
 	uint64_t lost = 0;
+	static struct kernel_counters before[KERNEL_SLOTS];
+	double cost = 0;
 
 	for (uint32_t i = 0; i < tracked; i++) {
+		struct kernel_counters now = all[i], hits;
+
+		costs__hits_since(&now, &before[i], &hits);
+		cost += costs__of(&costs, &hits);
+		before[i] = now;
 		sum.enter += all[i].enter;
 		sum.exit += all[i].exit;
 		sum.emitted += all[i].emitted;
 		for (int cause = 0; cause < 16; cause++)
 			lost += all[i].lost[cause];
 	}
-	printf("{\"enter\":%llu,\"exit\":%llu,\"emitted\":%llu,\"lost\":%llu}\n", (unsigned long long)sum.enter,
-	       (unsigned long long)sum.exit, (unsigned long long)sum.emitted, (unsigned long long)lost);
+	printf("{\"enter\":%llu,\"exit\":%llu,\"emitted\":%llu,\"lost\":%llu,\"cost_ns\":%.0f}\n",
+	       (unsigned long long)sum.enter, (unsigned long long)sum.exit, (unsigned long long)sum.emitted,
+	       (unsigned long long)lost, cost);
 	return 0;
 }
 
@@ -360,7 +369,7 @@ static void empty_maps(struct ring_buffer *ring, struct merged *merged)
 static int obey(char *line)
 {
 	if (!strncmp(line, "costs", 5))
-		return costs();
+		return measure_costs();
 	if (!strncmp(line, "track ", 6))
 		return track(line + 6);
 	if (!strncmp(line, "pair ", 5))

@@ -60,6 +60,33 @@ static void hits_after_pauses_cost_more(void **state)
 	assert_true(costs__of(&costs, &counters) == 10 * 700 + 4 * 900 + 3000 + 2 * 500);
 }
 
+static void what_stays_in_the_caches_costs_less(void **state)
+{
+	/* without a pause 100 ns; 500 after a long one at entries, hardly more at returns */
+	const struct costs costs = {
+	    .entry_ns = 450,
+	    .call_ns = 700,
+	    .pause_ns = {{0, 3000, 4000}, {0, 500, 500}},
+	    .preamble_ns = {{100, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500},
+			    {100, 102, 103, 103, 103, 103, 103, 103, 103, 103, 103, 103}},
+	};
+	const uint64_t pauses[KERNEL_PAUSES] = {10, 2, 2};
+	struct kernel_counters counters = {.enter = 14, .exit = 14, .pauses = {{10, 2, 2}, {10, 4}}};
+
+	(void)state;
+	/* 4 of 14 hits would have 400 ns more */
+	assert_true(costs__of_pauses(&costs, 0, pauses, 14 * 100 + 4 * 400) == 14000);
+	assert_true(costs__of_pauses(&costs, 0, pauses, 14 * 100 + 4 * 100) == 3500);
+	assert_true(costs__of_pauses(&costs, 0, pauses, 14 * 90) == 0);
+	assert_true(costs__of_pauses(&costs, 0, pauses, 14 * 100 + 4 * 1200) == 3 * 14000);
+	assert_true(costs__of_pauses(&costs, 0, pauses, 14 * 4000) == 4 * 14000);
+	/* where the calibration shows no difference, costs are its own */
+	assert_true(costs__of_pauses(&costs, 1, (uint64_t[KERNEL_PAUSES]){10, 4}, 14 * 4000) == 2000);
+	assert_true(costs__of_pauses(&costs, 0, (uint64_t[KERNEL_PAUSES]){0}, 0) == 0);
+	counters.preamble_ns[0] = 14 * 100 + 4 * 100;
+	assert_true(costs__of(&costs, &counters) == 14 * 700 + 3500 + 2000);
+}
+
 static void longer_programs_cost_more(void **state)
 {
 	const struct costs costs = {.entry_ns = 450, .call_ns = 700, .program_ns = {200, 100}};
@@ -83,6 +110,7 @@ int main(void)
 	    cmocka_unit_test(one_that_differs_is_an_accident),
 	    cmocka_unit_test(two_that_agree_are_used),
 	    cmocka_unit_test(hits_after_pauses_cost_more),
+	    cmocka_unit_test(what_stays_in_the_caches_costs_less),
 	    cmocka_unit_test(longer_programs_cost_more),
 	};
 

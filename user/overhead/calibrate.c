@@ -109,6 +109,12 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static double median(double *values, int count)
+{
+	qsort(values, (size_t)count, sizeof(values[0]), compare);
+	return values[count / 2];
+}
+
 /* Returns the median time of equal batches of work, a millisecond long at first, ns. */
 static double measure_work(void)
 {
@@ -128,9 +134,13 @@ static double measure_work(void)
 		else
 			loops = loops ? 2 * loops : WORK_LOOPS;
 	}
-	qsort(spent, WORK_BATCHES, sizeof(spent[0]), compare);
-	return spent[WORK_BATCHES / 2];
+	return median(spent, WORK_BATCHES);
 }
+
+/* Of entries and returns after pauses, by the length of the pause, ns: how long they take, and their preamble. */
+struct paused {
+	double spent[2][KERNEL_PAUSES], preamble[2][KERNEL_PAUSES];
+};
 
 /* The child walks through memory for pause_seconds in a pause, from pause_begin to pause_end, in seconds. */
 static volatile char *memory;
@@ -147,9 +157,9 @@ static void pause_from_hits(void)
 }
 
 /* Measures medians of an entry and a return after a pause of the middle of its class, or after the longest one. */
-static void measure_pauses(double answer[2][KERNEL_PAUSES])
+static void measure_pauses(const struct kernel_counters *counters, struct paused *answer)
 {
-	double spent[2][PAUSE_CALLS];
+	double spent[2][PAUSE_CALLS], preamble[2][PAUSE_CALLS];
 
 	memory = calloc(1, PAUSE_BYTES);
 	if (!memory)
@@ -160,50 +170,57 @@ static void measure_pauses(double answer[2][KERNEL_PAUSES])
 		pause_seconds = fmin(LONGEST_PAUSE_S, sqrt(2) * 1e-9 * (double)((uint64_t)KERNEL_PAUSE_NS << i));
 		for (double until = seconds_now() + PAUSES_S;
 		     calls < LEAST_PAUSE_CALLS || (calls < PAUSE_CALLS && seconds_now() < until); calls++) {
+			struct kernel_counters before;
 			double begin;
 
+			memcpy(&before, counters, sizeof(before));
 			pause_from_hits();
 			begin = seconds_now();
 			vapro_calibrate_around(pause_from_hits);
 			spent[1][calls] = (seconds_now() - pause_end) * 1e9;
 			spent[0][calls] = (pause_begin - begin) * 1e9;
+			for (int returned = 0; returned < 2; returned++)
+				preamble[returned][calls] =
+				    (double)(counters->preamble_ns[returned] - before.preamble_ns[returned]);
 		}
 		for (int returned = 0; returned < 2; returned++) {
-			qsort(spent[returned], (size_t)calls, sizeof(spent[returned][0]), compare);
-			answer[returned][i] = spent[returned][calls / 2];
+			answer->spent[returned][i] = median(spent[returned], calls);
+			answer->preamble[returned][i] = median(preamble[returned], calls);
 		}
 	}
-	for (int returned = 0; returned < 2; returned++)
-		answer[returned][KERNEL_PAUSES - 1] = answer[returned][KERNEL_PAUSES - 2];
+	for (int returned = 0; returned < 2; returned++) {
+		answer->spent[returned][KERNEL_PAUSES - 1] = answer->spent[returned][KERNEL_PAUSES - 2];
+		answer->preamble[returned][KERNEL_PAUSES - 1] = answer->preamble[returned][KERNEL_PAUSES - 2];
+	}
 	free((char *)memory);
 }
 
 /*
  * Runs in the child: measures as requested 'e'mulated, the same 'q'uickly, 's'tepped, 'n'op5 or 'r'ead, and
- * responds in ns per call; or halves of calls after 'p'auses, or batches of 'w'ork.
+ * responds in ns per call; or halves of calls after 'p'auses, or batches of 'w'ork. counters: its own.
  */
-static void serve(int from, int to)
+static void serve(int from, int to, const struct kernel_counters *counters)
 {
 	int zero = open("/dev/zero", O_RDONLY);
 	char what;
 
 	while (read(from, &what, 1) == 1) {
-		double answer[2][KERNEL_PAUSES] = {{0}};
-		size_t size = sizeof(answer);
+		struct paused paused = {0};
+		double warm = 0;
+		void *answer = what == 'p' ? (void *)&paused : &warm;
+		size_t size = what == 'p' ? sizeof(paused) : sizeof(warm);
 
-		if (what == 'p') {
-			measure_pauses(answer);
-		} else {
-			answer[0][0] = what == 'w' ? measure_work() : measure_warm(what, zero);
-			size = sizeof(answer[0][0]);
-		}
+		if (what == 'p')
+			measure_pauses(counters, &paused);
+		else
+			warm = what == 'w' ? measure_work() : measure_warm(what, zero);
 		if (write(to, answer, size) != (ssize_t)size)
 			break;
 	}
 	_exit(0);
 }
 
-int calibrate__start_child(struct child *child)
+int calibrate__start_child(struct kernel_side *side, struct child *child)
 {
 	int request[2] = {-1, -1}, answer[2] = {-1, -1};
 
@@ -222,7 +239,8 @@ int calibrate__start_child(struct child *child)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(request[1]);
 		close(answer[0]);
-		serve(request[0], answer[1]);
+		/* the memory of the counters is shared with the kernel, and with this child */
+		serve(request[0], answer[1], &kernel_side__shared(side)->counters[CALIBRATION_SLOT]);
 	}
 	close(request[0]);
 	close(answer[1]);
@@ -272,23 +290,21 @@ void calibrate__end_child(const struct child *child)
 	waitpid(child->pid, NULL, 0);
 }
 
-/* Gets the times of entries and returns after pauses, ns, with a bare call's own, a tenth of a microsecond. */
-static void query_pauses(const struct child *child, double spent[2][KERNEL_PAUSES])
+/*
+ * Sets the costs of pauses: the times after pauses, with a bare call's own, a tenth of a microsecond, less those of
+ * calls back to back.
+ */
+static void find_pauses(const struct child *child, struct costs *costs)
 {
-	size_t size = 2 * sizeof(spent[0]);
-
-	if (write(child->requests, "p", 1) != 1 || read(child->answer, spent, size) != (ssize_t)size)
-		memset(spent, 0, size);
-}
-
-/* Sets the costs of pauses: the times after pauses less those of calls back to back. */
-static void find_pauses(double spent[2][KERNEL_PAUSES], struct costs *costs)
-{
+	struct paused paused;
 	const double warm[2] = {costs->entry_ns, fmax(0, costs->call_ns - costs->entry_ns)};
 
+	if (write(child->requests, "p", 1) != 1 || read(child->answer, &paused, sizeof(paused)) != sizeof(paused))
+		return;
+	memcpy(costs->preamble_ns, paused.preamble, sizeof(costs->preamble_ns));
 	for (int returned = 0; returned < 2; returned++)
 		for (int i = 0; i < KERNEL_PAUSES; i++)
-			costs->pause_ns[returned][i] = fmax(0, spent[returned][i] - warm[returned]);
+			costs->pause_ns[returned][i] = fmax(0, paused.spent[returned][i] - warm[returned]);
 }
 
 /* Sets the mean time of our BPF program, by the hits that were timed since the counters were cleared. */
@@ -317,14 +333,13 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 	struct process *self = NULL;
 	struct child child = {.pid = -1};
 	double bare, bare_stepped, bare_nop5, bare_read, beside = 0, traced = 0;
-	double paused[2][KERNEL_PAUSES];
 	struct kernel_link *link;
 	int status;
 
 	memset(costs, 0, sizeof(*costs));
 	status = process__read(getpid(), &self, err, err_size);
 	if (!status)
-		status = calibrate__start_child(&child);
+		status = calibrate__start_child(side, &child);
 	if (status) {
 		snprintf(err, err_size, "cannot start the calibration child: %s", strerror(-status));
 		goto out;
@@ -378,9 +393,8 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 		status = link_own(side, self, (void (*)(void))vapro_calibrate_around, child.pid, false, &link);
 	}
 	if (!status) {
-		query_pauses(&child, paused);
+		find_pauses(&child, costs);
 		kernel_side__unlink(side, link);
-		find_pauses(paused, costs);
 	}
 	if (status)
 		snprintf(err, err_size, "cannot probe the calibration child: %s", strerror(-status));

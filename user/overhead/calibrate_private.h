@@ -16,7 +16,7 @@ struct child {
 };
 
 /* Returns 0 or -errno. */
-int calibrate__start_child(struct child *child);
+int calibrate__start_child(struct kernel_side *side, struct child *child);
 void calibrate__end_child(const struct child *child);
 
 /*

@@ -3,7 +3,9 @@
 
 #include <math.h>
 
-#define TIMED_LEAST 16 /* fewer timed hits have no reliable mean */
+#define TIMED_LEAST 16	 /* fewer timed hits have no reliable mean */
+#define LONGER_LEAST 0.1 /* a difference below, to a time without a pause, is noise */
+#define LONGER_MOST 4	 /* beyond it the cost of a hit grows slower than the time of the program's first part */
 
 /* Returns how much longer our BPF program takes at a hit in the process than in the calibration, ns. */
 static double program_extra(const struct costs *costs, const struct kernel_counters *counters, int returned)
@@ -12,6 +14,25 @@ static double program_extra(const struct costs *costs, const struct kernel_count
 		return 0;
 	return costs__extra((double)counters->timed_ns[returned] / (double)counters->timed[returned],
 			    costs->program_ns[returned]);
+}
+
+double costs__of_pauses(const struct costs *costs, int returned, const uint64_t pauses[KERNEL_PAUSES],
+			uint64_t preamble_ns)
+{
+	const double *preambles = costs->preamble_ns[returned];
+	double cost = 0, hits = 0, usual = 0, warm = preambles[0], longer;
+
+	for (int i = 1; i < KERNEL_PAUSES; i++)
+		warm = fmin(warm, preambles[i]);
+	for (int i = 0; i < KERNEL_PAUSES; i++) {
+		cost += (double)pauses[i] * costs->pause_ns[returned][i];
+		usual += (double)pauses[i] * (preambles[i] - warm);
+		hits += (double)pauses[i];
+	}
+	if (usual <= hits * warm * LONGER_LEAST)
+		return cost; /* not measured, or hardly longer than without a pause, as the hit itself */
+	longer = ((double)preamble_ns - hits * warm) / usual;
+	return cost * fmax(0, fmin(longer, LONGER_MOST));
 }
 
 double costs__of(const struct costs *costs, const struct kernel_counters *counters)
@@ -24,9 +45,25 @@ double costs__of(const struct costs *costs, const struct kernel_counters *counte
 	cost += (double)(counters->enter - counters->rows) * program_extra(costs, counters, 0) +
 		returned * program_extra(costs, counters, 1);
 	for (int half = 0; half < 2; half++)
-		for (int i = 0; i < KERNEL_PAUSES; i++)
-			cost += (double)counters->pauses[half][i] * costs->pause_ns[half][i];
+		cost += costs__of_pauses(costs, half, counters->pauses[half], counters->preamble_ns[half]);
 	return cost;
+}
+
+void costs__hits_since(const struct kernel_counters *now, const struct kernel_counters *since,
+		       struct kernel_counters *delta)
+{
+	*delta = (struct kernel_counters){.enter = now->enter - since->enter,
+					  .exit = now->exit - since->exit,
+					  .stepped = now->stepped - since->stepped,
+					  .left = now->left - since->left,
+					  .rows = now->rows - since->rows};
+	for (int returned = 0; returned < 2; returned++) {
+		delta->timed[returned] = now->timed[returned];
+		delta->timed_ns[returned] = now->timed_ns[returned];
+		delta->preamble_ns[returned] = now->preamble_ns[returned] - since->preamble_ns[returned];
+		for (int i = 0; i < KERNEL_PAUSES; i++)
+			delta->pauses[returned][i] = now->pauses[returned][i] - since->pauses[returned][i];
+	}
 }
 
 double costs__of_return(const struct costs *costs, const struct kernel_counters *counters)

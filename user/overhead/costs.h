@@ -3,6 +3,8 @@
 #ifndef VAPRO_COSTS_H
 #define VAPRO_COSTS_H
 
+#include <stdint.h>
+
 #include <vapro/bpf/abi.h>
 
 /* Nanoseconds that a probe adds to a call; least of several batches. 0 where not measured. */
@@ -16,14 +18,32 @@ struct costs {
 	double sample_ns;	/* a sample of a clock in a thread; 0 where none is taken */
 	/* extra cost of an entry and a return after a pause (KERNEL_PAUSES); medians */
 	double pause_ns[2][KERNEL_PAUSES];
+	double preamble_ns[2][KERNEL_PAUSES]; /* time of the first part of our BPF program at these hits; medians */
 	double program_ns[2]; /* mean time of our BPF program at an entry and at a return; part of the costs above */
 };
+
+/*
+ * Returns what hits of a kind (0: entries, 1: returns) cost more since they follow pauses, ns, by their number in each
+ * class of pauses. In the calibration the thread walks through memory in its pauses; a program that uses less of it,
+ * or a quieter host, leaves more of the trap's working set in the caches. The first part of our BPF program is the same
+ * at every hit and shows how much: preamble_ns is its time at all these hits. Hits cost as many times what they cost in
+ * the calibration as this part takes longer than without a pause here and there, four times at most.
+ */
+double costs__of_pauses(const struct costs *costs, int returned, const uint64_t pauses[KERNEL_PAUSES],
+			uint64_t preamble_ns);
 
 /*
  * Returns the cost of the hits in a process's counters, in ns. Where our BPF program was timed in the process,
  * hits cost as much more as it takes longer there than in the calibration, whose calls have no requests.
  */
 double costs__of(const struct costs *costs, const struct kernel_counters *counters);
+
+/*
+ * Sets delta to the hits of a process since its counters were `since`, for costs__of(). Timed programs are the totals
+ * of `now`: few hits are timed. The rest of delta is 0, system calls included.
+ */
+void costs__hits_since(const struct kernel_counters *now, const struct kernel_counters *since,
+		       struct kernel_counters *delta);
 
 /* Returns the cost of a return in a process, ns, as costs__of() charges it; a return that is not traced saves it. */
 double costs__of_return(const struct costs *costs, const struct kernel_counters *counters);

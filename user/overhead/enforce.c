@@ -204,21 +204,11 @@ static void spend(const struct enforcer *enforcer, struct governed *governed)
 	struct kernel_counters *counters = governed->process.counters;
 	const struct kernel_counters now = *counters, *since = &governed->charged;
 	const struct costs *costs = enforcer->costs;
-	struct kernel_counters delta = {.enter = now.enter - since->enter,
-					.exit = now.exit - since->exit,
-					.stepped = now.stepped - since->stepped,
-					.left = now.left - since->left,
-					.rows = now.rows - since->rows,
-					/* totals since the process was attached: few hits are timed */
-					.timed = {now.timed[0], now.timed[1]},
-					.timed_ns = {now.timed_ns[0], now.timed_ns[1]}};
+	struct kernel_counters delta;
 	uint64_t thinned_io = orders->thinned_io, hits;
 	double cost;
 
-	for (int i = 0; i < KERNEL_PAUSES; i++) {
-		delta.pauses[0][i] = now.pauses[0][i] - since->pauses[0][i];
-		delta.pauses[1][i] = now.pauses[1][i] - since->pauses[1][i];
-	}
+	costs__hits_since(&now, since, &delta);
 	hits = delta.enter + delta.exit + delta.left + delta.stepped * (KERNEL_STEPPED_WEIGHT - 1);
 	cost = costs__of(costs, &delta) * governor__busiest(now.busiest, hits);
 	if (!governed__is_closed(governed))

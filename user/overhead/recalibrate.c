@@ -43,8 +43,10 @@ void recheck__scale(struct costs *costs, double ratio)
 	costs->bystander_ns *= ratio;
 	for (int returned = 0; returned < 2; returned++) {
 		costs->program_ns[returned] *= ratio;
-		for (int i = 0; i < KERNEL_PAUSES; i++)
+		for (int i = 0; i < KERNEL_PAUSES; i++) {
 			costs->pause_ns[returned][i] *= ratio;
+			costs->preamble_ns[returned][i] *= ratio;
+		}
 	}
 }
 
@@ -61,7 +63,7 @@ double recheck__measure(struct kernel_side *side)
 
 	if (kernel_side__frugal(side) || process__read(getpid(), &self, err, sizeof(err)))
 		return 0;
-	if (calibrate__start_child(&child))
+	if (calibrate__start_child(side, &child))
 		goto out;
 	bpf_map_update_elem(kernel_side__map(side, KERNEL_MAP_FUNCTIONS), &key, &row, BPF_ANY);
 	bare = calibrate__measure(&child, 'q');

@@ -16,7 +16,7 @@ int sample_cost__measure(struct kernel_side *side, double *cost_ns)
 	const struct bpf_process_state tracked = {.slot = CALIBRATION_SLOT};
 	double bare = INFINITY, sampled = INFINITY;
 	struct child child = {.pid = -1};
-	int status = calibrate__start_child(&child);
+	int status = calibrate__start_child(side, &child);
 
 	*cost_ns = 0;
 	if (status)

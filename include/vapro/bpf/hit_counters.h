@@ -8,10 +8,13 @@
 
 /*
  * A hit costs more after a pause of its thread from hits: the trap's working set has left the caches,
- * the hypervisor's too. Pauses by length: from KERNEL_PAUSE_NS on, twice as long each.
+ * the hypervisor's too. Pauses by length: from KERNEL_PAUSE_NS on, twice as long each. How much has left them is
+ * measured by the first part of our program, the same at every hit: it is timed at hits after pauses, up to
+ * KERNEL_PREAMBLE_MOST_NS.
  */
 #define KERNEL_PAUSES 12
 #define KERNEL_PAUSE_NS 4000
+#define KERNEL_PREAMBLE_MOST_NS 4000
 
 /*
  * Our program at one call does more than at another, such as following requests. Of the hits without a pause one in
@@ -58,6 +61,7 @@ struct kernel_counters {
 	u64 rows;			     /* hits of enter in rows whose exits are sites */
 	u64 io_ns;			     /* time in emitted system calls */
 	u64 pauses[2][KERNEL_PAUSES];	     /* hits of enter and left, and of exit, after a pause */
+	u64 preamble_ns[2];		     /* time of the first part of our program at these hits */
 	u64 held_ns;			     /* its threads' wait for a CPU that vaprod had */
 	u64 sampled;			     /* samples of the software clock, of all its threads */
 	u64 busiest;			     /* weighted hits of the busiest thread in this epoch */
@@ -80,6 +84,7 @@ struct kernel_function_counters {
 	/* rows whose exits are sites: all hits, whatever their meaning, and the hits after a pause of the thread */
 	u64 entry_hits, exit_hits;
 	u64 pauses[KERNEL_PAUSES];
+	u64 preamble_ns;
 };
 
 #endif

@@ -29,8 +29,7 @@ static struct row_cost cost_of(const struct costs *costs, const struct row_funct
 	    .entry_ns = (double)hits->entry_hits * (costs->entry_ns + function->stepped * stepping_ns),
 	    .exit_ns = (double)hits->exit_hits * (costs->entry_ns + stepped_exits(function) * stepping_ns)};
 
-	for (int i = 0; i < KERNEL_PAUSES; i++)
-		cost.pauses_ns += (double)hits->pauses[i] * costs->pause_ns[0][i];
+	cost.pauses_ns = costs__of_pauses(costs, 0, hits->pauses, hits->preamble_ns);
 	cost.entry_ns += cost.pauses_ns;
 	return cost;
 }
