@@ -7,7 +7,6 @@
 #include <string.h>
 
 #define WAKE_HITS (2 * 4e6 / (FAKE_ENTRY_NS + FAKE_RETURN_NS)) /* as sleep.c */
-#define CALM 10						       /* looks */
 
 static const struct fake *clock_of; /* the fake that gives the time */
 static const int image_mark;	    /* its address stands for the image */
@@ -391,14 +390,14 @@ void fake__run(struct fake *fake, double seconds)
 	uint64_t end = fake->now + (uint64_t)(seconds * FAKE_SECOND);
 
 	while (fake->now < end) {
-		bool alert;
+		uint64_t next_ns;
 
 		fake__look(fake);
 		if (fake->now < fake->next_pass && !is_woken(fake))
 			continue;
-		alert = enforcer__pass(fake->enforcer, fake->now);
+		next_ns = enforcer__pass(fake->enforcer, fake->now);
 		note_steps(fake);
-		fake->next_pass = fake->now + (alert ? 1 : CALM) * FAKE_LOOK;
+		fake->next_pass = fake->now + next_ns / FAKE_LOOK * FAKE_LOOK;
 	}
 }
 

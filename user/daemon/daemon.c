@@ -18,11 +18,11 @@
 #include "report/lines.h"
 #include "report/pipeline.h"
 #include "daemon/stderr_guard.h"
+#include "overhead/enforce.h"
 #include "probe/bpf/shared.h"
 #include <vapro/bpf/thread_account.h>
 
 #define BUSY_NS 10000000L /* sleeps of the loop */
-#define CALM_NS 100000000L
 #define IDLE_NS 200000000L
 #define SLACK_NS                                                                                                       \
 	4000000UL /* a tick of most kernels: vaprod wakes with one, without another interrupt of the target's CPU */
@@ -230,12 +230,12 @@ static void every_second(struct daemon *daemon, uint64_t now)
 	progress(daemon, now);
 }
 
-/* Returns the loop's next sleep: 10 ms under load, up to 200 ms while no process is tracked. */
-static long pause_ns(const struct daemon *daemon, int drained)
+/* Returns the loop's next sleep: 10 ms under load, up to 200 ms while no process is tracked or no probe is open. */
+static long pause_ns(const struct daemon *daemon, int drained, uint64_t govern_ns)
 {
-	if (drained > 256 || daemon->alert)
+	if (drained > 256)
 		return BUSY_NS;
-	return tracker__alive(daemon->tracker) ? CALM_NS : IDLE_NS;
+	return tracker__alive(daemon->tracker) ? (long)govern_ns : IDLE_NS;
 }
 
 /* Returns why the loop ends now, or NULL. */
@@ -295,6 +295,7 @@ static const char *loop(struct daemon *daemon)
 	while (!reason) {
 		uint64_t now = mono_now();
 		int drained = collector__drain_ring(daemon->collector);
+		uint64_t govern_ns;
 
 		collector__drain_bins(daemon->collector, now);
 		resolver__resume_hops(daemon->resolver, now);
@@ -302,7 +303,8 @@ static const char *loop(struct daemon *daemon)
 		find(daemon, now);
 		tracker__poll(daemon->tracker, now);
 		attacher__learn(daemon->attacher, now);
-		daemon->alert = tracker__govern(daemon->tracker, now);
+		govern_ns = tracker__govern(daemon->tracker, now);
+		daemon->alert = govern_ns <= ENFORCER_SOON_NS;
 		if (now >= daemon->next_second) {
 			every_second(daemon, now);
 			daemon->next_second = now + 1000000000ULL;
@@ -320,7 +322,7 @@ static const char *loop(struct daemon *daemon)
 			status_server__step(daemon->status, now);
 		reason = reason_to_end(daemon, now);
 		if (!reason)
-			rest(daemon, pause_ns(daemon, drained));
+			rest(daemon, pause_ns(daemon, drained, govern_ns));
 	}
 	return reason;
 }

@@ -182,7 +182,7 @@ void tracker__join_image(struct tracker *tracker, const struct tracked *tracked,
 		       image && tracker__attached_before(tracker, image, now_ns), now_ns);
 }
 
-bool tracker__govern(struct tracker *tracker, uint64_t now_ns)
+uint64_t tracker__govern(struct tracker *tracker, uint64_t now_ns)
 {
 	return enforcer__pass(tracker->enforcer, now_ns);
 }

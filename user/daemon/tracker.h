@@ -92,10 +92,10 @@ struct watch_second {
 void tracker__second(struct tracker *tracker, uint64_t now_ns, struct watch_second *second);
 
 /*
- * Charges every tracked process and enforces the budget: to be called in each iteration of the loop.
- * Returns true while these must be frequent, since a process spends fast.
+ * Charges every tracked process and enforces the budget: to be called in each iteration of the loop. Returns after what
+ * time again (enforcer__pass()).
  */
-bool tracker__govern(struct tracker *tracker, uint64_t now_ns);
+uint64_t tracker__govern(struct tracker *tracker, uint64_t now_ns);
 
 /*
  * Leaves units of functions that never wait out of an image of a user's job, until that time (enforcer__follow()).

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AHEAD_NS 110000000ULL	/* before probes are opened the loop is faster than it sleeps otherwise */
+#define CALM_NS 100000000ULL	/* between two charges of open probes: a burst wakes vaprod */
+#define CLOSED_NS 200000000ULL	/* the same while all are closed: a bin */
 #define ALERT_NS 500000000ULL	/* a process once over its budget is so again soon after its probes open */
 #define FAR_OVER 0.5		/* share of its time at which a process has all that is expensive closed at once */
 #define HASTE 0.1		/* share of its time at which a process has probes closed without a plan */
@@ -464,8 +465,9 @@ static bool govern(struct enforcer *enforcer, struct governed *governed, uint64_
 	       (governed->duty && !governed->duty->closed && !governed->looked && governor->rate > 0);
 }
 
-bool enforcer__pass(struct enforcer *enforcer, uint64_t now_ns)
+uint64_t enforcer__pass(struct enforcer *enforcer, uint64_t now_ns)
 {
+	uint64_t next_ns = CLOSED_NS;
 	bool alert = enforcer->ops.govern_rows(enforcer->ctx, row_hits(enforcer), now_ns);
 
 	enforcer->ran_ns = enforcer->ops.own_cpu();
@@ -475,15 +477,18 @@ bool enforcer__pass(struct enforcer *enforcer, uint64_t now_ns)
 		/* the counters are those of this moment: the loop may have waited for a CPU since its time was read */
 		now_ns = enforcer->ops.now();
 		alert |= govern(enforcer, governed, now_ns);
+		if (!governed__is_closed(governed))
+			next_ns = CALM_NS;
 	}
 	for (struct image_duty *duty = enforcer->duties; duty; duty = duty->next) {
 		enforcer__cycle_image(enforcer, duty, now_ns);
 		enforcer__probe_again(enforcer, duty, now_ns);
 		enforcer__carry_out_requests(enforcer, duty, now_ns);
-		alert |= (duty->cycle.closed_until_ns && now_ns + AHEAD_NS > duty->cycle.closed_until_ns) ||
-			 now_ns < duty->cycle.opened_ns + ALERT_NS;
+		alert |= now_ns < duty->cycle.opened_ns + ALERT_NS;
+		if (duty->cycle.closed_until_ns && duty->cycle.closed_until_ns < now_ns + next_ns)
+			next_ns = duty->cycle.closed_until_ns > now_ns ? duty->cycle.closed_until_ns - now_ns : 0;
 	}
-	return alert;
+	return alert || next_ns < ENFORCER_SOON_NS ? ENFORCER_SOON_NS : next_ns;
 }
 
 bool enforcer__is_closed(const struct enforcer *enforcer)

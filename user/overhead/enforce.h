@@ -137,10 +137,12 @@ void enforcer__leave(struct enforcer *enforcer, struct governed *governed, uint6
 void enforcer__remove(struct enforcer *enforcer, struct governed *governed);
 
 /*
- * Charges all processes and enforces the budget: to be called in each iteration of the loop. Returns true while these
- * must be frequent, since a process spends fast.
+ * Charges all processes and enforces the budget: to be called in each iteration of the loop. Returns after what time it
+ * is to be called again, ns: ENFORCER_SOON_NS while a process spends fast; later where all probes are closed, but when
+ * they are to be opened.
  */
-bool enforcer__pass(struct enforcer *enforcer, uint64_t now_ns);
+#define ENFORCER_SOON_NS 10000000UL
+uint64_t enforcer__pass(struct enforcer *enforcer, uint64_t now_ns);
 
 /* Returns whether probes of an image are closed. */
 bool enforcer__is_closed(const struct enforcer *enforcer);
