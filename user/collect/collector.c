@@ -306,6 +306,11 @@ static void read_interference(struct collector *collector, enum kernel_map which
 	}
 }
 
+uint64_t collector__until_bin(const struct collector *collector, uint64_t now_ns)
+{
+	return KERNEL_BIN_NS - (now_ns + collector->offset_ns - GRACE_NS) % KERNEL_BIN_NS;
+}
+
 int collector__drain_bins(struct collector *collector, uint64_t now_ns)
 {
 	uint64_t now_bin = (now_ns + collector->offset_ns) / KERNEL_BIN_NS;

@@ -31,6 +31,9 @@ int collector__drain_ring(struct collector *collector);
 /* Reads out the merged bundles of bins that ended a while ago. 0 or -errno of the sink. */
 int collector__drain_bins(struct collector *collector, uint64_t now_ns);
 
+/* Returns the time until another bin can be read out, ns. */
+uint64_t collector__until_bin(const struct collector *collector, uint64_t now_ns);
+
 /* Emits a thread's open fragment if it began well before end_ns (CLOCK_MONOTONIC). 0 or -errno of the sink. */
 int collector__emit_open(struct collector *collector, pid_t tid, uint64_t end_ns);
 

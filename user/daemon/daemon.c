@@ -230,12 +230,19 @@ static void every_second(struct daemon *daemon, uint64_t now)
 	progress(daemon, now);
 }
 
-/* Returns the loop's next sleep: 10 ms under load, up to 200 ms while no process is tracked or no probe is open. */
+/*
+ * Returns the loop's next sleep: 10 ms under load, else until the next bin can be read out, or earlier where a process
+ * is to be charged.
+ */
 static long pause_ns(const struct daemon *daemon, int drained, uint64_t govern_ns)
 {
+	uint64_t bin_ns = collector__until_bin(daemon->collector, mono_now());
+
 	if (drained > 256)
 		return BUSY_NS;
-	return tracker__alive(daemon->tracker) ? (long)govern_ns : IDLE_NS;
+	if (!tracker__alive(daemon->tracker))
+		return IDLE_NS;
+	return (long)(govern_ns < bin_ns ? govern_ns : bin_ns);
 }
 
 /* Returns why the loop ends now, or NULL. */

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CALM_NS 100000000ULL	/* between two charges of open probes: a burst wakes vaprod */
-#define CLOSED_NS 200000000ULL	/* the same while all are closed: a bin */
-#define ALERT_NS 500000000ULL	/* a process once over its budget is so again soon after its probes open */
-#define FAR_OVER 0.5		/* share of its time at which a process has all that is expensive closed at once */
-#define HASTE 0.1		/* share of its time at which a process has probes closed without a plan */
-#define FIRST_ATTACHMENT_NS 1e8 /* most that the first attachment to an image may cost beyond the budget */
-#define WAITS_NS 1000000000ULL	/* time in which waits for vaprod are bounded by what it ran */
+#define CALM_NS 200000000ULL	 /* between two looks at what spends less than its rate: a burst wakes vaprod */
+#define SPENDING_NS 100000000ULL /* the same at what spends more */
+#define ALERT_NS 500000000ULL	 /* a process once over its budget is so again soon after its probes open */
+#define FAR_OVER 0.5		 /* share of its time at which a process has all that is expensive closed at once */
+#define HASTE 0.1		 /* share of its time at which a process has probes closed without a plan */
+#define FIRST_ATTACHMENT_NS 1e8	 /* most that the first attachment to an image may cost beyond the budget */
+#define WAITS_NS 1000000000ULL	 /* time in which waits for vaprod are bounded by what it ran */
 
 struct enforcer *enforcer__new(const struct governor *governor, const struct costs *costs,
 			       const struct enforcer_ops *ops, void *ctx)
@@ -443,8 +443,8 @@ static uint64_t row_hits(const struct enforcer *enforcer)
 	return hits;
 }
 
-/* Charges a process and enforces its budget. Returns whether it spends fast. */
-static bool govern(struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
+/* Charges a process and enforces its budget. Returns when it is to be charged again, ns. */
+static uint64_t govern(struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
 {
 	const struct governor *governor = &enforcer->governor;
 	bool alert = false;
@@ -461,13 +461,20 @@ static bool govern(struct enforcer *enforcer, struct governed *governed, uint64_
 	enforcer__limit_rows(enforcer, governed, now_ns);
 	open_io(enforcer, governed, now_ns);
 	/* what a program calls is not known before its first look */
-	return alert || governor__is_close(governor, &governed->account) ||
-	       (governed->duty && !governed->duty->closed && !governed->looked && governor->rate > 0);
+	if (alert || governor__is_close(governor, &governed->account) ||
+	    (governed->duty && !governed->duty->closed && !governed->looked && governor->rate > 0))
+		return ENFORCER_SOON_NS;
+	return !governed__is_closed(governed) && governed->account.speed > governor->rate ? SPENDING_NS : CALM_NS;
+}
+
+static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
+{
+	return a_ns < b_ns ? a_ns : b_ns;
 }
 
 uint64_t enforcer__pass(struct enforcer *enforcer, uint64_t now_ns)
 {
-	uint64_t next_ns = CLOSED_NS;
+	uint64_t next_ns = CALM_NS;
 	bool alert = enforcer->ops.govern_rows(enforcer->ctx, row_hits(enforcer), now_ns);
 
 	enforcer->ran_ns = enforcer->ops.own_cpu();
@@ -476,17 +483,16 @@ uint64_t enforcer__pass(struct enforcer *enforcer, uint64_t now_ns)
 			continue;
 		/* the counters are those of this moment: the loop may have waited for a CPU since its time was read */
 		now_ns = enforcer->ops.now();
-		alert |= govern(enforcer, governed, now_ns);
-		if (!governed__is_closed(governed))
-			next_ns = CALM_NS;
+		next_ns = earlier(next_ns, govern(enforcer, governed, now_ns));
 	}
 	for (struct image_duty *duty = enforcer->duties; duty; duty = duty->next) {
 		enforcer__cycle_image(enforcer, duty, now_ns);
 		enforcer__probe_again(enforcer, duty, now_ns);
 		enforcer__carry_out_requests(enforcer, duty, now_ns);
 		alert |= now_ns < duty->cycle.opened_ns + ALERT_NS;
-		if (duty->cycle.closed_until_ns && duty->cycle.closed_until_ns < now_ns + next_ns)
-			next_ns = duty->cycle.closed_until_ns > now_ns ? duty->cycle.closed_until_ns - now_ns : 0;
+		if (duty->cycle.closed_until_ns)
+			next_ns = earlier(
+			    next_ns, duty->cycle.closed_until_ns > now_ns ? duty->cycle.closed_until_ns - now_ns : 0);
 	}
 	return alert || next_ns < ENFORCER_SOON_NS ? ENFORCER_SOON_NS : next_ns;
 }

@@ -138,8 +138,8 @@ void enforcer__remove(struct enforcer *enforcer, struct governed *governed);
 
 /*
  * Charges all processes and enforces the budget: to be called in each iteration of the loop. Returns after what time it
- * is to be called again, ns: ENFORCER_SOON_NS while a process spends fast; later where all probes are closed, but when
- * they are to be opened.
+ * is to be called again, ns: ENFORCER_SOON_NS while a process spends fast or closed probes are to be opened, later
+ * where none spends more than its rate.
  */
 #define ENFORCER_SOON_NS 10000000UL
 uint64_t enforcer__pass(struct enforcer *enforcer, uint64_t now_ns);
