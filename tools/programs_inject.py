@@ -5,14 +5,16 @@ run; and two separate groups: while the governor has closed the probes, which is
 before any fragment of the program has ended.
 
 The true loss comes from the kernel: run delay of the victim (schedstat), throttled time of the cgroup, length of a stop; of
-a frozen file system and of a late rank it comes from the program's own log. Beside a hog the log, where there is one, is the
-upper bound: run delay leaves out that work is slower after each wait (the table has the count by run delay alone as well). All draws are by the seed and printed.
+a frozen file system and of a late rank it comes from the program's own log. Beside a hog and under a quota the log, where there
+is one, is the upper bound: the kernel's time leaves out that work is slower after each wait, and that IO that has completed
+waits for the rank (the table has the count by the kernel's time alone as well). All draws are by the seed and printed.
 """
 import contextlib
 import json
 import os
 import random
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -229,9 +231,12 @@ def one_run(directory, program, injections, options, group=None):
     learn_outside(truths, done)
     for one in done:
         if "delay_of" in one:
-            one["delay_s"] = sampler.waited_s(one["delay_of"], one["begin"], one["end"])
-            one["logged_s"] = truths[one["rank"]].lost_ns(one["begin"], one["end"]) / 1e9 if one["rank"] in truths else None
-            one["lost_s"] = score.loss_to_a_hog(one["delay_s"], one["logged_s"])
+            one["kernel_s"] = sampler.waited_s(one["delay_of"], one["begin"], one["end"])
+        elif one["kind"] == "quota":
+            one["kernel_s"] = one["lost_s"]
+        if "kernel_s" in one:
+            one["logged_s"] = logged_loss_s(truths[one["rank"]], one, done) if one["rank"] in truths else None
+            one["lost_s"] = score.loss_of_cpu_time(one["kernel_s"], one["logged_s"])
         if group == "closed":
             # the probes of a stopped rank cost nothing and may be opened meanwhile
             sampled = (one["begin"] - 10**9, one["begin"]) if one["kind"] == "stop" else (one["begin"], one["end"])
@@ -254,6 +259,17 @@ def learn_outside(truths, injections):
         quiet.segments = [s for s in truth.segments if not any(s[1] < one["end"] and s[1] + s[2] > one["begin"] for one in injections)]
         quiet.learn()
         truth.expected, truth.expected_call = quiet.expected, quiet.expected_call
+
+
+def logged_loss_s(truth, one, injections):
+    """What a rank lost during an injection by its log: in its segments, and in IO beyond the mean outside all injections."""
+    usual = {}
+    for sid, at, took in truth.calls():
+        if sid in truth.io and not any(at < other["end"] and at + took > other["begin"] for other in injections):
+            usual.setdefault(sid, []).append(took)
+    io = sum(took - statistics.fmean(usual[sid]) for sid, at, took in truth.calls()
+             if sid in usual and at < one["end"] and at + took > one["begin"])
+    return (truth.lost_ns(one["begin"], one["end"]) + io) / 1e9
 
 
 def true_loss(one):
@@ -341,10 +357,10 @@ def table(joined, left):
         if some:
             rows.append(t.row(f"{kind}: found, borders, loss", f"{score.share(sum(o['found'] for o in some), len(some))}, "
                               f"{sum(bool(o['borders']) for o in some)}, {sum(o['loss'] is True for o in some)}", "all (information)", True))
-    beside = [one for one in all_of if one.get("delay_s") and one["found"]]
+    beside = [one for one in all_of if one.get("kernel_s") and one["found"]]
     if beside:
-        alone = sum(score.loss_is_right(one["said_s"], one["delay_s"]) for one in beside)
-        rows.append(t.row("hog, duty: loss as it is judged, and by run delay alone",
+        alone = sum(score.loss_is_right(one["said_s"], one["kernel_s"]) for one in beside)
+        rows.append(t.row("hog, duty, quota: loss as it is judged, and by the kernel's time alone",
                           f"{score.share(sum(o['loss'] is True for o in beside), len(beside))}, {score.share(alone, len(beside))}",
                           "all (information)", True))
     disturbed = sum(entry["result"]["others"] >= OTHERS_MOST for entries in joined.values() for entry in entries.values() if "result" in entry)

@@ -93,13 +93,13 @@ def missing_of(variance, one):
     return missing
 
 
-def loss_to_a_hog(delay_s, logged_s):
+def loss_of_cpu_time(kernel_s, logged_s):
     """
-    The true loss of a rank whose CPU another process shared: a number, or [least, most]. Run delay is the time that it waited for
-    its CPU; that its work is slower right after, when its data is in no cache, is a loss to the hog as well. The program's own log
-    of equal pieces of work has both.
+    The true loss of a rank that had no CPU for a while: a number, or [least, most]. The kernel counts the time that it waited for
+    its CPU or was throttled; that its work is slower right after, when its data is in no cache, and that its completed IO had to
+    wait for it is a loss to the same cause. The program's own log of equal pieces of work has all.
     """
-    return delay_s if logged_s is None or logged_s <= delay_s else [delay_s, logged_s]
+    return kernel_s if logged_s is None or logged_s <= kernel_s else [kernel_s, logged_s]
 
 
 def loss_is_right(said, true):

@@ -77,18 +77,32 @@ class Scores(unittest.TestCase):
         self.assertTrue(verdict([variance(3, 10, 12, lost_seconds=1.9), diagnosis(3, "stopped")], injection("stop", lost=[1, 2]))["loss"])
         self.assertIsNone(verdict([variance(3, 10, 12), diagnosis(3, "stopped")], injection("stop", lost=None))["loss"])
 
-    def test_loss_to_a_hog(self):
-        self.assertEqual(score.loss_to_a_hog(1.0, None), 1.0)
-        self.assertEqual(score.loss_to_a_hog(1.0, 0.9), 1.0)
-        self.assertEqual(score.loss_to_a_hog(1.0, 1.1), [1.0, 1.1])
+    def test_logged_loss(self):
+        truth = t.Truth(0)
+        truth.io, truth.expected = {1}, {1: 10}
+        # a segment of 10 and IO of 10 and 30 by turns; from 400 on a segment takes 15 and IO 40
+        at = 0
+        for i in range(20):
+            took, io = (10, 10 + 20 * (i % 2)) if at < 400 else (15, 40)
+            truth.segments.append((1, at, took))
+            at += took + io
+        begin = next(s for _, s, took in truth.segments if took == 15)
+        inside = sum(s >= begin for _, s, _ in truth.segments)
+        one = {"begin": begin, "end": at}
+        self.assertAlmostEqual(inject.logged_loss_s(truth, one, [one]) * 1e9, inside * 5 + (inside - 1) * (40 - 20), delta=25)
+
+    def test_loss_of_cpu_time(self):
+        self.assertEqual(score.loss_of_cpu_time(1.0, None), 1.0)
+        self.assertEqual(score.loss_of_cpu_time(1.0, 0.9), 1.0)
+        self.assertEqual(score.loss_of_cpu_time(1.0, 1.1), [1.0, 1.1])
         hog = [variance(3, 10, 12, lost_seconds=1.15), diagnosis(3, "preempted", "hog")]
-        self.assertFalse(verdict(hog, injection("hog", lost=score.loss_to_a_hog(1.0, None)))["loss"])
-        self.assertTrue(verdict(hog, injection("hog", lost=score.loss_to_a_hog(1.0, 1.1)))["loss"])
-        self.assertFalse(verdict(hog, injection("hog", lost=score.loss_to_a_hog(1.0, 1.02)))["loss"])
+        self.assertFalse(verdict(hog, injection("hog", lost=score.loss_of_cpu_time(1.0, None)))["loss"])
+        self.assertTrue(verdict(hog, injection("hog", lost=score.loss_of_cpu_time(1.0, 1.1)))["loss"])
+        self.assertFalse(verdict(hog, injection("hog", lost=score.loss_of_cpu_time(1.0, 1.02)))["loss"])
         entry = {"rows": [], "group": None, "result": {"alarms": [], "others": 0, "injections": [
-            {**injection("hog"), "delay_s": 1.0, **verdict(hog, injection("hog", lost=[1.0, 1.1]))}]}}
+            {**injection("hog"), "kernel_s": 1.0, **verdict(hog, injection("hog", lost=[1.0, 1.1]))}]}}
         rows = {row["what"]: row["measured"] for row in inject.table({"lammps": {"run1": entry}}, 0)}
-        self.assertEqual(rows["hog, duty: loss as it is judged, and by run delay alone"], "1 of 1 (100%), 0 of 1 (0%)")
+        self.assertEqual(rows["hog, duty, quota: loss as it is judged, and by the kernel's time alone"], "1 of 1 (100%), 0 of 1 (0%)")
 
     def test_overlap(self):
         for begin, end, found in ((11.7, 11.9, False), (11, 12, True), (5, 20, False)):
