@@ -330,7 +330,10 @@ int region__grow(const struct heatmap *map, const struct stg_job *job, const str
 	}
 	/* equal counts are evidence enough */
 	if (source != VAPRO_BY_INSTRUCTIONS && layers & 1U << LAYER_COMPUTATION &&
-	    region__split(&grower, LAYER_COMPUTATION))
+	    region__split(&grower, LAYER_COMPUTATION, REGION_PREEMPTED))
+		goto cleanup;
+	if (layers & 1U << LAYER_IO &&
+	    (region__split(&grower, LAYER_IO, REGION_STALLED) || region__split(&grower, LAYER_IO, REGION_PREEMPTED)))
 		goto cleanup;
 	for (int layer = 0; layer < LAYERS; layer++) {
 		if (layers & 1U << layer && layer != LAYER_WAITING && region__level(&grower, layer))

@@ -18,7 +18,7 @@
  *  - Regions of several classes on one row, in overlapping bins or up to REGION_GAP apart, that the
  *    same suspension mostly explains, are one draft.
  *  - Where the kernel's attribution is the evidence, stretches with and without attribution are
- *    separate components (region__split).
+ *    separate components, as are stalls of IO and the slow IO around them (region__split).
  *  - A draft needs min_cells and min_lost_s; one that the kernel attributes may be as small as the least that
  *    can cost the job min_share with the waiting it causes, and lie in one cell.
  */

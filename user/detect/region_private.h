@@ -67,12 +67,14 @@ void region__unlist(struct region_list *list);
 int region__trim(struct grower *grower, enum layer layer);
 
 /*
- * Separates adjacent stretches: those in which other tasks of this machine had the CPU, as the kernel reports, and
- * those in which next to nothing is attributed, or to the hypervisor. A hog in a stretch that is a little
- * slow anyway is a variance of its own, with its own beginning, end and cause. Stretches that alternate all the
- * time stay together. Returns 0 or -ENOMEM.
+ * Separates adjacent stretches with a mark and without. REGION_PREEMPTED: in which other tasks of this machine had the
+ * CPU, as the kernel reports, and in which next to nothing is attributed, or to the hypervisor. A hog in a stretch that
+ * is a little slow anyway is a variance of its own, with its own beginning, end and cause. REGION_STALLED: in which
+ * next to nothing was done; a frozen file system is not the slow disk before and after it. Stretches that alternate all
+ * the time stay together. Returns 0 or -ENOMEM.
  */
-int region__split(struct grower *grower, enum layer layer);
+enum region_mark { REGION_PREEMPTED, REGION_STALLED };
+int region__split(struct grower *grower, enum layer layer, enum region_mark mark);
 
 /*
  * Separates neighbour rows that are not one thing: their losses differ clearly over all of their time in the

@@ -6,56 +6,131 @@
 #include <string.h>
 
 #define PREEMPTED_LITTLE 0.25 /* share of a loss of the other kind */
-#define PREEMPTED_PARTS 2     /* more of them are not separate stretches: two causes alternate */
+#define STALLED 0.9	      /* lost share of a bin in which next to nothing was done */
+#define STALLED_BORDER 0.6    /* the same of the bins in which a stall begins and ends */
+#define STALLED_PART 0.7      /* the same of a stretch */
+#define MARKED_PARTS 2	      /* more of them are not separate stretches: two causes alternate */
 
-/* Whether the CPU time that others had, as the kernel reports, is enough to make a cell slow. */
-enum kind { KIND_NONE, KIND_PREEMPTED, KIND_REST };
+/* Cells that have the mark by which a component is split, and the others. */
+enum kind { KIND_NONE, KIND_MARKED, KIND_REST };
+
+struct mark {
+	bool (*has_cell)(const struct cell *cell, double threshold);
+	bool (*may_begin)(const struct cell *cell); /* of a cell beside one that has the mark; NULL: none */
+	bool (*has_part)(const struct component *part);
+};
 
 struct splitter {
 	struct grower *grower;
 	enum layer layer;
+	const struct mark *mark;
 	uint32_t *of;	      /* components of the layer */
 	unsigned char *kinds; /* [place][bin] -> enum kind */
 	uint32_t *parts;      /* [place][bin] -> component of cells of one kind */
 };
 
-static bool cell_is_preempted(const struct splitter *splitter, size_t place, size_t b)
+/* Whether the CPU time that others had, as the kernel reports, is enough to make a cell slow. */
+static bool cell_is_preempted(const struct cell *cell, double threshold)
+{
+	double preempted = cell__preempted(cell);
+
+	return preempted > 0 && preempted >= (1 - threshold) * cell__dur(cell);
+}
+
+static bool part_is_preempted(const struct component *part)
+{
+	return part->preempted > PREEMPTED_LITTLE * part->lost;
+}
+
+static bool loses(const struct cell *cell, double share)
+{
+	double dur = cell__dur(cell);
+
+	return dur > 0 && cell__lost(cell) >= share * dur;
+}
+
+static bool cell_is_stalled(const struct cell *cell, double threshold)
+{
+	(void)threshold;
+	return loses(cell, STALLED);
+}
+
+static bool cell_begins_stall(const struct cell *cell)
+{
+	return loses(cell, STALLED_BORDER);
+}
+
+static bool part_is_stalled(const struct component *part)
+{
+	return part->lost > STALLED_PART * (double)part->cells * (double)VAPRO_BIN_NS;
+}
+
+static const struct mark marks[] = {
+    [REGION_PREEMPTED] = {.has_cell = cell_is_preempted, .has_part = part_is_preempted},
+    [REGION_STALLED] = {.has_cell = cell_is_stalled, .may_begin = cell_begins_stall, .has_part = part_is_stalled},
+};
+
+static bool has_mark(const struct splitter *splitter, size_t place, size_t b)
 {
 	struct cell cell = region__cell(splitter->grower, place, b, splitter->layer);
-	double preempted = cell__preempted(&cell);
 
-	return preempted > 0 && preempted >= (1 - splitter->grower->config->threshold) * cell__dur(&cell);
+	return splitter->mark->has_cell(&cell, splitter->grower->config->threshold);
+}
+
+/* Marks the cells in which what the marked ones show begins or ends. */
+static void mark_borders(const struct splitter *splitter, size_t place)
+{
+	size_t bins = splitter->grower->bins;
+	unsigned char *kinds = &splitter->kinds[place * bins];
+	bool marked = false; /* the cell before has the mark itself */
+
+	for (size_t b = 0; b < bins; b++) {
+		bool itself = kinds[b] == KIND_MARKED;
+		bool beside = marked || (b + 1 < bins && kinds[b + 1] == KIND_MARKED);
+		struct cell cell = region__cell(splitter->grower, place, b, splitter->layer);
+
+		if (kinds[b] == KIND_REST && beside && splitter->mark->may_begin(&cell))
+			kinds[b] = KIND_MARKED;
+		marked = itself;
+	}
 }
 
 /* Returns whether both kinds occur. A hog's share of a bin varies: short gaps in preempted cells are preempted. */
 static bool find_kinds(struct splitter *splitter)
 {
-	size_t bins = splitter->grower->bins, preempted = 0, rest = 0;
+	size_t bins = splitter->grower->bins, marked = 0, rest = 0;
 
 	for (size_t place = 0; place < splitter->grower->job->row_count; place++) {
 		const uint32_t *of = &splitter->of[place * bins];
 		unsigned char *kinds = &splitter->kinds[place * bins];
-		size_t last = SIZE_MAX; /* last preempted bin; all since are of its component */
+		size_t last = SIZE_MAX; /* last marked bin; all since are of its component */
 
 		for (size_t b = 0; b < bins; b++) {
 			if (of[b] == NO_COMPONENT) {
 				last = SIZE_MAX;
 				continue;
 			}
-			kinds[b] = cell_is_preempted(splitter, place, b) ? KIND_PREEMPTED : KIND_REST;
-			preempted += kinds[b] == KIND_PREEMPTED;
+			kinds[b] = has_mark(splitter, place, b) ? KIND_MARKED : KIND_REST;
+			marked += kinds[b] == KIND_MARKED;
 			rest += kinds[b] == KIND_REST;
-			if (kinds[b] != KIND_PREEMPTED)
+			if (kinds[b] != KIND_MARKED)
 				continue;
 			if (last != SIZE_MAX && b - last <= REGION_GAP + 1)
-				memset(&kinds[last], KIND_PREEMPTED, b - last);
+				memset(&kinds[last], KIND_MARKED, b - last);
 			last = b;
 		}
+		if (splitter->mark->may_begin)
+			mark_borders(splitter, place);
 	}
-	return preempted && rest;
+	return marked && rest;
 }
 
-/* Grows neighbours of one kind together. All neighbours were of one component before. */
+static bool of_one_component(const struct splitter *splitter, size_t a, size_t b)
+{
+	return region__root(splitter->grower, splitter->of[a]) == region__root(splitter->grower, splitter->of[b]);
+}
+
+/* Grows neighbours of one kind and component together. */
 static int grow_kind(struct splitter *splitter, enum kind kind)
 {
 	struct grower *grower = splitter->grower;
@@ -71,21 +146,22 @@ static int grow_kind(struct splitter *splitter, enum kind kind)
 			if (region__component(grower, place, b, splitter->layer))
 				return -ENOMEM;
 			splitter->parts[at] = id;
-			if (b && splitter->kinds[at - 1] == kind)
+			if (b && splitter->kinds[at - 1] == kind && of_one_component(splitter, at - 1, at))
 				region__join(grower, splitter->parts[at - 1], id);
-			if (place && splitter->kinds[at - bins] == kind)
+			if (place && splitter->kinds[at - bins] == kind && of_one_component(splitter, at - bins, at))
 				region__join(grower, splitter->parts[at - bins], id);
 		}
 	}
 	return 0;
 }
 
-/* Whether a part can be a variance of its own, and the kernel's attribution sets it apart. */
-static bool stands(const struct component *part, enum kind kind, const struct vapro_config *config)
+/* Whether a part can be a variance of its own, and the mark sets it apart. */
+static bool stands(const struct splitter *splitter, const struct component *part, enum kind kind)
 {
+	const struct vapro_config *config = splitter->grower->config;
+
 	return part->cells >= config->min_cells && part->end - part->begin > 1 &&
-	       part->lost >= config->min_lost_s * 1e9 &&
-	       (kind == KIND_PREEMPTED || part->preempted <= PREEMPTED_LITTLE * part->lost);
+	       part->lost >= config->min_lost_s * 1e9 && (kind == KIND_MARKED || !splitter->mark->has_part(part));
 }
 
 /* Parts that cannot stand alone join the cells around them. */
@@ -95,15 +171,9 @@ static void give_up(struct splitter *splitter, enum kind kind)
 
 	for (size_t at = 0; at < grower->job->row_count * grower->bins; at++) {
 		if (splitter->kinds[at] == kind &&
-		    !stands(&grower->components[region__root(grower, splitter->parts[at])], kind, grower->config))
-			splitter->kinds[at] = kind == KIND_PREEMPTED ? KIND_REST : KIND_PREEMPTED;
+		    !stands(splitter, &grower->components[region__root(grower, splitter->parts[at])], kind))
+			splitter->kinds[at] = kind == KIND_MARKED ? KIND_REST : KIND_MARKED;
 	}
-}
-
-/* Whether others had the CPU in a part: it may also be one of the other kind that could not stand alone. */
-static bool part_is_preempted(const struct component *part)
-{
-	return part->preempted > PREEMPTED_LITTLE * part->lost;
 }
 
 /* Moves cells of components that have parts of both kinds to these parts. */
@@ -111,12 +181,12 @@ static int take_over(struct splitter *splitter)
 {
 	struct grower *grower = splitter->grower;
 	size_t cells = grower->job->row_count * grower->bins;
-	/* by component: its preempted parts, and whether it has others; by part: whether it was counted */
-	uint32_t *preempted = calloc(grower->count, sizeof(*preempted));
+	/* by component: its parts with the mark, and whether it has others; by part: whether it was counted */
+	uint32_t *marked = calloc(grower->count, sizeof(*marked));
 	bool *rest = calloc(grower->count, sizeof(*rest)), *counted = calloc(grower->count, sizeof(*counted));
 	int error = -ENOMEM;
 
-	if (!preempted || !rest || !counted)
+	if (!marked || !rest || !counted)
 		goto cleanup;
 	for (size_t at = 0; at < cells; at++) {
 		uint32_t part, whole;
@@ -127,30 +197,30 @@ static int take_over(struct splitter *splitter)
 		whole = region__root(grower, splitter->of[at]);
 		if (splitter->kinds[at] == KIND_REST)
 			rest[whole] = true;
-		else if (!counted[part])
-			preempted[whole] += part_is_preempted(&grower->components[part]);
+		else if (!counted[part]) /* it may also be one of the other kind that could not stand alone */
+			marked[whole] += splitter->mark->has_part(&grower->components[part]);
 		counted[part] = true;
 	}
 	for (size_t at = 0; at < cells; at++) {
 		uint32_t whole = splitter->kinds[at] != KIND_NONE ? region__root(grower, splitter->of[at]) : 0;
 
-		if (splitter->kinds[at] != KIND_NONE && rest[whole] && preempted[whole] &&
-		    preempted[whole] <= PREEMPTED_PARTS)
+		if (splitter->kinds[at] != KIND_NONE && rest[whole] && marked[whole] && marked[whole] <= MARKED_PARTS)
 			splitter->of[at] = splitter->parts[at];
 	}
 	error = 0;
 cleanup:
-	free(preempted);
+	free(marked);
 	free(rest);
 	free(counted);
 	return error;
 }
 
-int region__split(struct grower *grower, enum layer layer)
+int region__split(struct grower *grower, enum layer layer, enum region_mark mark)
 {
 	size_t cells = grower->job->row_count * grower->bins;
 	struct splitter splitter = {.grower = grower,
 				    .layer = layer,
+				    .mark = &marks[mark],
 				    .of = grower->of[layer],
 				    .kinds = calloc(cells, 1),
 				    .parts = malloc(cells * sizeof(*splitter.parts))};
@@ -161,15 +231,15 @@ int region__split(struct grower *grower, enum layer layer)
 	error = 0;
 	if (!find_kinds(&splitter))
 		goto cleanup;
-	error = grow_kind(&splitter, KIND_PREEMPTED);
+	error = grow_kind(&splitter, KIND_MARKED);
 	if (error)
 		goto cleanup;
-	give_up(&splitter, KIND_PREEMPTED);
+	give_up(&splitter, KIND_MARKED);
 	error = grow_kind(&splitter, KIND_REST);
 	if (error)
 		goto cleanup;
 	give_up(&splitter, KIND_REST);
-	error = grow_kind(&splitter, KIND_PREEMPTED);
+	error = grow_kind(&splitter, KIND_MARKED);
 	if (!error)
 		error = take_over(&splitter);
 cleanup:
