@@ -415,6 +415,36 @@ static void test_region_stall(void **state)
 	region__clear(&result);
 }
 
+/* Slows down IO, which sleeps for a device meanwhile. */
+static void paint_asleep(uint32_t row, int from, int to, double performance)
+{
+	for (int bin = from; bin < to; bin++) {
+		struct bundle_rec rec = fragment(bin, bin + 0.999, 0.999 * performance * BIN, 0);
+		float *factor = factors();
+
+		factor[VAPRO_BLOCKED_IO] = (float)((1 - performance) * BIN);
+		rec.factor = factor;
+		heatmap__add(&map, &rec, row, VAPRO_IO, 0, UINT64_MAX);
+	}
+}
+
+/* IO that sleeps longer for as long as a hog has the rank's CPU is held up by it; a slow disk at another time is not. */
+static void test_region_io_beside_a_hog(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	paint(0, 10, 20, VAPRO_COMPUTATION, 0.5, true);
+	paint_asleep(0, 10, 21, 0.5);
+	paint(2, 30, 36, VAPRO_COMPUTATION, 0.5, true);
+	paint_asleep(2, 26, 40, 0.5);
+	assert_int_equal(grown(&result), 3);
+	assert_bins(&result.drafts[0], 10, 21);
+	assert_true(result.drafts[0].has[VAPRO_COMPUTATION] && result.drafts[0].has[VAPRO_IO]);
+	assert_false(result.drafts[1].has[VAPRO_COMPUTATION] && result.drafts[1].has[VAPRO_IO]);
+	region__clear(&result);
+}
+
 /* One disturbance whose bins are stalled now and then, and a stall alone, stay whole. */
 static void test_region_stalls_again(void **state)
 {
@@ -478,6 +508,7 @@ int main(void)
 	    TEST(test_region_odd_one),
 	    TEST(test_region_wanders),
 	    TEST(test_region_stall),
+	    TEST(test_region_io_beside_a_hog),
 	    TEST(test_region_stalls_again),
 	    TEST(test_region_two_hogs),
 	};

@@ -49,15 +49,30 @@ static void unite(struct grower *grower, uint32_t a, uint32_t b)
 		grower->components[a].draft = b;
 }
 
-static void unite_suspended(struct grower *grower, uint32_t a, uint32_t b)
+static bool is_near(uint64_t a, uint64_t b)
 {
-	enum suspender by;
+	return a <= b + REGION_GAP && b <= a + REGION_GAP;
+}
 
-	a = region__root(grower, a);
-	b = region__root(grower, b);
-	by = suspended_by(&grower->components[a]);
-	if (by && by == suspended_by(&grower->components[b]))
-		unite(grower, a, b);
+/*
+ * Whether IO of one row sleeps for as long as others have the CPU: what it waits for, the file system's threads and
+ * the interrupts of its device, has the same CPU.
+ */
+static bool sleeps_meanwhile(const struct component *io, const struct component *preempted)
+{
+	return io->layer == LAYER_IO && io->cells <= io->end - io->begin && suspended_by(io) == SUSPENDED_BY_SLEEP &&
+	       suspended_by(preempted) == SUSPENDED_BY_OTHERS && is_near(io->begin, preempted->begin) &&
+	       is_near(io->end, preempted->end);
+}
+
+static void unite_suspended(struct grower *grower, uint32_t first, uint32_t second)
+{
+	const struct component *a = &grower->components[region__root(grower, first)];
+	const struct component *b = &grower->components[region__root(grower, second)];
+	enum suspender by = suspended_by(a);
+
+	if ((by && by == suspended_by(b)) || sleeps_meanwhile(a, b) || sleeps_meanwhile(b, a))
+		unite(grower, region__root(grower, first), region__root(grower, second));
 }
 
 /* The component that a cell belongs to in a layer. */
