@@ -451,6 +451,25 @@ static void test_stopped_in_io(void **state)
 	assert_says(variance, true, "the kernel attributes 95 %");
 }
 
+/* A computation that had no CPU, and IO that slept meanwhile, are a disturbance of the computation. */
+static void test_preempted_beside_io(void **state)
+{
+	struct variance *variance = add(VAPRO_COMPUTATION, 1, 1, 0.7);
+
+	(void)state;
+	variance->total.cpu[VAPRO_COMPUTATION] = 0.7e9;
+	variance->has[VAPRO_IO] = true;
+	variance->total.lost[VAPRO_IO] = 0.9e9;
+	variance->total.cpu[VAPRO_IO] = 0.1e9;
+	judge();
+	assert_int_equal(variance->class, VAPRO_COMPUTATION);
+	assert_says(variance, true, "the kernel attributes 100 %");
+	/* where the computation lost little, it is the IO's */
+	variance->total.lost[VAPRO_IO] = 3e9;
+	judge();
+	assert_int_equal(variance->class, VAPRO_IO);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -460,7 +479,7 @@ int main(void)
 	    EVIDENCE(test_slow_path),	     EVIDENCE(test_slow_path_beside_variance),
 	    EVIDENCE(test_faster_before),    EVIDENCE(test_goes_on),
 	    EVIDENCE(test_does_not_go_on),   EVIDENCE(test_own_part),
-	    EVIDENCE(test_stopped_in_io),
+	    EVIDENCE(test_stopped_in_io),    EVIDENCE(test_preempted_beside_io),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

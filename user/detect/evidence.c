@@ -15,10 +15,11 @@
 #define OTHERS 0.5	 /* least share of the evidence from others, where the rest is a process's own threads */
 #define STUCK_NS 1e9
 #define FAR_SIGMAS 10
-#define WAITED_ANYWAY 0.5 /* weight of a suspended call's loss, against a computation's */
-#define STUCK_RATIO 10	  /* ratio to the mean of all others */
-#define OTHERS_MOST 64	  /* other ranks examined */
-#define GOES_ON 2.5	  /* fragments: a shorter slowdown is an outlier, as any state has some */
+#define WAITED_ANYWAY 0.5    /* weight of a suspended call's loss, or of IO's sleep, against a computation's */
+#define MOSTLY_PREEMPTED 0.5 /* share of the loss of a computation that had no CPU */
+#define STUCK_RATIO 10	     /* ratio to the mean of all others */
+#define OTHERS_MOST 64	     /* other ranks examined */
+#define GOES_ON 2.5	     /* fragments: a shorter slowdown is an outlier, as any state has some */
 
 void evidence__say(struct variance *variance, bool confirmed, const char *format, ...)
 {
@@ -371,15 +372,21 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 
 static enum vapro_class main_class(const struct variance *variance)
 {
+	const struct tally *tally = &variance->total;
+	bool preempted = variance->has[VAPRO_COMPUTATION] &&
+			 tally->cpu[VAPRO_COMPUTATION] >= MOSTLY_PREEMPTED * tally->lost[VAPRO_COMPUTATION];
 	enum vapro_class main = VAPRO_CLASSES;
 	double most = 0;
 
 	for (int class = 0; class < VAPRO_CLASSES; class ++) {
-		double lost = variance->total.lost[class];
+		double lost = tally->lost[class];
 
 		/* The rest of a suspended call is waiting, which is as long for a rank that is not disturbed. */
 		if (class == VAPRO_COMMUNICATION && !variance->waiting && !variance->path)
-			lost = WAITED_ANYWAY * fmin(lost, variance->total.cpu[class]);
+			lost = WAITED_ANYWAY * fmin(lost, tally->cpu[class]);
+		/* IO beside a computation that had no CPU: what it waits for had none, either (region__unite) */
+		if (class == VAPRO_IO && preempted)
+			lost -= (1 - WAITED_ANYWAY) * fmax(0, lost - tally->cpu[class]);
 		if (variance->has[class] && (main == VAPRO_CLASSES || lost > most)) {
 			main = class;
 			most = lost;
