@@ -199,6 +199,8 @@ struct result_variance {
 	double lost_seconds;
 	double observed;	   /* share of its ranks' time in it that was in fragments; NAN unknown */
 	double whole_lost_seconds; /* loss if the time that was not observed was like the rest */
+	/* time right before and after it in which nothing was seen of its ranks: it may have begun or ended then */
+	double unseen_before_seconds, unseen_after_seconds;
 	double caused_seconds;	   /* others' waiting for it: losses of its effects */
 	double share;		   /* lost and caused share of ranks' time since its begin */
 	enum vapro_severity severity;

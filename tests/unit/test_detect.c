@@ -388,6 +388,41 @@ static void test_emit_seldom(void **state)
 	assert_false(variance__emit(&variance, 0.1));
 }
 
+/* Probes were closed before a slow stretch and after it: it may be longer, unless the kernel's account knows. */
+static void test_unseen(void **state)
+{
+	uint32_t row = 0, rows[] = {0, 2};
+	struct variance variance = {
+	    .rows = &row, .row_count = 1, .class = VAPRO_COMPUTATION, .begin = FIRST + 18, .end = FIRST + 30};
+
+	(void)state;
+	paint(0, 0, 10, VAPRO_COMPUTATION, 1, false);
+	paint(0, 18, 30, VAPRO_COMPUTATION, 0.5, false);
+	paint(0, 37, 40, VAPRO_COMPUTATION, 1, false);
+	variance.total.lost[VAPRO_COMPUTATION] = 1.2e9;
+	assert_int_equal(variance__unseen_before(&variance, &map, 0), 8);
+	assert_int_equal(variance__unseen_after(&variance, &map, UINT64_MAX), 7);
+	/* the rank began and ended in between; neither is there anything beyond the map */
+	assert_int_equal(variance__unseen_before(&variance, &map, FIRST + 15), 3);
+	assert_int_equal(variance__unseen_after(&variance, &map, FIRST + 31), 1);
+	variance.end = FIRST + 40;
+	assert_int_equal(variance__unseen_after(&variance, &map, UINT64_MAX), 10);
+	variance.begin = FIRST - 100;
+	assert_int_equal(variance__unseen_before(&variance, &map, 0), 0);
+	variance.begin = FIRST + 18;
+	variance.end = FIRST + 30;
+	/* another rank of it was seen until right before */
+	paint(2, 0, 17, VAPRO_COMMUNICATION, 1, false);
+	variance.rows = rows;
+	variance.row_count = 2;
+	assert_int_equal(variance__unseen_before(&variance, &map, 0), 1);
+	variance.rows = &row;
+	variance.row_count = 1;
+	variance.total.cpu[VAPRO_COMPUTATION] = 0.7e9;
+	assert_int_equal(variance__unseen_before(&variance, &map, 0), 0);
+	assert_int_equal(variance__unseen_after(&variance, &map, UINT64_MAX), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -405,6 +440,7 @@ int main(void)
 	    TEST(test_suspended_calls),
 	    TEST(test_hundredths),
 	    TEST(test_emit_seldom),
+	    TEST(test_unseen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

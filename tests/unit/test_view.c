@@ -267,6 +267,35 @@ static void test_observed(void **state)
 	}
 }
 
+/* A region beside time in which nothing was seen may be longer. */
+static void test_unseen(void **state)
+{
+	static const struct view_options plain = {.color = VIEW_COLOR_NEVER, .width = 120};
+	static const struct {
+		const char *before, *after, *shown;
+	} cases[] = {{"2.2", "0", "    not seen      2.20 s before it: it may have begun earlier\n"},
+		     {"0.2", "1.4", "    not seen      1.40 s after it: it may have ended later\n"},
+		     {"3", "1", "    not seen      3.00 s before and 1.00 s after it: it may have begun earlier and ended later\n"},
+		     {"0.2", "null", NULL},
+		     {"1e308", "-1", NULL}};
+	char lines[1024];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		snprintf(lines, sizeof(lines),
+			 HEAD "\"type\":\"variance\",\"id\":1,\"class\":\"io\",\"begin\":\"2027-01-15T08:00:02Z\","
+			      "\"end\":\"2027-01-15T08:00:05Z\",\"ranks\":\"3\",\"performance\":0.5,"
+			      "\"lost_seconds\":1.9,\"confidence\":\"confirmed\",\"alarm\":true,"
+			      "\"unseen_before_seconds\":%s,\"unseen_after_seconds\":%s}\n%s",
+			 cases[i].before, cases[i].after, MAP("io", "00.0", "0", ROW("0", "1")));
+		assert_int_equal(view(lines, &plain), 0);
+		if (cases[i].shown)
+			has(cases[i].shown);
+		else
+			assert_null(strstr(text, "    not seen "));
+	}
+}
+
 /*
  * A later revision of a variance carries its own verdict: head and verdict agree, whatever the last diagnosis said
  * (which is older here).
@@ -479,6 +508,7 @@ int main(void)
 	    cmocka_unit_test(test_regions),
 	    cmocka_unit_test(test_verdict),
 	    cmocka_unit_test(test_observed),
+	    cmocka_unit_test(test_unseen),
 	    cmocka_unit_test(test_only_thread),
 	    cmocka_unit_test(test_nothing_watched),
 	    cmocka_unit_test(test_ranks_and_waiting),

@@ -256,6 +256,24 @@ static int build_imbalances(const struct builder *builder, struct job_result *re
 	return 0;
 }
 
+/* Sets the time around a variance in which nothing was seen of its ranks, while these ran. */
+static void add_unseen(const struct builder *builder, const struct variance *variance, struct result_variance *out)
+{
+	const struct heatmap *map = &builder->job->map;
+	uint64_t from = UINT64_MAX, to = 0;
+
+	for (size_t i = 0; i < variance->row_count; i++) {
+		const struct stg_row *row = &builder->about->rows[variance->rows[i]];
+		uint64_t begin = row->from_ns / VAPRO_BIN_NS + 1;
+		uint64_t end = row->to_ns ? row->to_ns / VAPRO_BIN_NS : map->end;
+
+		from = begin < from ? begin : from;
+		to = end > to ? end : to;
+	}
+	out->unseen_before_seconds = (double)variance__unseen_before(variance, map, from) * VAPRO_BIN_NS / 1e9;
+	out->unseen_after_seconds = (double)variance__unseen_after(variance, map, to) * VAPRO_BIN_NS / 1e9;
+}
+
 static int build_variance(const struct builder *builder, const struct emitted_variance *emitted,
 			  struct result_variance *out)
 {
@@ -312,6 +330,7 @@ static int build_variance(const struct builder *builder, const struct emitted_va
 		out->lost_by_class[class] = fmax(0, tally->lost[class]) / 1e9;
 		out->also[class] = variance->has[class] && class != (int)variance->class;
 	}
+	add_unseen(builder, variance, out);
 	out->evidence = arena__copy(&builder->context->arena, variance->evidence);
 	out->team_unseen = builder__team_unseen(builder, variance);
 	advice__who(out, builder__split_up(builder, variance), who, sizeof(who));

@@ -6,9 +6,11 @@
 #include <math.h>
 #include <stdio.h>
 
-#define MOSTLY_OBSERVED 0.9 /* so much is whole: the ends of a region are bin borders */
-#define LEAST_OBSERVED 0.1  /* from less than that a loss is not projected */
-#define GROWN_SHARE 0.5	    /* share of an emitted loss: growth worth another line while it goes on */
+#define UNSEEN 0.1	      /* seen share of a bin that is next to nothing */
+#define UNSEEN_ATTRIBUTED 0.5 /* attributed share of a loss whose begin and end are the kernel's */
+#define MOSTLY_OBSERVED 0.9   /* so much is whole: the ends of a region are bin borders */
+#define LEAST_OBSERVED 0.1    /* from less than that a loss is not projected */
+#define GROWN_SHARE 0.5	      /* share of an emitted loss: growth worth another line while it goes on */
 
 struct overlap {
 	size_t draft;
@@ -244,27 +246,71 @@ cleanup:
 	return error;
 }
 
+/* The time of a bin that was in fragments of the variance's rows, summed over these, ns. */
+static double seen_in(const struct variance *variance, const struct heatmap *map, uint64_t bin)
+{
+	double seen = 0;
+
+	for (size_t i = 0; i < variance->row_count; i++) {
+		double ns = 0;
+
+		for (int class = 0; class < VAPRO_CLASSES; class ++) {
+			struct cell cell = heatmap__cell(map, variance->rows[i], bin, (enum vapro_class) class);
+
+			ns += (double)cell.closed.seen + cell.open.seen;
+		}
+		seen += fmin(ns, VAPRO_BIN_NS);
+	}
+	return seen;
+}
+
 double variance__observed(const struct variance *variance, const struct heatmap *map)
 {
 	uint64_t begin = variance->begin < map->begin ? map->begin : variance->begin;
 	uint64_t end = variance->end > map->end ? map->end : variance->end;
 	double seen = 0;
 
-	for (uint64_t bin = begin; bin < end; bin++) {
-		for (size_t i = 0; i < variance->row_count; i++) {
-			double ns = 0;
-
-			for (int class = 0; class < VAPRO_CLASSES; class ++) {
-				struct cell cell = heatmap__cell(map, variance->rows[i], bin, (enum vapro_class) class);
-
-				ns += (double)cell.closed.seen + cell.open.seen;
-			}
-			seen += fmin(ns, VAPRO_BIN_NS);
-		}
-	}
+	for (uint64_t bin = begin; bin < end; bin++)
+		seen += seen_in(variance, map, bin);
 	return begin < end && variance->row_count
 		   ? seen / ((double)(end - begin) * (double)variance->row_count * VAPRO_BIN_NS)
 		   : NAN;
+}
+
+static bool is_unseen(const struct variance *variance, const struct heatmap *map, uint64_t bin)
+{
+	return seen_in(variance, map, bin) < UNSEEN * (double)variance->row_count * VAPRO_BIN_NS;
+}
+
+/* The kernel's account goes on while nothing else is seen: its begin and end are known. */
+static bool is_accounted(const struct variance *variance)
+{
+	const struct tally *tally = &variance->total;
+	int class = variance->class;
+
+	return tally->cpu[class] + tally->blocked[class] >= UNSEEN_ATTRIBUTED * tally->lost[class];
+}
+
+uint64_t variance__unseen_before(const struct variance *variance, const struct heatmap *map, uint64_t from)
+{
+	uint64_t first = from < map->begin ? map->begin : from, bin = variance->begin;
+
+	if (is_accounted(variance) || variance->begin > map->end)
+		return 0;
+	while (bin > first && is_unseen(variance, map, bin - 1))
+		bin--;
+	return variance->begin - bin;
+}
+
+uint64_t variance__unseen_after(const struct variance *variance, const struct heatmap *map, uint64_t to)
+{
+	uint64_t last = to > map->end ? map->end : to, bin = variance->end;
+
+	if (is_accounted(variance) || variance->end < map->begin)
+		return 0;
+	while (bin < last && is_unseen(variance, map, bin))
+		bin++;
+	return bin - variance->end;
 }
 
 double variance__whole_loss(const struct variance *variance, double observed)

@@ -87,6 +87,14 @@ struct variance *variance__find(const struct variance_book *book, uint32_t id);
 double variance__observed(const struct variance *variance, const struct heatmap *map);
 
 /*
+ * Returns the bins right before its begin, from bin `from` on, and right after its end, up to bin `to`, in which next
+ * to nothing was seen of its rows, since probes were closed or fragments were lost: it may have begun earlier, or ended
+ * later. 0 where the kernel attributes most of its loss, whose account has no such gaps.
+ */
+uint64_t variance__unseen_before(const struct variance *variance, const struct heatmap *map, uint64_t from);
+uint64_t variance__unseen_after(const struct variance *variance, const struct heatmap *map, uint64_t to);
+
+/*
  * Returns the variance's loss, ns, if the time that was not observed was like the rest. What the kernel attributes is
  * known at all times. A waiting or a path's loss is returned as it is.
  */

@@ -75,7 +75,12 @@ static void describe_excess(const struct governor *governor, const struct govern
 	}
 	governed__describe_load(governed, text, size);
 	used = (int)strlen(text);
-	snprintf(text + used, size - (size_t)used, ", over the budget of %.2g %%", governor->budget * 100);
+	if (load->cost_ns < load->open_ns * governor->budget)
+		snprintf(text + used, size - (size_t)used,
+			 ", over the %.2g %% that calls may cost of the budget of %.2g %%", governor->rate * 100,
+			 governor->budget * 100);
+	else
+		snprintf(text + used, size - (size_t)used, ", over the budget of %.2g %%", governor->budget * 100);
 }
 
 bool enforcer__end_learning(const struct enforcer *enforcer, const struct governed *governed, uint64_t now_ns)

@@ -17,6 +17,8 @@
 #include "base/table.h"
 #include "report/regions.h"
 
+#define SHOWN_UNSEEN_S 0.4 /* two bins: borders are known no better */
+#define UNSEEN_MOST_S 1e6
 #define SHOWN_GROWTH 1.1 /* a projected loss is shown where it is so many times the observed one */
 #define GROWTH_MOST 11	 /* a loss is projected to ten times itself at most */
 #define INDENT 18	 /* the longest label is "preempted by" */
@@ -351,6 +353,28 @@ static void print_observed(const struct region *region, FILE *out, unsigned widt
 	      duration__text(region->whole_lost_seconds, whole, sizeof(whole)));
 }
 
+/* Prints how much earlier the region may have begun, and how much later it may have ended. */
+static void print_unseen(const struct region *region, FILE *out, unsigned width)
+{
+	double before_s = region->unseen_before_seconds, after_s = region->unseen_after_seconds;
+	char before[40], after[40];
+
+	/* records of a file may say anything */
+	if (!(before_s >= SHOWN_UNSEEN_S && before_s < UNSEEN_MOST_S))
+		before_s = 0;
+	if (!(after_s >= SHOWN_UNSEEN_S && after_s < UNSEEN_MOST_S))
+		after_s = 0;
+	duration__text(before_s, before, sizeof(before));
+	duration__text(after_s, after, sizeof(after));
+	if (before_s > 0 && after_s > 0)
+		print(out, "    not seen", width,
+		      "%s before and %s after it: it may have begun earlier and ended later", before, after);
+	else if (before_s > 0)
+		print(out, "    not seen", width, "%s before it: it may have begun earlier", before);
+	else if (after_s > 0)
+		print(out, "    not seen", width, "%s after it: it may have ended later", after);
+}
+
 static void print_region(const struct regions *regions, const struct effects *effects, size_t at, size_t number,
 			 FILE *out, const struct regions_options *options)
 {
@@ -378,6 +402,7 @@ static void print_region(const struct regions *regions, const struct effects *ef
 	wrap__print(out, head, text, 4, width);
 	print_when(region, out, options->start_ns, width);
 	print_observed(region, out, width);
+	print_unseen(region, out, width);
 	if (region->site)
 		print(out, "    where", width, "%s", region->site);
 	if (region->inside)

@@ -44,8 +44,9 @@ struct region {
 	bool work_unknown; /* performance is the share of time without obstacles to running */
 	double performance, lost_seconds;
 	double observed, whole_lost_seconds; /* as in struct result_variance */
-	double caused_seconds;		     /* waiting of others, caused by this region */
-	char severity[16];		     /* in words; "" unknown */
+	double unseen_before_seconds, unseen_after_seconds;
+	double caused_seconds; /* waiting of others, caused by this region */
+	char severity[16];     /* in words; "" unknown */
 	bool confirmed, alarm, ended;
 	bool place_only; /* not confirmed, but all ranks of one place are slow and no others */
 	struct region_cause causes[REGION_CAUSES];

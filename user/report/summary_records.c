@@ -131,6 +131,8 @@ static int add_variance(struct summary *summary, const cJSON *line, const char *
 	    .lost_seconds = record__number(line, "lost_seconds", 0),
 	    .observed = record__number(line, "observed_pct", NAN) / 100,
 	    .whole_lost_seconds = record__number(line, "whole_lost_seconds", 0),
+	    .unseen_before_seconds = record__number(line, "unseen_before_seconds", 0),
+	    .unseen_after_seconds = record__number(line, "unseen_after_seconds", 0),
 	    .caused_seconds = record__number(line, "caused_seconds", 0),
 	    .work_unknown = record__true(line, "work_unknown"),
 	    .alarm = record__true(line, "alarm"),

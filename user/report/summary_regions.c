@@ -66,6 +66,8 @@ int region__fill(struct region *region, const struct result_variance *variance, 
 	region->lost_seconds = variance->lost_seconds;
 	region->observed = variance->observed;
 	region->whole_lost_seconds = variance->whole_lost_seconds;
+	region->unseen_before_seconds = variance->unseen_before_seconds;
+	region->unseen_after_seconds = variance->unseen_after_seconds;
 	region->caused_seconds = variance->caused_seconds;
 	region->level = variance->severity;
 	snprintf(region->severity, sizeof(region->severity), "%s", json_severity_name[variance->severity]);

@@ -198,6 +198,8 @@ static int put_variance(const struct job_result *result, const struct result_var
 	    json__add_number(object, "lost_seconds", variance->lost_seconds, 6) &&
 	    json__add_number(object, "observed_pct", 100 * variance->observed, 1) &&
 	    json__add_number(object, "whole_lost_seconds", variance->whole_lost_seconds, 6) &&
+	    json__add_number(object, "unseen_before_seconds", variance->unseen_before_seconds, 1) &&
+	    json__add_number(object, "unseen_after_seconds", variance->unseen_after_seconds, 1) &&
 	    json__add_number(object, "loss_pct", 100 * (1 - variance->performance), 2) &&
 	    json__add_number(object, "ratio_slow", variance->ratio_slow, 4) && add_weight(object, result, variance) &&
 	    json__add_text(object, "evidence", variance->evidence) &&

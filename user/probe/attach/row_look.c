@@ -64,7 +64,7 @@ static pid_t subject_of(const struct row_image *image)
 	return base->mapper_count ? base->pids[base->mapper_count - 1] : 0;
 }
 
-/* Sets the marks of functions and counts their hits at these sites. */
+/* Counts the hits of functions at these sites, from their marks on. */
 static int count_hits(struct row_attacher *attacher, struct row_image *image, struct row_probe *const *probes,
 		      size_t count, enum row_sites_wanted wanted)
 {
@@ -74,13 +74,14 @@ static int count_hits(struct row_attacher *attacher, struct row_image *image, st
 	uint64_t begin_ns, end_ns;
 	int status;
 
+	status = row_attacher__link(attacher, image, probes, count, wanted, pid, NULL, &link);
+	if (status)
+		return status;
+	/* hits while the link was set belong to no known time */
 	for (size_t i = 0; i < count; i++) {
 		row_attacher__measure(attacher, probes[i]);
 		row_probe__mark(probes[i]);
 	}
-	status = row_attacher__link(attacher, image, probes, count, wanted, pid, NULL, &link);
-	if (status)
-		return status;
 	begin_ns = mono_now();
 	wait_for_hits(attacher, begin_ns, enough_hits(attacher->costs, probes, count, wanted));
 	end_ns = mono_now();
