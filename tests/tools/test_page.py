@@ -103,6 +103,17 @@ class Command(unittest.TestCase):
         self.assertEqual((len(page["states"]), page["states_more"]), (2000, 100))
         self.assertEqual([page["states"][0]["lost"], page["states"][-1]["lost"]], [2100, 101])
 
+    def test_unseen_around(self):
+        """A region beside time in which nothing was seen says so, and no other."""
+        variance = {"schema": "vapro/1", "type": "variance", "time": "2026-01-01T00:00:15.0Z", "host": "n1", "job": "j", "revision": 1, "state": "closed",
+                    "class": "computation", "begin": "2026-01-01T00:00:01.0Z", "end": "2026-01-01T00:00:02.0Z", "ranks": "1", "lost_seconds": 1}
+        with open(os.path.join(self.folder, "unseen.ndjson"), "w", encoding="utf-8") as file:
+            for number, before in ((1, 1.4), (2, 0)):
+                file.write(json.dumps(dict(variance, id=number, unseen_before_seconds=before, unseen_after_seconds=0)) + "\n")
+        self.assertEqual(self.report("--html", "unseen.html", "unseen.ndjson").returncode, 0)
+        regions = self.data(self.read("unseen.html"))["regions"]
+        self.assertEqual(sorted(region.get("unseen", "") for region in regions), ["", "1.40 s before it: it may have begun earlier"])
+
     def test_running_daemon(self):
         """Without a file the socket is used; files and a socket exclude each other."""
         self.refused(2, "exclude each other", "--socket", self.folder + "/", "one.ndjson")

@@ -147,14 +147,17 @@ static const char *confidence(const struct region *region)
 static bool add_region(cJSON *item, const struct run_report *report, const struct run_region *own)
 {
 	const struct region *region = own->region;
+	char unseen[160];
 	char *ranks = json__ranks(region->ranks, region->rank_count);
 	bool ok = ranks && json__add_text(item, "number", own->number) && json__add_text(item, "job", region->job) &&
 		  json__add_number(item, "uid", region->user ? (double)region->user - 1 : NAN, 0) &&
 		  json__add_text(item, "class", region->class) &&
 		  json__add_number(item, "begin", page__offset(report, region->begin_ns), 9) &&
 		  json__add_number(item, "end", page__offset(report, region->end_ns), 9) &&
-		  cJSON_AddBoolToObject(item, "ended", region->ended) && json__add_text(item, "ranks", ranks) &&
-		  json__add_text(item, "who", region->who) && json__add_number(item, "lost", region->lost_seconds, 6) &&
+		  cJSON_AddBoolToObject(item, "ended", region->ended) &&
+		  json__add_text(item, "unseen", region__unseen(region, unseen, sizeof(unseen))) &&
+		  json__add_text(item, "ranks", ranks) && json__add_text(item, "who", region->who) &&
+		  json__add_number(item, "lost", region->lost_seconds, 6) &&
 		  json__add_number(item, "caused", region->caused_seconds, 6) &&
 		  json__add_number(item, "speed", region->performance, 4) &&
 		  cJSON_AddBoolToObject(item, "work_unknown", region->work_unknown) &&

@@ -353,8 +353,7 @@ static void print_observed(const struct region *region, FILE *out, unsigned widt
 	      duration__text(region->whole_lost_seconds, whole, sizeof(whole)));
 }
 
-/* Prints how much earlier the region may have begun, and how much later it may have ended. */
-static void print_unseen(const struct region *region, FILE *out, unsigned width)
+const char *region__unseen(const struct region *region, char *text, size_t size)
 {
 	double before_s = region->unseen_before_seconds, after_s = region->unseen_after_seconds;
 	char before[40], after[40];
@@ -367,12 +366,13 @@ static void print_unseen(const struct region *region, FILE *out, unsigned width)
 	duration__text(before_s, before, sizeof(before));
 	duration__text(after_s, after, sizeof(after));
 	if (before_s > 0 && after_s > 0)
-		print(out, "    not seen", width,
-		      "%s before and %s after it: it may have begun earlier and ended later", before, after);
+		snprintf(text, size, "%s before and %s after it: it may have begun earlier and ended later", before,
+			 after);
 	else if (before_s > 0)
-		print(out, "    not seen", width, "%s before it: it may have begun earlier", before);
+		snprintf(text, size, "%s before it: it may have begun earlier", before);
 	else if (after_s > 0)
-		print(out, "    not seen", width, "%s after it: it may have ended later", after);
+		snprintf(text, size, "%s after it: it may have ended later", after);
+	return before_s > 0 || after_s > 0 ? text : NULL;
 }
 
 static void print_region(const struct regions *regions, const struct effects *effects, size_t at, size_t number,
@@ -402,7 +402,8 @@ static void print_region(const struct regions *regions, const struct effects *ef
 	wrap__print(out, head, text, 4, width);
 	print_when(region, out, options->start_ns, width);
 	print_observed(region, out, width);
-	print_unseen(region, out, width);
+	if (region__unseen(region, text, sizeof(text)))
+		print(out, "    not seen", width, "%s", text);
 	if (region->site)
 		print(out, "    where", width, "%s", region->site);
 	if (region->inside)

@@ -64,6 +64,12 @@ struct regions {
 /* Returns a number of a job's name, the same for that with harmless characters only. */
 uint64_t regions__job_number(const char *job);
 
+/*
+ * Writes how much earlier the region may have begun, and how much later it may have ended, since nothing was seen of
+ * its ranks then: "1.40 s before it: it may have begun earlier". Returns text, or NULL where its borders are known.
+ */
+const char *region__unseen(const struct region *region, char *text, size_t size);
+
 /* Returns whether a region counts as slow: confirmed, or an alarm. Others are perhaps slow. */
 bool region__sure(const struct region *region);
 

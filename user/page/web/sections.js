@@ -214,6 +214,7 @@ function fillDetail() {
 		(region.alarm ? "; severity " + region.severity : ""));
 	addDetail(list, "when", utc(region.begin).slice(0, 21).replace("T", " ") + " to " + clock(region.end) + " UTC: " + (region.begin > 0 ? duration(region.begin) + " after the start" : "from the start") + ", for " + duration(region.end - region.begin) +
 		(region.ended ? "" : ", and not over when last seen"));
+	addDetail(list, "not seen", region.unseen);
 	addDetail(list, "ranks", region.ranks === "?" ? "not known" : region.ranks + (region.hosts && region.hosts.length ? " on " + region.hosts.slice(0, 8).join(", ") + (region.hosts.length > 8 ? " and " + (region.hosts.length - 8) + " more hosts" : "") : ""));
 	addDetail(list, "shared by them", (region.shared || []).map(one => one.fact + " " + one.value).join(", "));
 	if (region.sites.length)
