@@ -7,7 +7,7 @@ as such and not judged here. The runs have a fixed number of rounds: on a busy m
 
 The processor itself may be faster in one run than in the other, which vapro reports rightly as a change of all ranks. The
 ratios of vapro are therefore compared with those of the ranks' own logs, and a pair of runs in which the logs show more
-than the tenth of one rank is repeated.
+than the tenth of one rank is repeated. Where the processor was never the same in both, only the ratios are judged.
 """
 import contextlib
 import json
@@ -70,14 +70,14 @@ def logged_ratios(a, b):
 
 
 def pair(tap, jobs, name, options):
-    """Two captures between which the processor did not change, as far as the logs show, and the ratios of the logs."""
+    """Two captures, the ratios of the logs, and whether the processor was the same in both, as far as these show."""
     for number in range(TRIES):
         a, b = capture(tap, jobs, name, options, False), capture(tap, jobs, name, options, True)
         ratios = logged_ratios(a, b)
         if all(abs(ratio - (1.1 if rank == LATE else 1)) < STEADY for rank, ratio in ratios.items()):
-            break
+            return a, b, ratios, True
         print(f"# {name}: pair {number + 1}: the logs themselves differ by {ratios}", file=sys.stderr, flush=True)
-    return a, b, ratios
+    return a, b, ratios, False
 
 
 def diff(*arguments):
@@ -86,18 +86,23 @@ def diff(*arguments):
 
 def compare(name, *options):
     def test(tap, jobs):
-        a, b, ratios = pair(tap, jobs, name, options)
+        a, b, ratios, steady = pair(tap, jobs, name, options)
         done = diff("--json", "--fail-on", "slower", a, b)
-        tap.equal(done.returncode, 7, f"{name}: the exit status says that something is slower {done.stderr}")
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         text = diff(a, b).stdout
         named = [line for line in lines if line["what"] not in ("run", "cause")]
-        tap.equal([(line["rank"], line["change"]) for line in named if line["what"] == "rank"], [(LATE, "slower")],
-                  f"{name}: rank {LATE} became slower, and no other rank slower or faster\n{text}")
-        tap.ok(all(line.get("rank") == LATE for line in named), f"{name}: no state of another rank, and not the job", text)
-        ratio = next((line["ratio"] for line in named if line["what"] == "rank"), 0)
-        tap.ok(abs(ratio - ratios[LATE]) < 0.04, f"{name}: by as much as its log shows: {ratio}, {ratios[LATE]}", text)
-        tap.ok(f"Rank {LATE} became" in " ".join(text.split()), f"{name}: the text says so", text)
+        found = {line["rank"]: line["ratio"] for line in named if line["what"] == "rank"}
+        job = next((line["ratio"] for line in named if line["what"] == "job"), 1)
+        tap.ok(all(abs(found.get(rank, job) - ratio) < 0.04 for rank, ratio in ratios.items()),
+               f"{name}: the ratios {found} are those of the logs: {ratios}", text)
+        if steady:
+            tap.equal(done.returncode, 7, f"{name}: the exit status says that something is slower {done.stderr}")
+            tap.equal([(line["rank"], line["change"]) for line in named if line["what"] == "rank"], [(LATE, "slower")],
+                      f"{name}: rank {LATE} became slower, and no other rank slower or faster\n{text}")
+            tap.ok(all(line.get("rank") == LATE for line in named), f"{name}: no state of another rank, and not the job", text)
+            tap.ok(f"Rank {LATE} became" in " ".join(text.split()), f"{name}: the text says so", text)
+        else:
+            print(f"# {name}: the processor was not the same in {TRIES} pairs of runs: who is named is not judged", flush=True)
         schema = subprocess.run([os.path.join(ROOT, "tests", "schema_check.py"), "-"], input=done.stdout, capture_output=True,
                                 text=True, timeout=60, check=False)
         tap.equal(schema.returncode, 0, f"{name}: the records agree with the schema {schema.stdout}")
