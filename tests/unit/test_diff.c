@@ -366,6 +366,36 @@ static void too_short(void **state)
 	}
 }
 
+/* Computations that are mostly what the probes around them cost are not compared, nor named. */
+static void short_computations(void **state)
+{
+	(void)state;
+	for (int length_us = 12; length_us <= 120; length_us += 108) {
+		struct job jobs[2];
+		struct pair pair = {0};
+		int named = 0, status;
+
+		for (int side = 0; side < 2; side++) {
+			jobs[side] = (struct job){
+			    .seed = 1 + (uint64_t)side, .ranks = 2, .hosts = 1, .seconds = 3, .jitter = 0.02};
+			job__program(&jobs[side], length_us * 1e3, 0.1, 0);
+		}
+		job__effect(&jobs[1], EFFECT_SLOW, 0, 0, 1.5)->ranks =
+		    (struct job_ranks){.of = RANKS_RANGE, .first = 1, .last = 1};
+		pair.a = run(&jobs[0], VAPRO_BY_ARGUMENTS);
+		pair.b = run(&jobs[1], VAPRO_BY_ARGUMENTS);
+		status = compare__runs(&pair.found, pair.a, pair.b, &options, err, sizeof(err));
+		assert_true(!status || status == -ENODATA);
+		for (size_t i = 0; !status && i < pair.found.row_count; i++)
+			named += pair.found.rows[i].named && pair.found.rows[i].unit == 1;
+		if (length_us < 20)
+			assert_true(pair.found.too_short > 0 && !named);
+		else
+			assert_true(!pair.found.too_short && named > 0);
+		end(&pair);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -374,7 +404,7 @@ int main(void)
 	    cmocka_unit_test(one_host),	     cmocka_unit_test(faster_rank),
 	    cmocka_unit_test(cause),	     cmocka_unit_test(calls),
 	    cmocka_unit_test(other_ranks),   cmocka_unit_test(missing_states),
-	    cmocka_unit_test(too_short),
+	    cmocka_unit_test(too_short),     cmocka_unit_test(short_computations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,6 +90,10 @@ static void explain(const struct comparison *result, char *err, size_t err_size)
 			 "its first 10 fragments, and the most there is are %llu (A lasts %.1f s, B %.1f s)",
 			 SHIFT_LEAST, BATCH_MEMBERS, (unsigned long long)result->most_batches, result->side[0].length_s,
 			 result->side[1].length_s);
+	else if (result->too_short)
+		snprintf(err, err_size,
+			 "all computations that the runs have in common last under 20 us, which is mostly what the "
+			 "probes around them cost");
 	else
 		snprintf(err, err_size,
 			 "the states that the runs have in common were not repeated by the same ranks in both (A lasts "

@@ -74,6 +74,7 @@ struct comparison {
 	size_t row_count, row_capacity;
 	uint32_t compared, too_few; /* of kinds, sizes and ranks in both runs: compared, or with too few batches */
 	uint64_t most_batches;	    /* of the latter */
+	uint32_t too_short;	    /* computations that are mostly what the probes around them cost: not compared */
 	double compared_s[2];	    /* time of what was compared */
 	bool calls_compared;	    /* the own part of collectives */
 	bool moved;		    /* some ranks ran on another host */

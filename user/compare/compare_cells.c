@@ -14,6 +14,7 @@
 #include "model/batches.h"
 
 #define GAP 4		 /* buckets of an eighth of an octave */
+#define SHORT_NS 2e4	 /* mean of a computation that is mostly what the probes around it cost */
 #define LEAST_SHARE 0.01 /* of a run's fragments of a kind: fewer are no amount of work of their own */
 
 struct ref {
@@ -207,6 +208,18 @@ static void finish(struct compare_row *row, const struct sums *sums)
 	row->work = sums->work_weight > 0 ? exp(sums->work_ns / sums->work_weight) : NAN;
 }
 
+/*
+ * Whether the amount is of a computation that is mostly what the probes around it cost, in both runs: that depends on
+ * the machine, and in a virtual machine on what else its host runs.
+ */
+static bool is_short(const struct comparison *result, const struct ref *ref, const struct amount *amount)
+{
+	const struct profile *profile = result->profile[ref->side];
+
+	return stg__state(profile->stg, profile->kinds[ref->cell->kind].state)->about.class == VAPRO_COMPUTATION &&
+	       amount[0].seconds * 1e9 < SHORT_NS * amount[0].n && amount[1].seconds * 1e9 < SHORT_NS * amount[1].n;
+}
+
 /* Compares the refs of one pair and unit, by amount and side. */
 static int compare_unit(struct comparison *result, const struct ref *refs, size_t count)
 {
@@ -224,8 +237,12 @@ static int compare_unit(struct comparison *result, const struct ref *refs, size_
 			calls[refs[next].side] += (double)refs[next].cell->samples.members;
 			error = add_cell(&amount[refs[next].side], refs[next].cell);
 		}
-		if (!error && calls[0] > 0 && calls[1] > 0)
-			error = add_amount(result, &sums, amount, calls);
+		if (!error && calls[0] > 0 && calls[1] > 0) {
+			if (is_short(result, &refs[i], amount))
+				result->too_short++;
+			else
+				error = add_amount(result, &sums, amount, calls);
+		}
 		free(amount[0].values.items);
 		free(amount[1].values.items);
 	}

@@ -310,12 +310,19 @@ static bool note_of_runs(const struct diff_report *report, unsigned i, char *tex
 			 "computations whose instructions were not counted are not compared: %llu in A, %llu in B",
 			 (unsigned long long)a->unmeasured, (unsigned long long)b->unmeasured);
 		return a->unmeasured || b->unmeasured;
+	case 10:
+		snprintf(text, size,
+			 "%u computation%s of a %s under 20 us %s mostly the cost of the probes around %s and %s not "
+			 "compared",
+			 found->too_short, found->too_short == 1 ? "" : "s", word, found->too_short == 1 ? "is" : "are",
+			 found->too_short == 1 ? "it" : "them", found->too_short == 1 ? "is" : "are");
+		return found->too_short;
 	default:
 		return false;
 	}
 }
 
-#define RUN_NOTES 10
+#define RUN_NOTES 11
 
 bool diff_report__note(const struct diff_report *report, unsigned i, char *text, size_t size)
 {
