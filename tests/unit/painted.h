@@ -131,6 +131,13 @@ static inline size_t grown(struct region_result *result)
 	return result->count;
 }
 
+/* Checks that a draft has the bins [begin, end), from the map's first bin. */
+static inline void assert_bins(const struct draft *draft, uint64_t begin, uint64_t end)
+{
+	assert_int_equal(draft->begin, FIRST + begin);
+	assert_int_equal(draft->end, FIRST + end);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 #endif

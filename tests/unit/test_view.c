@@ -238,62 +238,44 @@ static void test_regions(void **state)
 	has(" 2. io of ranks 4-7: 9.00 s lost, at 90 % of its best observed speed [by its place, not certain]\n");
 }
 
-/* A region that was observed in part shows its projected loss; values that are none show nothing. */
-static void test_observed(void **state)
+/* Views a region whose record has some more keys: `shown` is there, or, where NULL, no line of that name. */
+static void view_region(const char *keys, const char *name, const char *shown)
 {
 	static const struct view_options plain = {.color = VIEW_COLOR_NEVER, .width = 120};
-	static const struct {
-		const char *observed, *whole, *shown;
-	} cases[] = {{"59", "3.22", "    observed      59 % of this time; 3.22 s lost if the rest was alike\n"},
-		     {"97", "1.95", NULL},
-		     {"null", "1e308", NULL},
-		     {"-1", "4", NULL},
-		     {"50", "{}", NULL}};
 	char lines[1024];
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		snprintf(lines, sizeof(lines),
-			 HEAD "\"type\":\"variance\",\"id\":1,\"class\":\"io\",\"begin\":\"2027-01-15T08:00:02Z\","
-			      "\"end\":\"2027-01-15T08:00:05Z\",\"ranks\":\"3\",\"performance\":0.5,"
-			      "\"lost_seconds\":1.9,\"confidence\":\"confirmed\",\"alarm\":true,"
-			      "\"observed_pct\":%s,\"whole_lost_seconds\":%s}\n%s",
-			 cases[i].observed, cases[i].whole, MAP("io", "00.0", "0", ROW("0", "1")));
-		assert_int_equal(view(lines, &plain), 0);
-		if (cases[i].shown)
-			has(cases[i].shown);
-		else
-			assert_null(strstr(text, "    observed "));
-	}
+	snprintf(lines, sizeof(lines),
+		 HEAD "\"type\":\"variance\",\"id\":1,\"class\":\"io\",\"begin\":\"2027-01-15T08:00:02Z\","
+		      "\"end\":\"2027-01-15T08:00:05Z\",\"ranks\":\"3\",\"performance\":0.5,"
+		      "\"lost_seconds\":1.9,\"confidence\":\"confirmed\",\"alarm\":true,%s}\n%s",
+		 keys, MAP("io", "00.0", "0", ROW("0", "1")));
+	assert_int_equal(view(lines, &plain), 0);
+	if (shown)
+		has(shown);
+	else
+		assert_null(strstr(text, name));
 }
 
-/* A region beside time in which nothing was seen may be longer. */
-static void test_unseen(void **state)
+/* A region observed in part shows its projected loss, one beside unseen time that it may be longer; wrong values nothing. */
+static void test_observed(void **state)
 {
-	static const struct view_options plain = {.color = VIEW_COLOR_NEVER, .width = 120};
-	static const struct {
-		const char *before, *after, *shown;
-	} cases[] = {{"2.2", "0", "    not seen      2.20 s before it: it may have begun earlier\n"},
-		     {"0.2", "1.4", "    not seen      1.40 s after it: it may have ended later\n"},
-		     {"3", "1", "    not seen      3.00 s before and 1.00 s after it: it may have begun earlier and ended later\n"},
-		     {"0.2", "null", NULL},
-		     {"1e308", "-1", NULL}};
-	char lines[1024];
+#define OBSERVED(pct, whole) "\"observed_pct\":" pct ",\"whole_lost_seconds\":" whole
+#define UNSEEN(before, after) "\"unseen_before_seconds\":" before ",\"unseen_after_seconds\":" after
+	static const char observed[] = "    observed ", unseen[] = "    not seen ";
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		snprintf(lines, sizeof(lines),
-			 HEAD "\"type\":\"variance\",\"id\":1,\"class\":\"io\",\"begin\":\"2027-01-15T08:00:02Z\","
-			      "\"end\":\"2027-01-15T08:00:05Z\",\"ranks\":\"3\",\"performance\":0.5,"
-			      "\"lost_seconds\":1.9,\"confidence\":\"confirmed\",\"alarm\":true,"
-			      "\"unseen_before_seconds\":%s,\"unseen_after_seconds\":%s}\n%s",
-			 cases[i].before, cases[i].after, MAP("io", "00.0", "0", ROW("0", "1")));
-		assert_int_equal(view(lines, &plain), 0);
-		if (cases[i].shown)
-			has(cases[i].shown);
-		else
-			assert_null(strstr(text, "    not seen "));
-	}
+	view_region(OBSERVED("59", "3.22"), observed,
+		    "    observed      59 % of this time; 3.22 s lost if the rest was alike\n");
+	view_region(OBSERVED("97", "1.95"), observed, NULL);
+	view_region(OBSERVED("null", "1e308"), observed, NULL);
+	view_region(OBSERVED("-1", "4"), observed, NULL);
+	view_region(OBSERVED("50", "{}"), observed, NULL);
+	view_region(UNSEEN("2.2", "0"), unseen, "    not seen      2.20 s before it: it may have begun earlier\n");
+	view_region(UNSEEN("0.2", "1.4"), unseen, "    not seen      1.40 s after it: it may have ended later\n");
+	view_region(UNSEEN("3", "1"), unseen,
+		    "    not seen      3.00 s before and 1.00 s after it: it may have begun earlier and ended later\n");
+	view_region(UNSEEN("0.2", "null"), unseen, NULL);
+	view_region(UNSEEN("1e308", "-1"), unseen, NULL);
 }
 
 /*
@@ -508,7 +490,6 @@ int main(void)
 	    cmocka_unit_test(test_regions),
 	    cmocka_unit_test(test_verdict),
 	    cmocka_unit_test(test_observed),
-	    cmocka_unit_test(test_unseen),
 	    cmocka_unit_test(test_only_thread),
 	    cmocka_unit_test(test_nothing_watched),
 	    cmocka_unit_test(test_ranks_and_waiting),

@@ -18,8 +18,8 @@
 #include "report/sink.h"
 #include "target/finder.h"
 
-#define SETTLE_NS 260000000ULL /* delay after a window's last bin, in which all its records are drained: one bin more  \
-				*/
+/* Delay after a window's last bin until all its records are drained: when the next bin can be read out. */
+#define SETTLE_NS 260000000ULL
 
 /* Events go to the analysis and, until its first error each, to the capture and the publisher. */
 struct tee {

@@ -65,14 +65,18 @@ static bool sleeps_meanwhile(const struct component *io, const struct component 
 	       is_near(io->end, preempted->end);
 }
 
-static void unite_suspended(struct grower *grower, uint32_t first, uint32_t second)
+static void unite_suspended(struct grower *grower, uint32_t a, uint32_t b)
 {
-	const struct component *a = &grower->components[region__root(grower, first)];
-	const struct component *b = &grower->components[region__root(grower, second)];
-	enum suspender by = suspended_by(a);
+	const struct component *first, *second;
+	enum suspender by;
 
-	if ((by && by == suspended_by(b)) || sleeps_meanwhile(a, b) || sleeps_meanwhile(b, a))
-		unite(grower, region__root(grower, first), region__root(grower, second));
+	a = region__root(grower, a);
+	b = region__root(grower, b);
+	first = &grower->components[a];
+	second = &grower->components[b];
+	by = suspended_by(first);
+	if ((by && by == suspended_by(second)) || sleeps_meanwhile(first, second) || sleeps_meanwhile(second, first))
+		unite(grower, a, b);
 }
 
 /* The component that a cell belongs to in a layer. */
