@@ -162,6 +162,30 @@ def one_link_for_all(tap, jobs):
     tap.ok(len(seen) == 1 and 0.5 * calls < seen[0] < 1.1 * calls, "calls are not seen twice", (seen, calls))
 
 
+def spares_who_came_between_runs(tap, jobs):
+    """That only targets mapped the library in one run is remembered in the next one, but not beside another process."""
+    env = own_library(jobs)
+    mine = own_program(jobs, "flat_out")
+
+    def start(name, program, seconds):
+        job = jobs.start(j.mpirun(1, program, "--rate", 1000, "--seconds", seconds), name, env=env)
+        return job, ready_pid(job)
+
+    out = os.path.join(jobs.directory, "out.ndjson")
+    daemon = jobs.start([VAPROD, "--exe", "flat_out_on_a_rung", "--output", out, "--io", "off", "--overhead-cap", "0"], "vaprod")
+    until(lambda: os.path.exists(out) and of_type(records(out), "hello"), 20)
+    first, pid = start("first", mine, 2)
+    attached(out, [pid])
+    tap.equal(jobs.wait(first, 30), 0, "a first run ends well")
+    other, other_pid = start("other", tool("flat_out"), 6)  # of another name
+    before = text_of(other_pid)
+    second, pid = start("second", mine, 3)
+    attached(out, [pid])
+    tap.ok(text_of(other_pid) == before, "a process that came between two runs has no probe")
+    tap.equal([jobs.wait(second, 30), jobs.wait(other, 30)], [0, 0], "the programs end well")
+    tap.equal(jobs.interrupt(daemon, FREE), 0, "vaprod ends well")
+
+
 def unknown_rung(tap, jobs):
     code, daemon = jobs.run([VAPROD, "--attach", "ladder"], "vaprod", 20)
     tap.equal(code, 2, "an unknown rung is a usage error")
@@ -169,4 +193,4 @@ def unknown_rung(tap, jobs):
 
 
 TESTS = (counts_every_call, sees_ranks, leaves_others_alone, takes_no_returns)
-main(unknown_rung, one_link_for_all, *(of_rung(test, rung) for rung in RUNGS if works(rung) for test in TESTS))
+main(unknown_rung, one_link_for_all, spares_who_came_between_runs, *(of_rung(test, rung) for rung in RUNGS if works(rung) for test in TESTS))

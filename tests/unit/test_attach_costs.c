@@ -39,8 +39,8 @@ static void test_divided(void **state)
 	assert_false(step(&costs, false, 115 * MS, 10 * S + 400 * MS));
 	assert_int_equal(attach_costs__of(&costs, &mpi), 0);
 	assert_true(step(&costs, false, 126 * MS, 10 * S + 620 * MS));
-	/* resolving the first records counts as well, but half of it will not be done again */
-	assert_int_equal(attach_costs__of(&costs, &mpi), 6500 * US);
+	/* resolving the first records counts as well, but most of it will not be done again */
+	assert_int_equal(attach_costs__of(&costs, &mpi), 3250 * US);
 	assert_int_equal(attach_costs__of(&costs, &mpi_linked), 0); /* its links were opened in the same measurement */
 	assert_int_equal(attach_costs__of(&costs, &other), 0);
 	assert_int_equal(attach_costs__first(&costs, mpi.device, mpi.inode), 10 * S + 100 * MS);
@@ -49,7 +49,7 @@ static void test_divided(void **state)
 	attach_costs__attached(&costs, &mpi_linked, 2 * MS, 20 * S + 100 * MS);
 	assert_true(step(&costs, false, 203 * MS, 20 * S + 620 * MS));
 	assert_int_equal(attach_costs__of(&costs, &mpi_linked), 3 * MS);
-	assert_int_equal(attach_costs__of(&costs, &mpi), 6500 * US);
+	assert_int_equal(attach_costs__of(&costs, &mpi), 3250 * US);
 	assert_int_equal(attach_costs__first(&costs, mpi.device, mpi.inode), 10 * S + 100 * MS);
 	/* the next job is measured in full */
 	attach_costs__candidate(&costs, 300 * MS, 30 * S);
@@ -71,7 +71,7 @@ static void test_beside_other_work(void **state)
 	attach_costs__candidate(&costs, 1012 * MS, 11 * S + 200 * MS);
 	attach_costs__attached(&costs, &mpi, 8 * MS, 11 * S + 700 * MS);
 	step(&costs, false, 1042 * MS, 12 * S + 200 * MS);
-	assert_int_equal(attach_costs__of(&costs, &mpi), 10 * MS); /* the half of what it cost at first */
+	assert_int_equal(attach_costs__of(&costs, &mpi), 5 * MS); /* a quarter of what it cost at first */
 	/* a window of a large job ended */
 	attach_costs__candidate(&costs, 1100 * MS, 20 * S);
 	attach_costs__attached(&costs, &mpi, 8 * MS, 20 * S + 100 * MS);
@@ -96,7 +96,7 @@ static void test_candidates(void **state)
 	step(&costs, true, 5 * MS, 12 * S); /* it is waited for */
 	attach_costs__attached(&costs, &mpi, 8 * MS, 13 * S);
 	step(&costs, false, 20 * MS, 13 * S + 500 * MS);
-	assert_int_equal(attach_costs__of(&costs, &mpi), 10 * MS);
+	assert_int_equal(attach_costs__of(&costs, &mpi), 5 * MS);
 	attach_costs__candidate(&costs, 100 * MS, 20 * S);
 	step(&costs, false, 105 * MS, 21 * S); /* a shell: it ends with nothing */
 	attach_costs__candidate(&costs, 110 * MS, 30 * S);
@@ -122,7 +122,7 @@ static void test_many_images(void **state)
 		attach_costs__candidate(&costs, i * S, (10 + i) * S);
 		attach_costs__attached(&costs, &image, 8 * MS, (10 + i) * S);
 		step(&costs, false, i * S + 9 * MS, (10 + i) * S + 600 * MS);
-		assert_int_equal(attach_costs__of(&costs, &image), 4500 * US);
+		assert_int_equal(attach_costs__of(&costs, &image), 2250 * US);
 	}
 	assert_int_equal(attach_costs__first(&costs, 3, 0), 0);
 	assert_int_equal(attach_costs__first(&costs, 3, 1), 11 * S);
@@ -131,7 +131,7 @@ static void test_many_images(void **state)
 	for (uint64_t i = 0; i <= ATTACH_COSTS_AT_ONCE; i++)
 		attach_costs__attached(&costs, &(struct attach_image){.device = 4, .inode = i}, 8 * MS, 50 * S);
 	step(&costs, false, 50 * S + 20 * MS, 51 * S);
-	assert_int_equal(attach_costs__of(&costs, &(struct attach_image){.device = 4, .inode = 0}), 2 * MS);
+	assert_int_equal(attach_costs__of(&costs, &(struct attach_image){.device = 4, .inode = 0}), 1 * MS);
 	assert_int_equal(attach_costs__of(&costs, &(struct attach_image){.device = 4, .inode = ATTACH_COSTS_AT_ONCE}),
 			 0);
 }

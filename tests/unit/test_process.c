@@ -337,14 +337,19 @@ static void few_targets_beside_others_are_known(void **state)
 			 by_other = {.globs = others, .glob_count = 1};
 	char *none[] = {NULL}, err[128];
 	struct process *process;
+	bool unshared;
 	pid_t pid = start(none);
 
 	(void)state;
 	assert_int_equal(process__read(getpid(), &process, err, sizeof(err)), 0);
-	assert_false(selection__shares(&all, process__executable(process), 16));
-	assert_true(selection__shares(&by_other, process__executable(process), 0));
-	assert_true(selection__shares(&by_cat, process__mapping_named(process, "libc.so*"), SIZE_MAX));
-	assert_false(selection__shares(&by_cat, process__mapping_named(process, "libc.so*"), 0));
+	assert_false(selection__shares(&all, process__executable(process), 16, &unshared));
+	assert_true(unshared);
+	assert_true(selection__shares(&by_other, process__executable(process), 0, &unshared));
+	assert_false(unshared);
+	assert_true(selection__shares(&by_cat, process__mapping_named(process, "libc.so*"), SIZE_MAX, &unshared));
+	assert_false(unshared);
+	assert_false(selection__shares(&by_cat, process__mapping_named(process, "libc.so*"), 0, &unshared));
+	assert_false(unshared); /* the search ended with the first targets */
 	process__free(process);
 	stop(pid);
 }

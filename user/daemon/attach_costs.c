@@ -3,8 +3,8 @@
 
 #define SETTLED_NS 500000000ULL /* from an attachment until its first records are resolved */
 #define SECOND_NS 1000000000ULL
-#define FIRST 0.5 /* of what an image's first processes cost, later ones will: by then it is known */
-#define MOST 4	  /* times what the attachments themselves cost: more is other work of the same time */
+#define FIRST 0.25 /* of what an image's first processes cost, later ones will: by then it is known */
+#define MOST 4	   /* times what the attachments themselves cost: more is other work of the same time */
 
 /* Returns the number of an image, or ATTACH_COSTS_IMAGES. */
 static size_t find(const struct attach_costs *costs, uint64_t device, uint64_t inode)

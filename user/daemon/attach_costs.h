@@ -6,7 +6,7 @@
  * resolved, IO tracing starts. All of that counts, so that the cost is the processor time that vaprod used from the
  * first candidate until some time after the last attachment, without what it used before in as much time, divided among
  * the processes that were attached. Confined readers, which read an image once, do not count, and of the first
- * measurement half: what is read for the first time is known later.
+ * measurement a quarter: what is read for the first time is known later.
  */
 #ifndef VAPRO_ATTACH_COSTS_H
 #define VAPRO_ATTACH_COSTS_H

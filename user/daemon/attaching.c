@@ -14,8 +14,7 @@
 #include "base/log.h"
 #include "target/kernel_range.h"
 
-#define FIRST_NS 3000000000ULL	 /* the first processes of an image: what they call is read for all */
-#define VERDICT_NS 1000000000ULL /* lifetime of a verdict on who maps an image */
+#define FIRST_NS 3000000000ULL /* the first processes of an image: what they call is read for all */
 
 static int own_slot(struct tracker *tracker)
 {
@@ -27,21 +26,10 @@ static int own_slot(struct tracker *tracker)
 
 bool tracker__is_alone(struct tracker *tracker, const struct process_mapping *mapping, uint64_t now_ns)
 {
-	struct verdict *verdict = &tracker->verdict;
-
 	if (attacher__linked(tracker->parts.attacher, mapping))
 		return false;
-	/* a job that is just starting may have more than the first few ranks by now */
-	if (!verdict->at_ns || now_ns > verdict->at_ns + VERDICT_NS || verdict->inode != mapping->inode ||
-	    verdict->device != mapping->device ||
-	    attacher__own_links(tracker->parts.attacher, mapping) >= ATTACHER_MAX_FILTERED) {
-		*verdict =
-		    (struct verdict){.device = mapping->device,
-				     .inode = mapping->inode,
-				     .at_ns = now_ns,
-				     .alone = selection__shares(tracker->selection, mapping, ATTACHER_MAX_FILTERED)};
-	}
-	return verdict->alone;
+	return verdicts__is_alone(&tracker->verdicts, tracker->selection, mapping,
+				  attacher__own_links(tracker->parts.attacher, mapping), now_ns);
 }
 
 static const struct tracked *rank_of(const struct tracker *tracker, const struct process *process)
@@ -220,6 +208,8 @@ static int refuse(struct tracker *tracker, struct attaching *attaching, int stat
 	}
 	if (fresh->governed)
 		enforcer__remove(tracker->enforcer, fresh->governed);
+	if (attaching->process->opted_out || attaching->process->traced)
+		verdicts__outdated(&tracker->verdicts); /* it is no target, and maps what they map */
 	tracker__emit_process(tracker, fresh, LINE_REFUSED, 0, attaching->reason);
 	if (attaching->reason != attaching->err)
 		snprintf(attaching->err, attaching->err_size, "process %d (%s) is not watched: %s", fresh->pid,

@@ -179,6 +179,7 @@ void tracker__rescan(struct tracker *tracker, uint64_t now_ns)
 	struct scanning scanning = {.tracker = tracker};
 	char ignored[512];
 
+	verdicts__outdated(&tracker->verdicts);
 	if (tracker->selection->pid_count && !tracker->selection->glob_count)
 		return;
 	process__each(is_candidate, collect_candidate, &scanning);
@@ -211,6 +212,12 @@ static void add_candidate(struct tracker *tracker, pid_t pid, uint64_t now_ns, i
 		attach_costs__candidate(&tracker->costs, cpu_of_process(), now_ns);
 	tracker->candidate[tracker->candidate_count++] =
 	    (struct candidate){.pid = pid, .since_ns = now_ns, .limit = limit};
+}
+
+void tracker__mapped_beside(struct tracker *tracker, pid_t pid, const char *path)
+{
+	if (verdicts__concern(&tracker->verdicts, path) && !may_take(tracker, pid))
+		verdicts__mapped(&tracker->verdicts, path);
 }
 
 void tracker__is_candidate(struct tracker *tracker, pid_t pid, uint64_t now_ns)

@@ -63,12 +63,15 @@ static bool wants_threads(const struct tracker *tracker, const struct tracked *t
 }
 
 /* Returns whether targets get links of their own: few ones beside other mappers, as for MPI libraries. */
-static bool is_alone(const struct tracker *tracker, const struct process_mapping *mapping)
+static bool is_alone(struct tracker *tracker, const struct process_mapping *mapping)
 {
+	const struct row_attacher *rows = tracker->parts.rows;
+
 	if (is_libc(mapping))
 		return true; /* every process maps libc: never a link for all mappers */
-	return !row_attacher__linked(tracker->parts.rows, mapping) &&
-	       selection__shares(tracker->selection, mapping, ATTACHER_MAX_FILTERED);
+	return !row_attacher__linked(rows, mapping) &&
+	       verdicts__is_alone(&tracker->verdicts, tracker->selection, mapping,
+				  row_attacher__own_links(rows, mapping), mono_now());
 }
 
 static int attach_rows(struct tracker *tracker, const struct process *process, const struct process_mapping *mapping,

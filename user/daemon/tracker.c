@@ -24,6 +24,7 @@ struct tracker *tracker__new(const struct tracker_parts *parts, const struct sel
 		return NULL;
 	tracker->parts = *parts;
 	tracker->selection = selection;
+	tracker->verdicts.reported = parts->finds;
 	tracker->slots[KERNEL_SLOTS - 1] = true; /* reserved for the calibration child */
 	tracker->statics = static_mpi__new();
 	tracker->topology = topology__new("/sys", "/proc/cpuinfo");
@@ -158,6 +159,7 @@ void tracker__mapped(struct tracker *tracker, pid_t pid, const char *path, uint6
 	if (path[0] != '/' || path[1] == '/') /* no file: the vdso, or code compiled at run time */
 		return;
 	if (!tracked || tracked->ended_ns) {
+		tracker__mapped_beside(tracker, pid, path);
 		if (mpi)
 			tracker__is_candidate(tracker, pid, now_ns);
 		return;

@@ -10,6 +10,7 @@
 #include "probe/bpf/shared.h"
 #include "daemon/attach_costs.h"
 #include "daemon/tracker.h"
+#include "daemon/verdict.h"
 #include "overhead/enforce.h"
 
 struct tracked {
@@ -50,12 +51,6 @@ struct candidate {
 	char exe[64];	 /* set with due_ns */
 };
 
-/* Whether the last image checked is shared with processes that are no targets. */
-struct verdict {
-	uint64_t device, inode, at_ns;
-	bool alone;
-};
-
 /* A thread that ended. */
 struct ended_thread {
 	pid_t tid;
@@ -78,7 +73,7 @@ struct tracker {
 	struct static_mpi *statics;
 	struct topology *topology;
 	uint64_t *named_start; /* start times of the processes requested by pid; 0 = not seen yet */
-	struct verdict verdict;
+	struct verdicts verdicts;
 	struct attach_costs costs;
 	struct enforcer *enforcer;
 	struct ended_thread *ended; /* in the order of end times */
@@ -120,6 +115,9 @@ uint64_t tracker__attach_cost(struct tracker *tracker, const struct process *pro
 /* Returns whether an image is known: its first process on this node was attached some seconds ago. */
 bool tracker__attached_before(struct tracker *tracker, const struct attached_image *image, uint64_t now_ns);
 
+/* Notes that a process mapped a file whose mappers are known: they are not where the process is no target. */
+void tracker__mapped_beside(struct tracker *tracker, pid_t pid, const char *path);
+
 /* Makes a process that became another program a candidate. */
 void tracker__executed(struct tracker *tracker, pid_t pid, uint64_t now_ns);
 
@@ -160,11 +158,7 @@ void tracker__join_image(struct tracker *tracker, const struct tracked *tracked,
 /* Returns the flags of a process for the kernel side. */
 uint32_t tracker__flags_of(const struct tracker *tracker, const struct process *process, enum process_mpi mpi);
 
-/*
- * Returns whether a process gets links of its own: a link for all mappers of an image makes every one of them trap, so
- * few targets beside others get their own (ARCHITECTURE section 2.4). The check inspects every process of the node;
- * the ranks of a job, which come together, share one verdict.
- */
+/* Returns whether a process gets links of its own (verdict.h); never where the image is linked for all. */
 bool tracker__is_alone(struct tracker *tracker, const struct process_mapping *mapping, uint64_t now_ns);
 
 /* Emits a `process` line. */

@@ -92,10 +92,12 @@ static bool count_sharer(void *ctx, const struct process *process)
 	return sharing->targets <= sharing->most;
 }
 
-bool selection__shares(const struct selection *selection, const struct process_mapping *mapping, size_t most)
+bool selection__shares(const struct selection *selection, const struct process_mapping *mapping, size_t most,
+		       bool *unshared)
 {
 	struct sharing sharing = {.selection = selection, .mapping = mapping, .most = most};
 
 	process__each(shares, count_sharer, &sharing);
+	*unshared = !sharing.others && sharing.targets <= most;
 	return sharing.others && sharing.targets <= most;
 }

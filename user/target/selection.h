@@ -30,8 +30,9 @@ void process__each(bool (*wants)(void *ctx, const struct process *process),
 
 /*
  * Whether others than targets map an image, and at most a number of targets do; a process that opted out or is traced
- * is no target.
+ * is no target. *unshared: that no others do; false as well where more targets do, since the search ends with these.
  */
-bool selection__shares(const struct selection *selection, const struct process_mapping *mapping, size_t most);
+bool selection__shares(const struct selection *selection, const struct process_mapping *mapping, size_t most,
+		       bool *unshared);
 
 #endif

@@ -406,6 +406,11 @@ bool row_attacher__linked(const struct row_attacher *attacher, const struct proc
 	return attachments__linked(&attacher->base, mapping);
 }
 
+uint32_t row_attacher__own_links(const struct row_attacher *attacher, const struct process_mapping *mapping)
+{
+	return attachments__own_links(&attacher->base, mapping);
+}
+
 void row_attacher__pause(struct row_attacher *attacher)
 {
 	if (attacher)

@@ -53,6 +53,9 @@ int row_attacher__outlined(struct row_attacher *attacher, const struct process *
 /* Whether an image has a link for all processes that map it. */
 bool row_attacher__linked(const struct row_attacher *attacher, const struct process_mapping *mapping);
 
+/* Returns how many processes have links of their own in an image. */
+uint32_t row_attacher__own_links(const struct row_attacher *attacher, const struct process_mapping *mapping);
+
 /* A process has ended, or is no target any more. */
 void row_attacher__release(struct row_attacher *attacher, pid_t pid);
 
