@@ -26,14 +26,15 @@ static void test_region_stall(void **state)
 	region__clear(&result);
 }
 
-/* Slows down IO, which sleeps for a device meanwhile. */
-static void paint_asleep(uint32_t row, int from, int to, double performance)
+/* Slows down IO: shares of what it loses are sleep for a device, and waits for the CPU. */
+static void paint_asleep(uint32_t row, int from, int to, double asleep, double preempted)
 {
 	for (int bin = from; bin < to; bin++) {
-		struct bundle_rec rec = fragment(bin, bin + 0.999, 0.999 * performance * BIN, 0);
+		struct bundle_rec rec = fragment(bin, bin + 0.999, 0.5 * BIN, 0.5 * preempted * BIN);
 		float *factor = factors();
 
-		factor[VAPRO_BLOCKED_IO] = (float)((1 - performance) * BIN);
+		factor[VAPRO_PREEMPTED] = rec.factor[VAPRO_PREEMPTED];
+		factor[VAPRO_BLOCKED_IO] = (float)(0.5 * asleep * BIN);
 		rec.factor = factor;
 		heatmap__add(&map, &rec, row, VAPRO_IO, 0, UINT64_MAX);
 	}
@@ -47,11 +48,27 @@ static void test_region_io_beside_a_hog(void **state)
 
 	(void)state;
 	paint(0, 10, 20, VAPRO_COMPUTATION, 0.5, true);
-	paint_asleep(0, 10, 21, 0.5);
+	paint_asleep(0, 10, 21, 1, 0);
 	paint(2, 30, 36, VAPRO_COMPUTATION, 0.5, true);
-	paint_asleep(2, 26, 40, 0.5);
+	paint_asleep(2, 26, 40, 1, 0);
 	assert_int_equal(grown(&result), 3);
 	assert_bins(&result.drafts[0], 10, 21);
+	assert_true(result.drafts[0].has[VAPRO_COMPUTATION] && result.drafts[0].has[VAPRO_IO]);
+	assert_false(result.drafts[1].has[VAPRO_COMPUTATION] && result.drafts[1].has[VAPRO_IO]);
+	region__clear(&result);
+}
+
+/* The same where neither its sleep nor its waits for the CPU are most of what it loses. */
+static void test_region_io_in_part_beside_a_hog(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	paint(0, 10, 20, VAPRO_COMPUTATION, 0.5, true);
+	paint_asleep(0, 10, 20, 0.45, 0.45);
+	paint(2, 10, 20, VAPRO_COMPUTATION, 0.5, true);
+	paint_asleep(2, 10, 20, 0.2, 0.2);
+	assert_int_equal(grown(&result), 3);
 	assert_true(result.drafts[0].has[VAPRO_COMPUTATION] && result.drafts[0].has[VAPRO_IO]);
 	assert_false(result.drafts[1].has[VAPRO_COMPUTATION] && result.drafts[1].has[VAPRO_IO]);
 	region__clear(&result);
@@ -81,6 +98,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(test_region_stall),
 	    TEST(test_region_io_beside_a_hog),
+	    TEST(test_region_io_in_part_beside_a_hog),
 	    TEST(test_region_stalls_again),
 	};
 

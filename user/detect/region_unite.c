@@ -55,14 +55,14 @@ static bool is_near(uint64_t a, uint64_t b)
 }
 
 /*
- * Whether IO of one row sleeps for as long as others have the CPU: what it waits for, the file system's threads and
- * the interrupts of its device, has the same CPU.
+ * Whether IO of one row sleeps, or waits for the CPU after that, for as long as others have the CPU: what it waits for,
+ * the file system's threads and the interrupts of its device, has the same CPU.
  */
 static bool sleeps_meanwhile(const struct component *io, const struct component *preempted)
 {
-	return io->layer == LAYER_IO && io->cells <= io->end - io->begin && suspended_by(io) == SUSPENDED_BY_SLEEP &&
-	       suspended_by(preempted) == SUSPENDED_BY_OTHERS && is_near(io->begin, preempted->begin) &&
-	       is_near(io->end, preempted->end);
+	return io->layer == LAYER_IO && io->cells <= io->end - io->begin &&
+	       io->blocked + io->preempted >= MOSTLY * io->lost && suspended_by(preempted) == SUSPENDED_BY_OTHERS &&
+	       is_near(io->begin, preempted->begin) && is_near(io->end, preempted->end);
 }
 
 static void unite_suspended(struct grower *grower, uint32_t a, uint32_t b)
