@@ -12,8 +12,8 @@
 
 #define S 1000000000ULL
 
-static const char *const nobody[] = {"a-program-that-does-not-run"};
-static const struct selection all, none = {.globs = nobody, .glob_count = 1};
+static const char *const absent[] = {"a-program-that-does-not-run"};
+static const struct selection all, none = {.globs = absent, .glob_count = 1};
 
 /* This test's executable, which no other process maps, under the name of an MPI library. */
 static struct process_mapping own_image(const char *path)
@@ -31,12 +31,6 @@ static struct process_mapping own_image(const char *path)
 
 static struct verdicts reported = {.reported = true};
 
-static bool is_alone(struct verdicts *verdicts, const struct selection *selection,
-		     const struct process_mapping *mapping, uint32_t linked, uint64_t now_ns)
-{
-	return verdicts__is_alone(verdicts, selection, mapping, linked, now_ns);
-}
-
 /* Another selection makes this process a stranger, which only a search of the processes notices. */
 static void what_is_not_shared_remains_so(void **state)
 {
@@ -44,14 +38,14 @@ static void what_is_not_shared_remains_so(void **state)
 	struct verdicts verdicts = reported;
 
 	(void)state;
-	assert_false(is_alone(&verdicts, &all, &mpi, 0, 1 * S));
-	assert_false(is_alone(&verdicts, &none, &mpi, 0, 1000 * S));
+	assert_false(verdicts__is_alone(&verdicts, &all, &mpi, 0, 1 * S));
+	assert_false(verdicts__is_alone(&verdicts, &none, &mpi, 0, 1000 * S));
 	verdicts__mapped(&verdicts, "/usr/lib/libc.so.6");
-	assert_false(is_alone(&verdicts, &none, &mpi, 0, 1000 * S));
+	assert_false(verdicts__is_alone(&verdicts, &none, &mpi, 0, 1000 * S));
 	assert_false(verdicts__concern(&verdicts, "/usr/lib/libc.so.6"));
 	assert_true(verdicts__concern(&verdicts, "/mnt/container/libmpi.so.40"));
 	verdicts__mapped(&verdicts, "/mnt/container/libmpi.so.40");
-	assert_true(is_alone(&verdicts, &none, &mpi, 0, 1000 * S));
+	assert_true(verdicts__is_alone(&verdicts, &none, &mpi, 0, 1000 * S));
 }
 
 static void what_is_shared_is_looked_at_again(void **state)
@@ -60,9 +54,9 @@ static void what_is_shared_is_looked_at_again(void **state)
 	struct verdicts verdicts = reported;
 
 	(void)state;
-	assert_true(is_alone(&verdicts, &none, &mpi, 0, 1 * S));
-	assert_true(is_alone(&verdicts, &all, &mpi, 1, 2 * S)); /* ranks of one job */
-	assert_false(is_alone(&verdicts, &all, &mpi, 1, 2 * S + 1));
+	assert_true(verdicts__is_alone(&verdicts, &none, &mpi, 0, 1 * S));
+	assert_true(verdicts__is_alone(&verdicts, &all, &mpi, 1, 2 * S)); /* ranks of one job */
+	assert_false(verdicts__is_alone(&verdicts, &all, &mpi, 1, 2 * S + 1));
 }
 
 static void more_ranks_than_links_are_looked_at_again(void **state)
@@ -71,8 +65,8 @@ static void more_ranks_than_links_are_looked_at_again(void **state)
 	struct verdicts verdicts = reported;
 
 	(void)state;
-	assert_true(is_alone(&verdicts, &none, &mpi, 0, 1 * S));
-	assert_false(is_alone(&verdicts, &all, &mpi, ATTACHER_MAX_FILTERED, 1 * S));
+	assert_true(verdicts__is_alone(&verdicts, &none, &mpi, 0, 1 * S));
+	assert_false(verdicts__is_alone(&verdicts, &all, &mpi, ATTACHER_MAX_FILTERED, 1 * S));
 }
 
 static void unreported_mappings_are_looked_for(void **state)
@@ -81,11 +75,11 @@ static void unreported_mappings_are_looked_for(void **state)
 	struct verdicts unreported = {0}, verdicts = reported;
 
 	(void)state;
-	assert_false(is_alone(&unreported, &all, &mpi, 0, 1 * S));
-	assert_true(is_alone(&unreported, &none, &mpi, 0, 3 * S));
-	assert_false(is_alone(&verdicts, &all, &mpi, 0, 1 * S));
+	assert_false(verdicts__is_alone(&unreported, &all, &mpi, 0, 1 * S));
+	assert_true(verdicts__is_alone(&unreported, &none, &mpi, 0, 3 * S));
+	assert_false(verdicts__is_alone(&verdicts, &all, &mpi, 0, 1 * S));
 	verdicts__outdated(&verdicts); /* some were lost */
-	assert_true(is_alone(&verdicts, &none, &mpi, 0, 1 * S));
+	assert_true(verdicts__is_alone(&verdicts, &none, &mpi, 0, 1 * S));
 }
 
 static void several_images_are_known(void **state)
@@ -94,15 +88,15 @@ static void several_images_are_known(void **state)
 	struct verdicts verdicts = reported;
 
 	(void)state;
-	assert_false(is_alone(&verdicts, &all, &mpi, 0, 1 * S));
+	assert_false(verdicts__is_alone(&verdicts, &all, &mpi, 0, 1 * S));
 	for (int i = 0; i < VERDICTS - 1; i++) {
-		other.inode++; /* nobody maps that */
-		assert_false(is_alone(&verdicts, &none, &other, 0, 1 * S));
-		assert_false(is_alone(&verdicts, &none, &mpi, 0, 1 * S));
+		other.inode++; /* no process maps that */
+		assert_false(verdicts__is_alone(&verdicts, &none, &other, 0, 1 * S));
+		assert_false(verdicts__is_alone(&verdicts, &none, &mpi, 0, 1 * S));
 	}
 	other.inode++;
-	assert_false(is_alone(&verdicts, &none, &other, 0, 1 * S));
-	assert_true(is_alone(&verdicts, &none, &mpi, 0, 1 * S)); /* it was the oldest */
+	assert_false(verdicts__is_alone(&verdicts, &none, &other, 0, 1 * S));
+	assert_true(verdicts__is_alone(&verdicts, &none, &mpi, 0, 1 * S)); /* it was the oldest */
 }
 
 int main(void)

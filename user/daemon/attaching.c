@@ -208,8 +208,9 @@ static int refuse(struct tracker *tracker, struct attaching *attaching, int stat
 	}
 	if (fresh->governed)
 		enforcer__remove(tracker->enforcer, fresh->governed);
-	if (attaching->process->opted_out || attaching->process->traced)
-		verdicts__outdated(&tracker->verdicts); /* it is no target, and maps what they map */
+	/* a process that is no target may map what targets map; what was read of it may be freed by now */
+	if (fresh->identity.opted_out || fresh->identity.traced)
+		verdicts__outdated(&tracker->verdicts);
 	tracker__emit_process(tracker, fresh, LINE_REFUSED, 0, attaching->reason);
 	if (attaching->reason != attaching->err)
 		snprintf(attaching->err, attaching->err_size, "process %d (%s) is not watched: %s", fresh->pid,

@@ -115,7 +115,7 @@ uint64_t tracker__attach_cost(struct tracker *tracker, const struct process *pro
 /* Returns whether an image is known: its first process on this node was attached some seconds ago. */
 bool tracker__attached_before(struct tracker *tracker, const struct attached_image *image, uint64_t now_ns);
 
-/* Notes that a process mapped a file whose mappers are known: they are not where the process is no target. */
+/* Handles a file mapped as code by a process that is not tracked: it may share an image with targets (verdict.h). */
 void tracker__mapped_beside(struct tracker *tracker, pid_t pid, const char *path);
 
 /* Makes a process that became another program a candidate. */
