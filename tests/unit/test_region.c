@@ -404,6 +404,39 @@ static void test_region_two_hogs(void **state)
 	region__clear(&result);
 }
 
+/* Something short takes the CPUs of two ranks, and then one of them is stopped: the other one is not part of that. */
+static void test_region_before_a_stop(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	paint(0, 10, 12, VAPRO_COMPUTATION, 0.4, true);
+	paint(1, 10, 12, VAPRO_COMPUTATION, 0.4, true);
+	paint(1, 12, 24, VAPRO_COMMUNICATION, 0.01, true);
+	assert_int_equal(grown(&result), 2);
+	assert_int_equal(result.drafts[0].cells[0].row, 0);
+	assert_bins(&result.drafts[0], 10, 12);
+	assert_int_equal(result.drafts[0].cell_count, 2);
+	assert_bins(&result.drafts[1], 10, 24);
+	assert_int_equal(result.drafts[1].cell_count, 2 + 12);
+	region__clear(&result);
+}
+
+/* A rank that lost more than half as much as the ranks on average belongs to them, however short. */
+static void test_region_of_two_rows(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	paint(0, 10, 14, VAPRO_COMPUTATION, 0.5, true);
+	paint(1, 10, 14, VAPRO_COMPUTATION, 0.5, true);
+	paint(1, 14, 20, VAPRO_COMMUNICATION, 0.5, true);
+	assert_int_equal(grown(&result), 1);
+	assert_bins(&result.drafts[0], 10, 20);
+	assert_int_equal(result.drafts[0].cell_count, 2 * 4 + 6);
+	region__clear(&result);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -428,6 +461,8 @@ int main(void)
 	    TEST(test_region_odd_one),
 	    TEST(test_region_wanders),
 	    TEST(test_region_two_hogs),
+	    TEST(test_region_before_a_stop),
+	    TEST(test_region_of_two_rows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

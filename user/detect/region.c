@@ -339,7 +339,7 @@ int region__grow(const struct heatmap *map, const struct stg_job *job, const str
 		if (layers & 1U << layer && layer != LAYER_WAITING && region__level(&grower, layer))
 			goto cleanup;
 	}
-	if (region__unite(&grower, layers))
+	if (region__unite(&grower, layers) || region__part_rows(&grower))
 		goto cleanup;
 	error = region__collect(&grower, result);
 	if (!error && result->count)

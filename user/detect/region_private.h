@@ -89,6 +89,12 @@ int region__level(struct grower *grower, enum layer layer);
  */
 int region__unite(struct grower *grower, unsigned layers);
 
+/*
+ * Rows that lose little of a draft of several components, or are in it for a short part of its time, become drafts of
+ * their own: they were disturbed beside what the draft is about. Returns 0 or -ENOMEM.
+ */
+int region__part_rows(struct grower *grower);
+
 /* The component that stands for a root's draft. */
 uint32_t region__draft(struct grower *grower, uint32_t component);
 
