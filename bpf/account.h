@@ -82,21 +82,36 @@ static __always_inline u32 account_kind_of(u32 away)
 }
 
 /*
- * The thread leaves its CPU; ran: its CPU time so far. Some kernels report no switch from certain tasks: the thread
- * then came back when its CPU time began to grow. Before its first known switch its time is unknown.
+ * The thread has a CPU now; ran: its CPU time so far. Some kernels report no switch from certain tasks: a thread whose
+ * last known condition is another one came back when its CPU time began to grow. Before its first known switch its time
+ * is unknown.
  */
+static __always_inline void account_present(struct kernel_account *account, u64 ran, u64 now, u64 utc_offset)
+{
+	u64 stay = ran > account->ran_ns ? ran - account->ran_ns : 0, present = now - account->since_ns;
+
+	if (account->kind == ACCOUNT_ON_CPU)
+		return;
+	if (account->ran_ns)
+		account_change(account, ACCOUNT_ON_CPU, now - (stay < present ? stay : present), utc_offset, 0);
+	else
+		account->kind = ACCOUNT_UNKNOWN;
+}
+
+/* The thread leaves its CPU. */
 static __always_inline void account_leave(struct kernel_account *account, u32 away, u64 ran, u64 now, u64 utc_offset)
 {
-	u64 stay = ran - account->ran_ns, present = now - account->since_ns;
-
-	if (account->kind != ACCOUNT_ON_CPU) {
-		if (account->ran_ns)
-			account_change(account, ACCOUNT_ON_CPU, now - (stay < present ? stay : present), utc_offset, 0);
-		else
-			account->kind = ACCOUNT_UNKNOWN;
-	}
+	account_present(account, ran, now, utc_offset);
 	account_change(account, account_kind_of(away), now, utc_offset, 0);
 	account->ran_ns = ran;
+}
+
+/* The thread ends, on a CPU. */
+static __always_inline void account_end(struct kernel_account *account, u64 ran, u64 now, u64 utc_offset)
+{
+	account_present(account, ran, now, utc_offset);
+	account_change(account, ACCOUNT_UNKNOWN, now, utc_offset, 0);
+	account->ended_ns = now;
 }
 
 /* The thread is woken while asleep or stopped. */

@@ -103,15 +103,13 @@ __noinline int account_got(struct bpf_thread_state *thread, u64 now, u64 held)
 	return 0;
 }
 
-/* The thread has ended, or executes another program with another account. */
-static __always_inline void account_ended(struct bpf_thread_state *thread, u64 now)
+/* The thread has ended, or executes another program with another account; ran: its CPU time. */
+static __always_inline void account_ended(struct bpf_thread_state *thread, u64 ran, u64 now)
 {
 	struct kernel_account *account = account_of(thread);
 
-	if (!account)
-		return;
-	account_change(account, ACCOUNT_UNKNOWN, now, utc_offset_ns, 0);
-	account->ended_ns = now;
+	if (account)
+		account_end(account, ran, now, utc_offset_ns);
 }
 
 /* A new thread of a tracked process is tracked as its parent is, before its first call. */

@@ -170,6 +170,32 @@ static void an_unseen_switch_is_no_wait(void **state)
 	assert_int_equal(sums.on_cpu_ns, 190 * MS);
 }
 
+/* The same where the thread ends, on its CPU, before the next switch: it was waiting for 5 ms, not until its end. */
+static void a_thread_ends_after_an_unseen_switch(void **state)
+{
+	struct vapro_account sums;
+
+	(void)state;
+	account_change(&account, ACCOUNT_ON_CPU, AT(0), 0, 0);
+	account_leave(&account, KERNEL_AWAY_RUNNABLE, 1000 * MS, AT(100), 0);
+	account_end(&account, 1085 * MS, AT(190), 0);
+	sums = sum(0, AT(260), 0);
+	assert_int_equal(sums.preempted_ns, 5 * MS);
+	assert_int_equal(sums.on_cpu_ns, 185 * MS);
+	assert_int_equal(sum(1, AT(460), 0).on_cpu_ns, 0);
+	/* one whose switches were all reported, and one without any */
+	fresh(NULL);
+	account_leave(&account, KERNEL_AWAY_RUNNABLE, 1000 * MS, AT(100), 0);
+	account_change(&account, ACCOUNT_ON_CPU, AT(120), 0, 0);
+	account_end(&account, 1002 * MS, AT(150), 0);
+	sums = sum(0, AT(260), 0);
+	assert_int_equal(sums.preempted_ns, 20 * MS);
+	assert_int_equal(sums.on_cpu_ns, 30 * MS);
+	fresh(NULL);
+	account_end(&account, 1000 * MS, AT(150), 0);
+	assert_int_equal(sum(0, AT(260), 0).on_cpu_ns, 0);
+}
+
 #define KERNEL(f) cmocka_unit_test_setup(f, fresh)
 
 int main(void)
@@ -177,7 +203,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    KERNEL(conditions_go_to_their_bins),       KERNEL(a_stop_is_reported_while_it_lasts),
 	    KERNEL(throttled_time_is_a_part_of_waits), KERNEL(what_is_not_known_is_left_out),
-	    KERNEL(an_unseen_switch_is_no_wait),
+	    KERNEL(an_unseen_switch_is_no_wait),       KERNEL(a_thread_ends_after_an_unseen_switch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
