@@ -194,85 +194,6 @@ static void test_region_classes(void **state)
 	region__clear(&result);
 }
 
-/* A stretch that is a little slow for any reason, and a hog in it: regions that only touch are not one. */
-static void test_region_parts(void **state)
-{
-	struct region_result result;
-
-	(void)state;
-	paint(0, 10, 20, VAPRO_COMPUTATION, 0.75, false);
-	paint(0, 20, 25, VAPRO_COMPUTATION, 0.4, true);
-	paint(0, 25, 40, VAPRO_COMPUTATION, 0.75, false);
-	paint(1, 10, 40, VAPRO_COMPUTATION, 0.75, false);
-	assert_int_equal(grown(&result), 2);
-	assert_bins(&result.drafts[0], 10, 40);
-	assert_int_equal(result.drafts[0].cell_count, 55);
-	assert_bins(&result.drafts[1], 20, 25);
-	assert_int_equal(result.drafts[1].cell_count, 5);
-	assert_near(result.drafts[1].lost[VAPRO_COMPUTATION], 5 * 0.6 * BIN, 0.1 * BIN);
-	region__clear(&result);
-}
-
-/* The hypervisor steals the CPU and then a hog takes it: each has its own beginning and end. */
-static void test_region_stolen(void **state)
-{
-	struct region_result result;
-
-	(void)state;
-	for (int bin = 17; bin < 20; bin++) {
-		struct bundle_rec rec = fragment(bin, bin + 0.999, 0.7 * BIN, 0);
-		float factor[VAPRO_FACTORS] = {[VAPRO_STEAL] = 0.3F * BIN};
-
-		rec.factor = factor;
-		heatmap__add(&map, &rec, 0, VAPRO_COMPUTATION, 0, UINT64_MAX);
-	}
-	paint(0, 20, 35, VAPRO_COMPUTATION, 0.5, true);
-	assert_int_equal(grown(&result), 2);
-	assert_bins(&result.drafts[0], 17, 20);
-	assert_bins(&result.drafts[1], 20, 35);
-	region__clear(&result);
-}
-
-/* Bins at a hog's borders, with less attributed time, are the hog's; so is a bin in which it had less of the CPU.
- */
-static void test_region_stays_whole(void **state)
-{
-	struct region_result result;
-
-	(void)state;
-	paint(0, 10, 11, VAPRO_COMPUTATION, 0.7, false);
-	paint(0, 11, 18, VAPRO_COMPUTATION, 0.5, true);
-	paint(0, 18, 19, VAPRO_COMPUTATION, 0.7, false);
-	for (int bin = 30; bin < 42; bin++) {
-		struct bundle_rec rec = fragment(bin, bin + 0.999, 0.8 * BIN, (bin % 4 < 2 ? 0.2 : 0.1) * BIN);
-
-		heatmap__add(&map, &rec, 2, VAPRO_COMPUTATION, 0, UINT64_MAX);
-	}
-	assert_int_equal(grown(&result), 2);
-	assert_bins(&result.drafts[0], 10, 19);
-	assert_bins(&result.drafts[1], 30, 42);
-	region__clear(&result);
-}
-
-/* Two causes that alternate are one variance; one after the other they are two. */
-static void test_region_alternates(void **state)
-{
-	struct region_result result;
-
-	(void)state;
-	for (int bin = 0; bin < 36; bin += 12) {
-		paint(0, bin, bin + 8, VAPRO_COMPUTATION, 0.7, false);
-		paint(0, bin + 8, bin + 12, VAPRO_COMPUTATION, 0.6, true);
-	}
-	paint(2, 10, 20, VAPRO_COMPUTATION, 0.8, false);
-	paint(2, 20, 30, VAPRO_COMPUTATION, 0.4, true);
-	assert_int_equal(grown(&result), 3);
-	assert_int_equal(result.drafts[0].cell_count, 36);
-	assert_int_equal(result.drafts[1].cell_count, 10);
-	assert_int_equal(result.drafts[2].cell_count, 10);
-	region__clear(&result);
-}
-
 /* A bad host among eight, cyclic placement: one region, whatever the numbers of its ranks. */
 static void test_region_cyclic(void **state)
 {
@@ -404,39 +325,6 @@ static void test_region_two_hogs(void **state)
 	region__clear(&result);
 }
 
-/* Something short takes the CPUs of two ranks, and then one of them is stopped: the other one is not part of that. */
-static void test_region_before_a_stop(void **state)
-{
-	struct region_result result;
-
-	(void)state;
-	paint(0, 10, 12, VAPRO_COMPUTATION, 0.4, true);
-	paint(1, 10, 12, VAPRO_COMPUTATION, 0.4, true);
-	paint(1, 12, 24, VAPRO_COMMUNICATION, 0.01, true);
-	assert_int_equal(grown(&result), 2);
-	assert_int_equal(result.drafts[0].cells[0].row, 0);
-	assert_bins(&result.drafts[0], 10, 12);
-	assert_int_equal(result.drafts[0].cell_count, 2);
-	assert_bins(&result.drafts[1], 10, 24);
-	assert_int_equal(result.drafts[1].cell_count, 2 + 12);
-	region__clear(&result);
-}
-
-/* A rank that lost more than half as much as the ranks on average belongs to them, however short. */
-static void test_region_of_two_rows(void **state)
-{
-	struct region_result result;
-
-	(void)state;
-	paint(0, 10, 14, VAPRO_COMPUTATION, 0.5, true);
-	paint(1, 10, 14, VAPRO_COMPUTATION, 0.5, true);
-	paint(1, 14, 20, VAPRO_COMMUNICATION, 0.5, true);
-	assert_int_equal(grown(&result), 1);
-	assert_bins(&result.drafts[0], 10, 20);
-	assert_int_equal(result.drafts[0].cell_count, 2 * 4 + 6);
-	region__clear(&result);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -450,10 +338,6 @@ int main(void)
 	    TEST(test_region_light_bin),
 	    TEST(test_region_waits_after),
 	    TEST(test_region_classes),
-	    TEST(test_region_parts),
-	    TEST(test_region_stays_whole),
-	    TEST(test_region_alternates),
-	    TEST(test_region_stolen),
 	    TEST(test_region_cyclic),
 	    TEST(test_region_calm_rows),
 	    TEST(test_region_disagree),
@@ -461,8 +345,6 @@ int main(void)
 	    TEST(test_region_odd_one),
 	    TEST(test_region_wanders),
 	    TEST(test_region_two_hogs),
-	    TEST(test_region_before_a_stop),
-	    TEST(test_region_of_two_rows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

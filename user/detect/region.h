@@ -17,8 +17,8 @@
  *  - Borders whose column loses less than a fifth of the region's mean column are cut off.
  *  - Regions of several classes on one row, in overlapping bins or up to REGION_GAP apart, that the
  *    same suspension mostly explains, are one draft; so is IO of one row that sleeps for as long as others
- *    have its CPU, on which the file system's threads and the device's interrupts run. A row that has little
- *    part in such a draft is a draft of its own (region__part_rows).
+ *    have its CPU, on which the file system's threads and the device's interrupts run. Rows that only
+ *    touch a draft are another one (region__part_rows).
  *  - Where the kernel's attribution is the evidence, stretches with and without attribution are
  *    separate components, as are stalls of IO and the slow IO around them (region__split).
  *  - A draft needs min_cells and min_lost_s; one that the kernel attributes may be as small as the least that

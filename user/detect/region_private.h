@@ -90,8 +90,9 @@ int region__level(struct grower *grower, enum layer layer);
 int region__unite(struct grower *grower, unsigned layers);
 
 /*
- * Rows that lose little of a draft of several components, or are in it for a short part of its time, become drafts of
- * their own: they were disturbed beside what the draft is about. Returns 0 or -ENOMEM.
+ * Rows that lose next to nothing of a draft become another one, as do rows that lose little, in a short part of its
+ * time, where several components were united: they were disturbed beside what the first one is about. Returns 0 or
+ * -ENOMEM.
  */
 int region__part_rows(struct grower *grower);
 

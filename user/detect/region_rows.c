@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Rows that have little part in a draft of several components are drafts of their own. */
+/* Rows that only touch a draft are another one. */
 #include "detect/region_private.h"
 
 #include <errno.h>
@@ -15,14 +15,15 @@ struct whole {
 	size_t rows;
 	size_t begin, end;
 	uint32_t component; /* one of its components */
-	bool several;
+	uint32_t touching;  /* the component that stands for rows that only touch it; NO_COMPONENT: none so far */
+	bool several;	    /* it has several components */
+	bool calls;	    /* it has waiting or slow paths, whose rows are compared as they grow (region__trim) */
 };
 
 /* What one row has of a draft. */
 struct part {
 	double lost;
 	size_t begin, end;
-	uint32_t own; /* the component that stands for the row alone; NO_COMPONENT: it stays */
 	bool seen;
 };
 
@@ -42,12 +43,13 @@ static void add_cell(struct sharer *sharer, size_t place, size_t b, enum layer l
 	struct whole *whole = &sharer->wholes[draft];
 
 	if (!part->seen) {
-		*part = (struct part){.begin = b, .own = NO_COMPONENT, .seen = true};
+		*part = (struct part){.begin = b, .seen = true};
 		sharer->touched[sharer->touched_count++] = draft;
 	}
 	if (whole->component == NO_COMPONENT)
 		whole->component = root;
 	whole->several |= whole->component != root;
+	whole->calls |= layer == LAYER_WAITING || layer == LAYER_PATH;
 	part->lost += region__lost(sharer->grower, place, b, layer);
 	part->begin = b < part->begin ? b : part->begin;
 	part->end = b + 1 > part->end ? b + 1 : part->end;
@@ -87,14 +89,14 @@ static bool is_apart(const struct part *part, const struct whole *whole)
 {
 	double mean = whole->lost / (double)whole->rows;
 
-	if (!whole->several || whole->rows < 2)
+	if (whole->calls || whole->rows < 2)
 		return false;
 	return part->lost < NEXT_TO_NOTHING * mean ||
-	       (part->lost < LITTLE * mean &&
+	       (whole->several && part->lost < LITTLE * mean &&
 		(double)(part->end - part->begin) < SHORT_PART * (double)(whole->end - whole->begin));
 }
 
-/* Makes a draft of the row's cells in drafts that it only touches. Returns 0 or -ENOMEM. */
+/* Takes the row's cells out of drafts that it only touches. Returns 0 or -ENOMEM. */
 static int part_row(struct sharer *sharer, size_t place)
 {
 	struct grower *grower = sharer->grower;
@@ -112,22 +114,13 @@ static int part_row(struct sharer *sharer, size_t place)
 				continue;
 			if (region__component(grower, place, b, (enum layer)layer))
 				return -ENOMEM;
-			if (sharer->parts[draft].own == NO_COMPONENT)
-				sharer->parts[draft].own = id;
-			grower->components[id].draft = sharer->parts[draft].own;
+			if (sharer->wholes[draft].touching == NO_COMPONENT)
+				sharer->wholes[draft].touching = id;
+			grower->components[id].draft = sharer->wholes[draft].touching;
 			*at = id;
 		}
 	}
 	return 0;
-}
-
-static bool unites(struct grower *grower)
-{
-	for (uint32_t i = 0; i < grower->count; i++) {
-		if (region__draft(grower, i) != i)
-			return true;
-	}
-	return false;
 }
 
 int region__part_rows(struct grower *grower)
@@ -136,7 +129,7 @@ int region__part_rows(struct grower *grower)
 	size_t count = grower->count;
 	int error = 0;
 
-	if (!unites(grower))
+	if (!count)
 		return 0;
 	sharer.wholes = calloc(count, sizeof(*sharer.wholes));
 	sharer.parts = calloc(count, sizeof(*sharer.parts));
@@ -144,7 +137,7 @@ int region__part_rows(struct grower *grower)
 	if (!sharer.wholes || !sharer.parts || !sharer.touched)
 		error = -ENOMEM;
 	for (size_t i = 0; !error && i < count; i++)
-		sharer.wholes[i].component = NO_COMPONENT;
+		sharer.wholes[i].component = sharer.wholes[i].touching = NO_COMPONENT;
 	for (size_t place = 0; !error && place < grower->job->row_count; place++) {
 		sum_row(&sharer, place);
 		add_row(&sharer);

@@ -9,7 +9,8 @@
 #define STALLED 0.9	      /* lost share of a bin in which next to nothing was done */
 #define STALLED_BORDER 0.6    /* the same of the bins in which a stall begins and ends */
 #define STALLED_PART 0.7      /* the same of a stretch */
-#define MARKED_PARTS 2	      /* more of them are not separate stretches: two causes alternate */
+#define MARKED_PARTS 2	      /* more of them are separate stretches only ... */
+#define PART_PERIOD 15	      /* ... where the component has so many cells for each: else two causes alternate */
 
 /* Cells that have the mark by which a component is split, and the others. */
 enum kind { KIND_NONE, KIND_MARKED, KIND_REST };
@@ -176,6 +177,13 @@ static void give_up(struct splitter *splitter, enum kind kind)
 	}
 }
 
+/* Whether so many parts with the mark are stretches of their own in a component, and not one of two causes that
+ * alternate. */
+static bool are_separate(const struct component *whole, uint32_t marked)
+{
+	return marked && (marked <= MARKED_PARTS || whole->cells >= PART_PERIOD * marked);
+}
+
 /* Moves cells of components that have parts of both kinds to these parts. */
 static int take_over(struct splitter *splitter)
 {
@@ -204,7 +212,8 @@ static int take_over(struct splitter *splitter)
 	for (size_t at = 0; at < cells; at++) {
 		uint32_t whole = splitter->kinds[at] != KIND_NONE ? region__root(grower, splitter->of[at]) : 0;
 
-		if (splitter->kinds[at] != KIND_NONE && rest[whole] && marked[whole] && marked[whole] <= MARKED_PARTS)
+		if (splitter->kinds[at] != KIND_NONE && rest[whole] &&
+		    are_separate(&grower->components[whole], marked[whole]))
 			splitter->of[at] = splitter->parts[at];
 	}
 	error = 0;
