@@ -301,6 +301,51 @@ static void test_sentences(void **state)
 	reads(&region, "a word of a later version: one process: 20 ms lost, 0.0020 % of the job");
 }
 
+/* One to three ranks in one variance or in two of one cause. */
+static void test_ranks_in_sentences(void **state)
+{
+	static const int32_t ranks[] = {3, 4, 9};
+	static const struct {
+		uint32_t ranks;
+		int regions;
+		const char *wanted;
+	} cases[] = {
+	    {1, 2, "hog preempted rank 3 on host n1, 2 times: 3.00 s lost, 0.30 % of the job"},
+	    {2, 1, "hog preempted ranks 3 and 4 on host n1: 1.50 s lost, 0.15 % of the job"},
+	    {2, 2,
+	     "hog preempted ranks 3 and 4 on host n1, 4 times in all: 3.00 s lost, 0.30 % of the job (2 regions)"},
+	    {3, 1, "hog preempted 3 ranks on host n1: 1.50 s lost, 0.15 % of the job"},
+	    {3, 2, "hog preempted 3 ranks on host n1, 6 times in all: 3.00 s lost, 0.30 % of the job (2 regions)"},
+	};
+	char text[CAUSE_TEXT_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct cause_region region = {.job = "j",
+					      .confirmed = true,
+					      .cause = "preempted",
+					      .culprit = "hog",
+					      .lost_seconds = 1.5,
+					      .ranks = ranks,
+					      .rank_count = cases[i].ranks,
+					      .hosts = hosts,
+					      .host_count = 1};
+		struct causes *causes = new_causes();
+		struct cause_list list;
+
+		for (int k = 0; k < cases[i].regions; k++) {
+			region.id++;
+			assert_int_equal(causes__add(causes, &region), 0);
+		}
+		assert_int_equal(causes__add_time(causes, "j", 0, 1000), 0);
+		assert_int_equal(causes__list(causes, &list), 0);
+		assert_int_equal(list.count, 1);
+		assert_string_equal(cause_text__write(&list.items[0], text), cases[i].wanted);
+		cause_list__free(&list);
+		causes__free(causes);
+	}
+}
+
 /* A diagnosis is emitted again when what it says in words changes: ranks, threads, place, cause or culprit. */
 static void test_emitted_again(void **state)
 {
@@ -404,9 +449,10 @@ static void test_records(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_order),	  cmocka_unit_test(test_effects),   cmocka_unit_test(test_bounds),
-	    cmocka_unit_test(test_names),	  cmocka_unit_test(test_sentences), cmocka_unit_test(test_records),
-	    cmocka_unit_test(test_emitted_again),
+	    cmocka_unit_test(test_order),     cmocka_unit_test(test_effects),
+	    cmocka_unit_test(test_bounds),    cmocka_unit_test(test_names),
+	    cmocka_unit_test(test_sentences), cmocka_unit_test(test_ranks_in_sentences),
+	    cmocka_unit_test(test_records),   cmocka_unit_test(test_emitted_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -215,7 +215,7 @@ static void check_cause(const char *path)
 
 static void test_first_lines(void **state)
 {
-	static const char wanted[] = "warning: hog preempted 32 rank-intervals on 16 hosts: 1";
+	static const char wanted[] = "warning: hog preempted 32 ranks on 16 hosts: 1";
 	struct view_options options = {.color = VIEW_COLOR_NEVER, .width = 80};
 	struct summary *summary = summary__new();
 	char path[64], err[256], *text = NULL;

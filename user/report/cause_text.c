@@ -48,16 +48,17 @@ const char *cause_text__noun(const char *cause)
 	return node < FACTOR_NODES ? factor_infos[node].noun : cause;
 }
 
+/* Names the ranks, or counts them. */
 static void say_ranks(char *text, const struct cause *cause)
 {
-	if (cause->intervals == 1 && cause->rank_count == 1)
-		say(text, "rank %d", (int)cause->ranks[0]);
-	else if (cause->intervals == 1)
-		say(text, "one process");
+	if (!cause->rank_count)
+		say(text, cause->intervals == 1 ? "one process" : "processes");
 	else if (cause->rank_count == 1)
-		say(text, "rank %d %llu times", (int)cause->ranks[0], (unsigned long long)cause->intervals);
+		say(text, "rank %d", (int)cause->ranks[0]);
+	else if (cause->rank_count == 2)
+		say(text, "ranks %d and %d", (int)cause->ranks[0], (int)cause->ranks[1]);
 	else
-		say(text, "%llu rank-intervals", (unsigned long long)cause->intervals);
+		say(text, "%u ranks", cause->rank_count);
 }
 
 static void say_hosts(char *text, const struct cause *cause)
@@ -66,6 +67,14 @@ static void say_hosts(char *text, const struct cause *cause)
 		say(text, " on host %.64s", cause->hosts[0]);
 	else if (cause->host_count)
 		say(text, " on %u hosts", cause->host_count);
+}
+
+/* How often the ranks were concerned, where that is more than once each. */
+static void say_times(char *text, const struct cause *cause)
+{
+	if (cause->intervals > (cause->rank_count ? cause->rank_count : 1))
+		say(text, ", %llu times%s", (unsigned long long)cause->intervals,
+		    cause->rank_count == 1 ? "" : " in all");
 }
 
 /* Writes a share with digits enough to be seen. */
@@ -97,6 +106,7 @@ char *cause_text__write(const struct cause *cause, char *buf)
 		say_ranks(buf, cause);
 		say_hosts(buf, cause);
 	}
+	say_times(buf, cause);
 	say(buf, ": %s lost", duration__text(cause->lost_seconds, duration, sizeof(duration)));
 	say_share(buf, cause->lost_share);
 	if (cause->caused_seconds > 0)

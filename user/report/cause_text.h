@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A cause in one sentence, the same in records, summary, view and on the terminal: "hog preempted 123 rank-intervals on
- * 16 hosts: 96.8 s lost, 0.16 % of the job".
+ * A cause in one sentence, the same in records, summary, view and on the terminal: "hog preempted 32 ranks on 16 hosts,
+ * 123 times in all: 96.8 s lost, 0.16 % of the job".
  */
 #ifndef VAPRO_REPORT_CAUSE_TEXT_H
 #define VAPRO_REPORT_CAUSE_TEXT_H
