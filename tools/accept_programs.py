@@ -156,6 +156,9 @@ def release_attached(directory, ndjson):
                 pass
 
 
+INFORMATION = {"hopped", "no_source"}  # warnings of what states are named by, in programs as Debian packs them
+
+
 def counted(directory, rank):
     """({function: calls}, nested calls) of tests/count."""
     with open(os.path.join(directory, f"count.{rank}"), encoding="utf-8") as file:
@@ -169,8 +172,8 @@ def seen(jobs, capture, rank):
     well(code, job)
     found = {}
     for line in job.out().splitlines():
-        match = re.match(r" *(\d+) .*\[.*\bfunction=(MPI_\w+).*\]$", line)
-        if match and " -> " not in line:
+        match = re.match(r" *(\d+) .*\[.*(?<!\.)\bfunction=(MPI_\w+).*\]$", line)
+        if match:
             found[match.group(2)] = found.get(match.group(2), 0) + int(match.group(1))
     return found
 
@@ -235,7 +238,7 @@ def check_program(jobs, base, program):
     found = [seen(jobs, capture, rank) for rank in range(program.ranks)]
     rows.append(call_rows(program.name, [c for c, _ in counts], sum(n for _, n in counts), found, lost))
     skipped = {(s["function"], s["reason"]) for r in of_type(records, "process") for i in r["images"] for s in i["skipped"]}
-    reported = {w["code"] for w in of_type(records, "warning")}
+    reported = {w["code"] for w in of_type(records, "warning")} - INFORMATION
     rows.append(t.row(f"{program.name}: functions skipped; warnings",
                       f"{len(skipped)}{': ' + ', '.join(sorted(f'{f} ({r})' for f, r in skipped)[:3]) if skipped else ''}; "
                       f"{', '.join(sorted(reported)) or 'none'}", "each with its reason; none",

@@ -258,7 +258,7 @@ def learn_outside(truths, injections):
         quiet = t.Truth(truth.rank, truth.pid)
         quiet.segments = [s for s in truth.segments if not any(s[1] < one["end"] and s[1] + s[2] > one["begin"] for one in injections)]
         quiet.learn()
-        truth.expected, truth.expected_call = quiet.expected, quiet.expected_call
+        truth.expected, truth.expected_call, truth.fastest = quiet.expected, quiet.expected_call, quiet.fastest
 
 
 def logged_loss_s(truth, one, injections):
@@ -360,9 +360,10 @@ def table(joined, left):
     beside = [one for one in all_of if one.get("kernel_s") and one["found"]]
     if beside:
         alone = sum(score.loss_is_right(one["said_s"], one["kernel_s"]) for one in beside)
-        rows.append(t.row("hog, duty, quota: loss as it is judged, and by the kernel's time alone",
-                          f"{score.share(sum(o['loss'] is True for o in beside), len(beside))}, {score.share(alone, len(beside))}",
-                          "all (information)", True))
+        whole = sum(score.loss_is_right(one["whole_s"], one["lost_s"]) for one in beside)
+        rows.append(t.row("hog, duty, quota: loss as it is judged, by the kernel's time alone, and with what the CPU was slower",
+                          f"{score.share(sum(o['loss'] is True for o in beside), len(beside))}, {score.share(alone, len(beside))}, "
+                          f"{score.share(whole, len(beside))}", "all (information)", True))
     disturbed = sum(entry["result"]["others"] >= OTHERS_MOST for entries in joined.values() for entry in entries.values() if "result" in entry)
     rows.append(t.row(f"runs in which others took over {OTHERS_MOST:.0%} of the time beside the injections", disturbed, "0 (information)", True))
     rows += score.group_rows("injections", all_of)

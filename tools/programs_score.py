@@ -22,6 +22,7 @@ CAUSES = {"hog": {"preempted", "wakeup_wait"}, "duty": {"preempted", "wakeup_wai
           "stop": {"stopped"}, "freeze": {"blocked_io", "blocked_other"}, "late": None}
 CLASSES = {"freeze": "io"}  # a rank sleeps in a call of IO until the file system is thawed, and not for a device
 CULPRITS = {"hog": "hog", "duty": "hog"}
+WITHOUT_CPU = ("hog", "duty", "quota", "stop")  # their truth is time without a CPU
 
 
 def variances_of(records):
@@ -42,9 +43,18 @@ def variances_of(records):
             "lost_s": sum((variance.get("lost_by_class") or {"": variance["lost_seconds"]}).values())
                       + variance.get("whole_lost_seconds", variance["lost_seconds"]) - variance["lost_seconds"], "caused_s": variance.get("caused_seconds", 0),
             "evidence": variance.get("evidence"), "majors": live_score.majors_of(factors),
+            "descheduled": factors["suspension"]["contribution_pct"] / 100 if "suspension" in factors else 1,
             "interferers": [i["comm"] for i in interferers],
             "culprits": [{"rank": c["rank"], "tid": numbers.get((c["rank"], c.get("thread")))} for c in variance.get("culprits") or []]})
     return found
+
+
+def loss_to(variance, kind):
+    """
+    The loss that a variance attributes to an injection of a kind. While a rank has no CPU for a part of the time the CPU itself
+    may be slower, which the verdict separates: "65 % descheduled, 33 % slower on the CPU".
+    """
+    return variance["lost_s"] * (variance["descheduled"] if kind in WITHOUT_CPU else 1)
 
 
 def meets(variance, one, near=0):
@@ -109,8 +119,8 @@ def loss_is_right(said, true):
 
 def score(variances, one):
     """
-    {found, parts, begin_off_ms, end_off_ms, borders, said_s, loss, why}: borders and loss are verdicts on all variances that
-    count together, None where none does; why says what the best lacks then.
+    {found, parts, begin_off_ms, end_off_ms, borders, said_s, whole_s, loss, why}: borders and loss are verdicts on all variances
+    that count together, None where none does; why says what the best lacks then. said_s: loss_to, whole_s: all of their loss.
     """
     near = [v for v in variances if meets(v, one)]
     counted = [v for v in near if not missing_of(v, one)]
@@ -130,9 +140,10 @@ def score(variances, one):
     begin_off, end_off = (begin - one["begin"]) / 1e6, (end - one["end"]) / 1e6
     # of a late rank its own work and the others' wait for it are the same seconds
     own = [v for v in counted if at_place(v, one)]
-    lost = sum(v["lost_s"] for v in own or counted)
+    lost = sum(loss_to(v, one["kind"]) for v in own or counted)
     return {"found": True, "parts": len(counted), "begin_off_ms": round(begin_off), "end_off_ms": round(end_off),
             "borders": abs(begin_off) <= BORDER_MS and abs(end_off) <= BORDER_MS, "said_s": round(lost, 3),
+            "whole_s": round(sum(v["lost_s"] for v in own or counted), 3),
             "loss": None if one["lost_s"] is None else loss_is_right(lost, one["lost_s"]), "why": None}
 
 
@@ -156,7 +167,7 @@ def confirm(variance, truths, delay_s):
     for rank in variance["ranks"] or truths:  # a program without ranks has one log
         if rank in truths:
             truth = truths[rank]
-            logged.append(truth.lost_ns(variance["begin"], variance["end"]) / 1e9)
+            logged.append(truth.lost_ns(variance["begin"], variance["end"], fastest=True) / 1e9)
             calls = [(sid, at, took) for sid, at, took in truth.calls()
                      if at < variance["end"] and at + took > variance["begin"] and (variance["class"] != "io" or sid in truth.io)]
             if variance["class"] != "computation":

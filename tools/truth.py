@@ -43,7 +43,7 @@ class Truth:
         self.rank, self.pid = rank, pid
         self.names, self.io, self.segments = {}, set(), []
         self.complete = False
-        self.expected, self.expected_call = {}, {}
+        self.expected, self.expected_call, self.fastest = {}, {}, {}
 
     def calls(self):
         """The calls between segments: (id of the segment before, start_ns, duration_ns)."""
@@ -51,19 +51,22 @@ class Truth:
             yield sid, start + duration, following - start - duration
 
     def learn(self, quiet_from=None, quiet_to=None):
-        """Sets expected durations from what lies outside (quiet_from, quiet_to)."""
-        def medians(items):
+        """Sets expected durations, medians, and those of the fastest tenth from what lies outside (quiet_from, quiet_to)."""
+        def durations(items):
             by_id = {}
             for sid, start, duration in items:
                 if quiet_from is None or start + duration <= quiet_from or start >= quiet_to:
                     by_id.setdefault(sid, []).append(duration)
-            return {sid: statistics.median(values) for sid, values in by_id.items()}
-        self.expected = medians(self.segments)
-        self.expected_call = medians(self.calls())
+            return by_id
+        segments = durations(self.segments)
+        self.expected = {sid: statistics.median(values) for sid, values in segments.items()}
+        self.fastest = {sid: sorted(values)[len(values) // 10] for sid, values in segments.items()}
+        self.expected_call = {sid: statistics.median(values) for sid, values in durations(self.calls()).items()}
 
-    def lost_ns(self, begin, end):
-        """Sum of duration - expected over the segments that overlap [begin, end)."""
-        return sum(duration - self.expected.get(sid, duration) for sid, start, duration in self.segments
+    def lost_ns(self, begin, end, fastest=False):
+        """Sum of duration - expected over the segments that overlap [begin, end); or beyond the fastest tenth."""
+        usual = self.fastest if fastest else self.expected
+        return sum(duration - usual.get(sid, duration) for sid, start, duration in self.segments
                    if start < end and start + duration > begin)
 
     @staticmethod

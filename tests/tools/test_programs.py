@@ -99,10 +99,17 @@ class Scores(unittest.TestCase):
         self.assertFalse(verdict(hog, injection("hog", lost=score.loss_of_cpu_time(1.0, None)))["loss"])
         self.assertTrue(verdict(hog, injection("hog", lost=score.loss_of_cpu_time(1.0, 1.1)))["loss"])
         self.assertFalse(verdict(hog, injection("hog", lost=score.loss_of_cpu_time(1.0, 1.02)))["loss"])
+        # a third of the loss is a slower CPU, which the diagnosis separates
+        hog[1]["factors"].append({"name": "suspension", "major": True, "contribution_pct": 66})
+        hog[0]["lost_seconds"] = 1.5
+        found = verdict(hog, injection("hog"))
+        self.assertEqual((found["loss"], found["said_s"], found["whole_s"]), (True, 0.99, 1.5))
+        self.assertFalse(verdict(hog, injection("hog", lost=1.5))["loss"])
         entry = {"rows": [], "group": None, "result": {"alarms": [], "others": 0, "injections": [
             {**injection("hog"), "kernel_s": 1.0, **verdict(hog, injection("hog", lost=[1.0, 1.1]))}]}}
         rows = {row["what"]: row["measured"] for row in inject.table({"lammps": {"run1": entry}}, 0)}
-        self.assertEqual(rows["hog, duty, quota: loss as it is judged, and by the kernel's time alone"], "1 of 1 (100%), 0 of 1 (0%)")
+        self.assertEqual(rows["hog, duty, quota: loss as it is judged, by the kernel's time alone, and with what the CPU was slower"],
+                         "1 of 1 (100%), 1 of 1 (100%), 0 of 1 (0%)")
 
     def test_overlap(self):
         for begin, end, found in ((11.7, 11.9, False), (11, 12, True), (5, 20, False)):
@@ -173,6 +180,12 @@ class Scores(unittest.TestCase):
         truth.segments = [(sid, start, took + (5_000_000 if at(15) < start < at(16) else 0)) for sid, start, took in truth.segments]
         self.assertTrue(score.score_run(records, [injection("hog")], {0: truth}, lambda v: 0.0)["alarms"][0]["ok"])
         self.assertTrue(score.score_run([hello(), variance(4, 15, 16, ranks="?", lost_seconds=0.4)], [], {0: truth}, lambda v: 0.0)["alarms"][0]["ok"])
+        # the machine was slow for most of the run: the log's fastest pieces show it, its median does not
+        slow = [(sid, start, 9_000_000 + (5_000_000 if start > at(5) else 0)) for sid, start, _ in truth.segments]
+        truth.segments = slow
+        truth.learn()
+        self.assertEqual(truth.lost_ns(at(15), at(16)), 0)
+        self.assertTrue(score.score_run([hello(), variance(4, 15, 16, ranks="0", lost_seconds=0.5)], [], {0: truth}, lambda v: 0.0)["alarms"][0]["ok"])
         # an alarm of another rank at the time of an injection is about it where it names the victim, and only there
         beside = variance(5, 10, 12, ranks="0")
         self.assertEqual(len(score.score_run([hello(), beside], [injection("hog")], {}, lambda v: 0.0)["alarms"]), 1)
