@@ -89,6 +89,8 @@ def missing_of(variance, one):
     missing, kind = [], one["kind"]
     if kind == "late" and names_late(variance, one):
         return missing
+    if kind == "late" and variance["class"] == "io":
+        missing.append("class computation or communication")
     if not at_place(variance, one):
         missing.append("place")
     # more work of the program's own is no interference: without counts a late rank is named, and rightly unconfirmed
@@ -138,12 +140,13 @@ def score(variances, one):
         why = f"variance {counted[0]['id']} is of {(begin - one['begin']) / 1e9:+.1f} s to {(end - one['end']) / 1e9:+.1f} s around it"
         return {"found": False, "parts": len(counted), "borders": None, "loss": None, "why": why}
     begin_off, end_off = (begin - one["begin"]) / 1e6, (end - one["end"]) / 1e6
-    # of a late rank its own work and the others' wait for it are the same seconds
-    own = [v for v in counted if at_place(v, one)]
-    lost = sum(loss_to(v, one["kind"]) for v in own or counted)
+    # the late work and the wait of others for it, also of threads of the same rank, are the same seconds
+    own = [v for v in counted if at_place(v, one)] or counted
+    own = [v for v in own if v["effect_of"] not in {cause["id"] for cause in own}]
+    lost = sum(loss_to(v, one["kind"]) for v in own)
     return {"found": True, "parts": len(counted), "begin_off_ms": round(begin_off), "end_off_ms": round(end_off),
             "borders": abs(begin_off) <= BORDER_MS and abs(end_off) <= BORDER_MS, "said_s": round(lost, 3),
-            "whole_s": round(sum(v["lost_s"] for v in own or counted), 3),
+            "whole_s": round(sum(v["lost_s"] for v in own), 3),
             "loss": None if one["lost_s"] is None else loss_is_right(lost, one["lost_s"]), "why": None}
 
 

@@ -140,6 +140,8 @@ class Scores(unittest.TestCase):
         self.assertTrue(verdict([variance(3, 10, 12, alarm=False)], injection("late"))["found"])
         self.assertFalse(verdict([variance(3, 10, 12, alarm=False, ranks="0")], injection("late"))["found"])
         self.assertEqual(verdict([waiting, variance(4, 10, 12)], injection("late"))["said_s"], 1.0)
+        # slow IO of that rank afterwards is another matter
+        self.assertTrue(verdict([variance(3, 10, 12), variance(4, 12, 14, **{"class": "io"})], injection("late"))["borders"])
 
     def test_late_thread(self):
         one = injection("late", tids=[71], rank=0)
@@ -152,6 +154,11 @@ class Scores(unittest.TestCase):
         self.assertFalse(verdict([main], one)["found"])
         self.assertTrue(verdict([dict(main, team_unseen=True)], one)["found"])
         self.assertFalse(verdict([dict(main, team_unseen=True, ranks="1")], one)["found"])
+        # its own work, and another thread of the rank that waits for it
+        team = [{"rank": 0, "thread": 0, "tid": 70}, {"rank": 0, "thread": 1, "tid": 71}]
+        own = variance(3, 10, 12, ranks="0", threads=team[1:])
+        effect = variance(4, 10, 12, ranks="0", threads=team[:1], effect_of=3, culprits=[{"rank": 0, "thread": 1}])
+        self.assertEqual(verdict([own, effect], one)["said_s"], 1.0)
 
     def test_thread_of_a_rank(self):
         """Where a variance has all threads of the rank, the first culprit is the one that counts."""
