@@ -407,7 +407,8 @@ static void bursts_of_waits_are_a_part_of_the_cost(void **state)
 	}
 }
 
-/* Functions with exits of their own have what the calls leave of nine tenths of the budget, whatever they cost. */
+/* Functions with exits of their own have what calls and waits leave of nine tenths of the budget, whatever they cost.
+ */
 static void calls_limit_other_functions(void **state)
 {
 	static const struct {
@@ -418,6 +419,7 @@ static void calls_limit_other_functions(void **state)
 	    {{.calls = {7000}, .rows = 3000}, 0.009 - 0.00525},
 	    {{.calls = {11000}}, 0.009 - 0.00825},
 	    {{.rows = 3000}, 0.009},
+	    {{.calls = {7000}, .rows = 1000, .held = 0.002}, 0.009 - 0.00525 - 0.002},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

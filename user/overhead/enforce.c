@@ -239,6 +239,8 @@ static double charge_waits(const struct enforcer *enforcer, struct governed *gov
 		governor__held_first(account, waited - unpaid);
 		return 0;
 	}
+	if (!governed__is_closed(governed))
+		governed->calls_cost.cost_ns += waited;
 	return governor__held(&enforcer->governor, account, now_ns, waited);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Functions with exits of their own, as those of OpenMP, may spend what the calls of their process leave: the calls
- * show all time of its main thread, and functions that are open by turns little. The hits of both divide the cost.
+ * Functions with exits of their own, as those of OpenMP, may spend what the calls of their process and its waits for
+ * vaprod leave: the calls show all time of its main thread, and functions that are open by turns little. The hits of
+ * both divide the cost.
  */
 #include "overhead/enforce_private.h"
 

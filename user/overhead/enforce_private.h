@@ -17,7 +17,10 @@ struct waits_for_vaprod {
 	uint64_t cost_ns;	    /* cost up to the last charge */
 };
 
-/* What the calls of a process cost, without functions that have exits of their own, while its probes are open. */
+/*
+ * What a process pays while its probes are open, but for functions that have exits of their own: its calls, and after
+ * its first GOVERNOR_PEAK_NS its waits for vaprod.
+ */
 struct calls_cost {
 	double open_ns, cost_ns; /* since the share was updated */
 	double share;		 /* of the process's time, smoothed; 0: not known yet */
@@ -112,7 +115,7 @@ bool enforcer__charge(const struct enforcer *enforcer, struct governed *governed
 void calls_cost__add(struct calls_cost *calls, const struct costs *costs, const struct kernel_counters *delta,
 		     double cost_ns);
 
-/* Limits functions with exits of their own to what the calls of a process left of the budget, now and then. */
+/* Limits functions with exits of their own to what calls and waits of a process left of the budget, now and then. */
 void enforcer__limit_rows(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns);
 
 /* Returns whether probes of a process's image are closed. */

@@ -10,6 +10,8 @@
 
 #define LOOK_NS 1e9		     /* functions are measured after so long in any case */
 #define IDLE_SHARE 0.5		     /* of the budget: while all functions cost less, none is measured */
+#define AGAIN_NS 5e7		     /* functions are not measured again before, unless they cost much meanwhile: */
+#define MUCH_NS 1e8		     /* what the budget of so much time allows */
 #define SOON_NS 500000000ULL	     /* period after an opening of new functions in which costs are measured often */
 #define PLAN_SHARE 0.8		     /* part of the share to plan with: rates change */
 #define SHORTEST_NS 10000000.0	     /* shortest interval of a rate */
@@ -357,8 +359,10 @@ static bool is_due(struct row_attacher *attacher, uint64_t hits, uint64_t now_ns
 {
 	double passed = (double)(now_ns - attacher->looked_ns);
 	double most = attacher->costs->entry_ns + row_costs__stepping_ns(attacher->costs); /* cost of a hit */
+	double cost = (double)(hits - attacher->looked_hits) * most;
 	bool due = hits < attacher->looked_hits || passed >= LOOK_NS ||
-		   (double)(hits - attacher->looked_hits) * most >= IDLE_SHARE * attacher->budget * passed;
+		   (cost >= IDLE_SHARE * attacher->budget * passed &&
+		    (passed >= AGAIN_NS || cost >= attacher->budget * MUCH_NS));
 
 	if (due) {
 		attacher->looked_ns = now_ns;
