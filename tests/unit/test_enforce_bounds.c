@@ -431,6 +431,19 @@ static void calls_limit_other_functions(void **state)
 	}
 }
 
+/* What a process waits for its attachment is no running cost that leaves less to other functions. */
+static void an_attachment_limits_nothing(void **state)
+{
+	static const struct fake_program rows = {.rows = 3000}, attaching = {.rows = 3000, .held = 0.03};
+	struct fake_process *process = begin(&attaching, 1, 30);
+
+	fake__run(&fake, 1);
+	process->program = &rows;
+	fake__run(&fake, 3);
+	assert_true(fabs(process->left_for_rows - 0.009) < 0.0003);
+	end(state);
+}
+
 /* What calls cost in the open periods of a duty cycle counts, not what they cost on average. */
 static void a_duty_cycle_leaves_nothing(void **state)
 {
@@ -466,6 +479,7 @@ int main(void)
 	    cmocka_unit_test(a_crew_that_waits_is_charged_once),
 	    cmocka_unit_test(bursts_of_waits_are_a_part_of_the_cost),
 	    cmocka_unit_test(calls_limit_other_functions),
+	    cmocka_unit_test(an_attachment_limits_nothing),
 	    cmocka_unit_test(a_duty_cycle_leaves_nothing),
 	};
 

@@ -136,6 +136,7 @@ void enforcer__join(struct enforcer *enforcer, struct governed *governed, const 
 		governed->process.orders->set = image_duty__without(duty);
 	}
 	enforcer->ran_ns = enforcer->ops.own_cpu();
+	governed->calls_cost.waits_from_ns = now_ns + GOVERNOR_PEAK_NS;
 	if (image) {
 		governor__begin_first(&governed->account, now_ns);
 		governed->free_waits_ns = again ? 0 : FIRST_ATTACHMENT_NS;
@@ -239,7 +240,7 @@ static double charge_waits(const struct enforcer *enforcer, struct governed *gov
 		governor__held_first(account, waited - unpaid);
 		return 0;
 	}
-	if (!governed__is_closed(governed))
+	if (!governed__is_closed(governed) && now_ns >= governed->calls_cost.waits_from_ns)
 		governed->calls_cost.cost_ns += waited;
 	return governor__held(&enforcer->governor, account, now_ns, waited);
 }
@@ -293,17 +294,6 @@ struct enforcer_window enforcer__end_window(const struct enforcer *enforcer, str
 	governed->thinned_ns = orders->thinned_ns;
 	governed->thinned_io = orders->thinned_io;
 	return window;
-}
-
-void governed__describe_load(const struct governed *governed, char *text, size_t size)
-{
-	const struct governor_load *load = &governed->load;
-	int used = snprintf(text, size, "process %d (%s)", governed->process.pid, governed->exe);
-
-	if (load->open_ns > 0 && (size_t)used < size)
-		snprintf(text + used, size - (size_t)used, ": %.0f calls/s cost %.2g %% of its time",
-			 (double)(governed->process.counters->enter - governed->load_calls) / (load->open_ns * 1e-9),
-			 load->cost_ns / load->open_ns * 100);
 }
 
 static void report_step(const struct enforcer *enforcer, const struct governed *governed,

@@ -6,6 +6,8 @@
  */
 #include "overhead/enforce_private.h"
 
+#include <stdio.h>
+
 #define CALLS_NS 1e9	 /* open time after which the share of calls is updated */
 #define CALLS_WEIGHT 0.3 /* weight of the new value */
 
@@ -30,4 +32,15 @@ void enforcer__limit_rows(const struct enforcer *enforcer, struct governed *gove
 	calls->share += calls->share > 0 ? CALLS_WEIGHT * (share - calls->share) : share;
 	calls->open_ns = calls->cost_ns = 0;
 	enforcer->ops.limit_rows(enforcer->ctx, governed->process.pid, enforcer->governor.rate - calls->share, now_ns);
+}
+
+void governed__describe_load(const struct governed *governed, char *text, size_t size)
+{
+	const struct governor_load *load = &governed->load;
+	int used = snprintf(text, size, "process %d (%s)", governed->process.pid, governed->exe);
+
+	if (load->open_ns > 0 && (size_t)used < size)
+		snprintf(text + used, size - (size_t)used, ": %.0f calls/s cost %.2g %% of its time",
+			 (double)(governed->process.counters->enter - governed->load_calls) / (load->open_ns * 1e-9),
+			 load->cost_ns / load->open_ns * 100);
 }

@@ -19,9 +19,10 @@ struct waits_for_vaprod {
 
 /*
  * What a process pays while its probes are open, but for functions that have exits of their own: its calls, and after
- * its first GOVERNOR_PEAK_NS its waits for vaprod.
+ * its first GOVERNOR_PEAK_NS its waits for vaprod, which are rare once it is attached.
  */
 struct calls_cost {
+	uint64_t waits_from_ns;
 	double open_ns, cost_ns; /* since the share was updated */
 	double share;		 /* of the process's time, smoothed; 0: not known yet */
 };
