@@ -174,6 +174,8 @@ __noinline int row_opened(u32 row, u32 kind, u32 vertex, u64 now)
 	close_previous(thread, vertex, now);
 	if (kind == KERNEL_ROW_FORK) {
 		open_vertex(thread, KERNEL_WAIT, vertex, thread->described, now);
+		if (counting)
+			count_begin();
 		thread->fork_outer = thread->fork_sp;
 		thread->fork_sp = args->sp;
 		thread->region = __sync_fetch_and_add(&team_of(thread->slot)->regions, 1) + 1;
@@ -189,8 +191,11 @@ __noinline int row_opened(u32 row, u32 kind, u32 vertex, u64 now)
 	return 0;
 }
 
-/* The exit of an invocation: the call, or the wait for its team, began at this stack pointer. */
-static __always_inline void leave_call(struct bpf_thread_state *thread, u64 sp, u64 now)
+/*
+ * The exit of an invocation: the call, or the wait for its team, began at this stack pointer. Returns whether it is the
+ * end of a region whose function was not seen.
+ */
+static __always_inline bool leave_call(struct bpf_thread_state *thread, u64 sp, u64 now)
 {
 	struct kernel_function_counters *count;
 
@@ -200,23 +205,26 @@ static __always_inline void leave_call(struct bpf_thread_state *thread, u64 sp, 
 			add(count->exit, 1);
 	} else {
 		if (!thread->fork_sp || thread->fork_sp != sp)
-			return;
+			return false;
 		thread->fork_sp = thread->fork_outer;
 		thread->fork_outer = 0;
 		if (thread->open != KERNEL_WAIT)
-			return;
-		/* no wait: the region's function was not seen, or the team has one thread only */
-		if (thread->unentered || team_of(thread->slot)->joined != thread->region) {
-			if (thread->unentered)
-				lose(thread->slot, KERNEL_LOST_GOVERNED, 1);
+			return false;
+		thread->computing = 1;
+		if (thread->unentered) {
 			thread->unentered = 0;
+			thread->open = KERNEL_NOTHING;
+			return true;
+		}
+		/* no wait: the team has one thread only */
+		if (team_of(thread->slot)->joined != thread->region) {
 			skip_vertex(thread, now);
-			thread->computing = 1;
-			return;
+			return false;
 		}
 	}
 	close_vertex(thread, now);
 	thread->computing = 1;
+	return false;
 }
 
 /* Leaves a row; arguments as of row_entered(). */
@@ -239,7 +247,9 @@ __noinline int row_left(u32 cookie, u64 at, u64 now)
 		return 0;
 	if (function->kind == KERNEL_ROW_CALL || function->kind == KERNEL_ROW_FORK) {
 		read_counts(thread, task);
-		leave_call(thread, args->sp, now);
+		/* as it would be between calls without any probe of the region: one computation of this thread */
+		if (leave_call(thread, args->sp, now))
+			pass_boundary(thread, boundary_vertex(thread, at, row, KERNEL_VERTEX_EXIT), now);
 		return 0;
 	}
 	if (!is_outer(thread, task, now))

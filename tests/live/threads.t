@@ -156,4 +156,24 @@ def test_hybrid(tap, jobs):
         tap.ok(not set(losses(lines)) - {"approximated", "governed"}, f"{name}: nothing is lost", losses(lines))
 
 
-main(test_disturbed_thread, test_disturbed_in_varying_work, test_by_name, test_running_by_name, test_as_command, test_hybrid)
+def test_unseen_functions(tap, jobs):
+    """A region whose function cannot be probed is one computation of the thread that begins it: no wait, and not unseen."""
+    program = os.path.join(jobs.directory, "bare")
+    code, job = jobs.run(["objcopy", "--strip-all", "-R", ".eh_frame", "-R", ".eh_frame_hdr", tool("hybrid_steps"), program], "objcopy", 20)
+    tap.ok(code == 0, "the unwind information is removed", job.err())
+    steps = jobs.start([program, "--seconds", 6, "--log", jobs.directory], "bare", env={"OMP_NUM_THREADS": "2"})
+    out, capture = (os.path.join(jobs.directory, name) for name in ("bare.ndjson", "bare.capture"))
+    daemon = jobs.start([VAPROD, "--exe", program, "--output", out, "--capture", capture, "--io", "off", "--overhead-cap", "0"], "vaprod")
+    tap.equal(jobs.wait(steps, 30), 0, "a program without unwind information ends well")
+    jobs.stop(daemon)
+    skipped = {s["reason"] for i in of_type(records(out), "process")[-1]["images"] for s in i["skipped"]}
+    tap.equal(skipped, {"size unknown"}, "its functions are left out, with the reason")
+    states = graph(jobs, capture)
+    regions = [s for s in states if "at" not in s and "from.function=GOMP_parallel " in s["labels"] and ":exit" in s["labels"]]
+    steps_seen = max(s["n"] for s in states if "at" in s and " function=MPI_Allreduce" in s["labels"])
+    tap.ok(regions and sum(s["n"] for s in regions) >= steps_seen - 2, "each region is a computation", (regions, steps_seen))
+    tap.equal([s for s in states if "at" in s and "function=GOMP_parallel " in s["labels"]], [], "and no wait")
+
+
+main(test_disturbed_thread, test_disturbed_in_varying_work, test_by_name, test_running_by_name, test_as_command, test_hybrid,
+     test_unseen_functions)
