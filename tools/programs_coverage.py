@@ -267,8 +267,12 @@ def table(joined, left):
         quiet, beside = (entries.get(name, {}).get("found") for name in ("30s", "30s_hog"))
         if quiet and beside:
             less = quiet["total"] - beside["total"]
-            rows.append(t.row(f"{program}: coverage beside a hog in bursts", f"{in_words(beside)}: {100 * less:+.1f} points less",
-                              f"at most {100 * HOG_POINTS:.0f} points less", less <= HOG_POINTS))
+            # threads that are not seen wait for longer in regions that cannot be probed: the kernel accounts for them
+            known = PROGRAMS[program].hot and judge(beside, PROGRAMS[program])
+            rows.append(t.row(f"{program}: coverage beside a hog in bursts",
+                              f"{in_words(beside)}; accounted {beside['accounted']:.0%}: {100 * less:+.1f} points less",
+                              f"at most {100 * HOG_POINTS:.0f} points less{', or accounted, and said so' if PROGRAMS[program].hot else ''}",
+                              less <= HOG_POINTS or known))
     runs = [entries["30s"]["found"]["others"] for entries in joined.values() if "found" in entries.get("30s", {})]
     rows.append(t.row("runs of 30 s that were quiet", f"{sum(map(is_quiet, runs))} of {len(runs)}", f"others under {QUIET:.0%} (information)",
                       True))
