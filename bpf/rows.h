@@ -236,6 +236,7 @@ __noinline int row_left(u32 cookie, u64 at, u64 now)
 	struct bpf_function_state *function;
 	struct arguments *args;
 	u32 row = cookie & KERNEL_SITE_ROW, vertex;
+	bool passes;
 
 	if (!thread)
 		return 0;
@@ -247,18 +248,19 @@ __noinline int row_left(u32 cookie, u64 at, u64 now)
 		return 0;
 	if (function->kind == KERNEL_ROW_CALL || function->kind == KERNEL_ROW_FORK) {
 		read_counts(thread, task);
-		/* as it would be between calls without any probe of the region: one computation of this thread */
-		if (leave_call(thread, args->sp, now))
-			pass_boundary(thread, boundary_vertex(thread, at, row, KERNEL_VERTEX_EXIT), now);
-		return 0;
+		if (!leave_call(thread, args->sp, now))
+			return 0;
+		passes = true; /* a region is one computation, as it is between calls without any probe of it */
+	} else {
+		if (!is_outer(thread, task, now))
+			return 0;
+		count = function_counter(row);
+		if (count)
+			add(count->exit, 1);
+		passes = function->kind == KERNEL_ROW_BOUNDARY;
 	}
-	if (!is_outer(thread, task, now))
-		return 0;
-	count = function_counter(row);
-	if (count)
-		add(count->exit, 1);
 	vertex = boundary_vertex(thread, at, row, KERNEL_VERTEX_EXIT);
-	if (function->kind == KERNEL_ROW_BOUNDARY) {
+	if (passes) {
 		pass_boundary(thread, vertex, now);
 		return 0;
 	}
