@@ -55,7 +55,7 @@ static void add_cell(struct sharer *sharer, size_t place, size_t b, enum layer l
 	part->end = b + 1 > part->end ? b + 1 : part->end;
 }
 
-/* Sums up what a row has of all drafts. */
+/* Sums up what a row has of each draft. */
 static void sum_row(struct sharer *sharer, size_t place)
 {
 	for (size_t i = 0; i < sharer->touched_count; i++)
@@ -71,6 +71,7 @@ static void sum_row(struct sharer *sharer, size_t place)
 	}
 }
 
+/* Adds a row that was summed up to the drafts. */
 static void add_row(struct sharer *sharer)
 {
 	for (size_t i = 0; i < sharer->touched_count; i++) {

@@ -177,8 +177,7 @@ static void give_up(struct splitter *splitter, enum kind kind)
 	}
 }
 
-/* Whether so many parts with the mark are stretches of their own in a component, and not one of two causes that
- * alternate. */
+/* Whether a component's parts with the mark, so many, are separate stretches: else two causes alternate in it. */
 static bool are_separate(const struct component *whole, uint32_t marked)
 {
 	return marked && (marked <= MARKED_PARTS || whole->cells >= PART_PERIOD * marked);

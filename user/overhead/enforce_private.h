@@ -18,11 +18,11 @@ struct waits_for_vaprod {
 };
 
 /*
- * What a process pays while its probes are open, but for functions that have exits of their own: its calls, and after
- * its first GOVERNOR_PEAK_NS its waits for vaprod, which are rare once it is attached.
+ * What a process pays while its probes are open, but for functions that have exits of their own: its calls, and its
+ * waits for vaprod without those of its first GOVERNOR_PEAK_NS, which are mostly for its attachment.
  */
 struct calls_cost {
-	uint64_t waits_from_ns;
+	uint64_t waits_from_ns;	 /* time from which waits count */
 	double open_ns, cost_ns; /* since the share was updated */
 	double share;		 /* of the process's time, smoothed; 0: not known yet */
 };
