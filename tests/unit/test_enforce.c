@@ -184,7 +184,10 @@ static void posts_are_left_out_first(void **state)
 	end(state);
 }
 
-/* What costs more than half of a process's time is closed at once: links of posts go one after the other. */
+/*
+ * What costs more than half of a process's time is closed at once, and left out then: links of posts go one after the
+ * other.
+ */
 static void what_costs_most_of_the_time_is_closed_at_once(void **state)
 {
 	static const struct fake_program calm = {0}, flat_out = {.calls = {0, 0, 1e7}};
@@ -195,9 +198,32 @@ static void what_costs_most_of_the_time_is_closed_at_once(void **state)
 	process->program = &flat_out;
 	fake__run(&fake, 0.2);
 	assert_int_equal(changes.closed, 1);
-	assert_int_equal(changes.left_out, 0);
-	fake__run(&fake, 20); /* its image is closed: nothing is left out while it is */
-	assert_int_equal(fake.without, 0);
+	assert_int_equal(changes.left_out, 1);
+	assert_int_equal(fake.without, 1);
+	assert_int_equal(process->orders.set, 1);
+	assert_int_equal(fake__warned(&fake, "coarser"), 1);
+	fake__run(&fake, 20); /* all others are open again, since nothing else is called */
+	assert_int_equal(changes.closed, 1);
+	assert_int_equal(changes.opened, 1);
+	assert_false(enforcer__is_closed(fake.enforcer));
+	assert_int_equal(process->orders.probe_epoch & 1, 0);
+	assert_int_equal(fake__warned(&fake, "governed"), 0);
+	end(state);
+}
+
+/* Where the other functions are too expensive as well, the posts are not left out while the image is closed. */
+static void what_is_closed_for_other_calls_stays_so(void **state)
+{
+	static const struct fake_program calm = {0}, flat_out = {.calls = {1e6, 0, 1e7}};
+	struct fake_process *process = begin(&calm, 1, 60);
+
+	expect_changes();
+	fake__run(&fake, 0.11);
+	process->program = &flat_out;
+	fake__run(&fake, 2);
+	assert_int_equal(changes.closed, 1);
+	assert_int_equal(changes.opened + changes.left_out, 0);
+	assert_int_equal(fake__warned(&fake, "governed"), 1);
 	end(state);
 }
 
@@ -534,6 +560,7 @@ int main(void)
 	    cmocka_unit_test(all_functions_of_a_process_rest_together),
 	    cmocka_unit_test(posts_are_left_out_first),
 	    cmocka_unit_test(what_costs_most_of_the_time_is_closed_at_once),
+	    cmocka_unit_test(what_is_closed_for_other_calls_stays_so),
 	    cmocka_unit_test(functions_with_exits_of_their_own_go_before_the_image),
 	    cmocka_unit_test(expensive_system_calls_are_suppressed),
 	    cmocka_unit_test(a_change_of_links_fills_no_account),

@@ -307,6 +307,33 @@ static void a_new_phase_keeps_the_cap(void **state)
 			}
 }
 
+/*
+ * A burst of posts, at the start as in HPCC or after a quiet minute: they are left out from then on, and all other
+ * functions are probed again as soon as the bounds allow.
+ */
+static void a_burst_of_posts_hides_the_rest_briefly(void **state)
+{
+	static const struct fake_program quiet = {.calls = {300}}, burst = {.calls = {300, 0, 1e7}};
+
+	for (int seconds = 0; seconds <= 60; seconds += 60) {
+		struct fake_process *process = begin(&quiet, 7, 121);
+
+		fake__run(&fake, seconds);
+		for (int i = 0; i < 20; i++) {
+			process->program = &burst;
+			fake__run(&fake, 0.2);
+			process->program = &quiet;
+			fake__run(&fake, 2.8);
+		}
+		assert_int_equal(fake.closings, 1);
+		assert_int_equal(fake.without, 1);
+		assert_true(process->unseen_ns < 0.3e9);
+		assert_true(fake__peak(&fake, process) < 0.02);
+		assert_true(fake__greatest_mean(&fake, process, 5) < 0.01);
+		end(state);
+	}
+}
+
 /* A run of any length keeps the mean, from its first seconds on: on this machine a call costs 1 to 8 times as much. */
 static void the_bounds_hold_from_the_start(void **state)
 {
@@ -473,6 +500,7 @@ int main(void)
 	    cmocka_unit_test(a_duty_cycle_uses_the_budget),
 	    cmocka_unit_test(bursts_of_short_calls_close_nothing),
 	    cmocka_unit_test(a_new_phase_keeps_the_cap),
+	    cmocka_unit_test(a_burst_of_posts_hides_the_rest_briefly),
 	    cmocka_unit_test(the_bounds_hold_from_the_start),
 	    cmocka_unit_test(saved_credit_pays_for_a_phase),
 	    cmocka_unit_test(held_time_is_charged_up_to_half),

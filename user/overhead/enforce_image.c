@@ -115,6 +115,8 @@ void enforcer__close_image(struct enforcer *enforcer, struct governed *worst, ui
 	}
 	now_ns = image_duty__end_change(enforcer, duty);
 	duty->unopened = 0;
+	if (!again && enforcer__leave_out_closed(enforcer, worst, fmin(cost, 1), text, now_ns))
+		return;
 	if (!again)
 		duty->cost = fmin(cost, 1);
 	if (again)

@@ -167,6 +167,13 @@ void enforcer__cycle_image(struct enforcer *enforcer, struct image_duty *duty, u
  */
 bool enforcer__leave_out(struct enforcer *enforcer, struct governed *governed, uint64_t now_ns);
 
+/*
+ * The same after the image was closed for the cost of a process, where all other functions are affordable: a burst of
+ * posts is no reason to see nothing else for long. cost: share of its time; excess: the same in words.
+ */
+bool enforcer__leave_out_closed(struct enforcer *enforcer, struct governed *worst, double cost, const char *excess,
+				uint64_t now_ns);
+
 /* Remembers what is left out of an image and closed when its last process ends, for the program's next run. */
 void enforcer__remember(struct enforcer *enforcer, const struct image_duty *duty, const char *exe, uint64_t now_ns);
 

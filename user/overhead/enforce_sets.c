@@ -6,6 +6,8 @@
  * labels.
  */
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "overhead/enforce_private.h"
 
@@ -37,13 +39,32 @@ void enforcer__change_set(struct enforcer *enforcer, struct image_duty *duty, ui
 	duty->counted_ns = image_duty__end_change(enforcer, duty);
 }
 
+/* Leaves out what the duty's set has more than before. excess: what the calls of the process cost, and over which
+ * budget. */
+static void leave_out(struct enforcer *enforcer, const struct governed *governed, uint32_t before, const char *excess)
+{
+	struct image_duty *duty = governed->duty;
+	char names[96];
+
+	functions__name_units(duty->set.without, names, sizeof(names));
+	enforcer__change_set(enforcer, duty, before);
+	enforcer__warn(
+	    enforcer, "coarser", governed->process.pid,
+	    "%s: functions of %s that never wait (%s) are not probed for at least "
+	    "%.0f s, which saves %.0f %% of that; the time between two other calls is one computation then, and "
+	    "what completions transfer is unknown",
+	    excess, duty->path, names, (double)(GOVERNOR_KEEP_NS << duty->set.level) * 1e-9,
+	    duty->set.ratio / (1 + duty->set.ratio) * 100);
+}
+
 bool enforcer__leave_out(struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
 {
 	const struct governor_load *load = &governed->load;
 	struct image_duty *duty = governed->duty;
 	double shares[FUNCTIONS_UNITS], cost;
 	uint32_t before;
-	char text[512], names[96];
+	char text[512];
+	size_t used;
 
 	if (!duty || duty->closed || load->open_ns < LEAST_COUNT_NS)
 		return false;
@@ -52,16 +73,32 @@ bool enforcer__leave_out(struct enforcer *enforcer, struct governed *governed, u
 	enforcer->ops.unit_shares(enforcer->ctx, duty->image, shares);
 	if (!governor__leave_out(&enforcer->governor, &duty->set, shares, cost, now_ns))
 		return false;
-	functions__name_units(duty->set.without, names, sizeof(names));
 	governed__describe_load(governed, text, sizeof(text));
-	enforcer__change_set(enforcer, duty, before);
-	enforcer__warn(
-	    enforcer, "coarser", governed->process.pid,
-	    "%s, over the budget of %.2g %%: functions of %s that never wait (%s) are not probed for at least "
-	    "%.0f s, which saves %.0f %% of that; the time between two other calls is one computation then, and "
-	    "what completions transfer is unknown",
-	    text, enforcer->governor.budget * 100, duty->path, names,
-	    (double)(GOVERNOR_KEEP_NS << duty->set.level) * 1e-9, duty->set.ratio / (1 + duty->set.ratio) * 100);
+	used = strlen(text);
+	snprintf(text + used, sizeof(text) - used, ", over the budget of %.2g %%", enforcer->governor.budget * 100);
+	leave_out(enforcer, governed, before, text);
+	return true;
+}
+
+bool enforcer__leave_out_closed(struct enforcer *enforcer, struct governed *worst, double cost, const char *excess,
+				uint64_t now_ns)
+{
+	struct image_duty *duty = worst->duty;
+	uint32_t before = image_duty__without(duty);
+	struct governor_set set = duty->set;
+	double shares[FUNCTIONS_UNITS], rest = 1;
+
+	enforcer->ops.unit_shares(enforcer->ctx, duty->image, shares);
+	if (!governor__leave_out(&enforcer->governor, &set, shares, cost, now_ns))
+		return false;
+	for (int i = 0; i < FUNCTIONS_UNITS; i++)
+		rest -= (set.without & ~before) >> i & 1 ? shares[i] : 0;
+	rest *= cost;
+	if (rest >= enforcer->governor.rate)
+		return false;
+	duty->set = set;
+	leave_out(enforcer, worst, before, excess);
+	governor__close_for_rest(&enforcer->governor, &duty->cycle, now_ns, rest, governor__savings(&worst->account));
 	return true;
 }
 

@@ -320,6 +320,15 @@ void governor__close(struct governor *governor, struct governor_duty *duty, uint
 	duty->count++;
 }
 
+void governor__close_for_rest(const struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double rest,
+			      double credit_ns)
+{
+	double paid_ns = (governor->rate - rest) * (double)GOVERNOR_PEAK_NS;
+
+	duty->closed_until_ns = now_ns + (uint64_t)(fmax(0, -credit_ns - paid_ns) / governor->rate);
+	duty->count++;
+}
+
 void governor__prolong(const struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double credit_ns)
 {
 	uint64_t until = now_ns + (uint64_t)((governor->room_ns - credit_ns) / governor->rate);

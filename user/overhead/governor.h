@@ -193,6 +193,13 @@ struct governor_duty {
 /* Closes for long enough to pay back what the worst account lacks of its room. */
 void governor__close(struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double credit_ns);
 
+/*
+ * Closes after functions were left out without which all others cost so much: until what these leave of the rate pays
+ * back the debt within the time of the cap.
+ */
+void governor__close_for_rest(const struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double rest,
+			      double credit_ns);
+
 /* Extends a closed period where calls left open overdrew and were closed too, until that is paid back. */
 void governor__prolong(const struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double credit_ns);
 
