@@ -26,6 +26,9 @@ MEAN_MOST = 1.0  # percent of a run's time that vaprod may say it cost
 ALLOWED = ("few_fragments", "not_seen", "rare", "no_return")
 OTHER_REASONS_MOST = 0.02  # of the time, where coverage is below its bar
 UNSEEN = ("not_seen", "governed")  # reasons of time in which vaprod had no fragment at all
+# programs whose bursts of calls no budget of a percent pays for: what would be covered without one is measured, too
+BURSTS = ("hpcc",)
+WITHOUT_BUDGET = ("--overhead-budget", "100", "--overhead-cap", "100")
 RANDOM_MOST = 0.10
 
 
@@ -72,12 +75,12 @@ def in_words(found):
             f"io {found['io']:.0%}); {reasons or 'nothing left'}")
 
 
-def one_run(directory, program, seconds, options, hog=False):
+def one_run(directory, program, seconds, options, hog=False, budget=()):
     """One run under a vaprod that was started before: what is covered, and the share that other work took."""
     with shielded(options) as groups, Jobs(directory) as jobs:
         if hasattr(program, "prepare"):
             program.prepare()
-        daemon, ndjson = start_vaprod(jobs, groups, "vaprod", program.pattern())
+        daemon, ndjson = start_vaprod(jobs, groups, "vaprod", program.pattern(), *budget)
         job = program.start(jobs, groups, directory, directory, seconds=seconds)
         pids = ranks_of(job, program)
         log = os.path.join(directory, "log") if program.log == "thermo" else None
@@ -103,7 +106,8 @@ def one_run(directory, program, seconds, options, hog=False):
     alarms = score.score_run(records, [], {} if hog else truths_of(program, directory, sampler), sampler.delay_s)["alarms"]
     cost, times = model_of(records), times_of(records)
     accounted = min((1 - min(1, (lived if after is None else after) / lived) for _, lived, after in times), default=0)
-    return {**coverage_of(records), "accounted": round(accounted, 3), "overhead_pct": cost["mean"], "with_attach_pct": cost["all_mean"],
+    return {**coverage_of(records), "accounted": round(accounted, 3), "overhead_pct": cost["mean"], "worst_pct": cost["worst"],
+            "with_attach_pct": cost["all_mean"],
             "others": round(sampler.others(), 4), "alarms": len(alarms),
             "unconfirmed": [f"{a['class']}, ranks {a['ranks']}, {a['lost_s']:.2f} s lost: {a['text']}" for a in alarms if not a["ok"]],
             "warnings": sorted({w["code"] for w in of_type(records, "warning")})}
@@ -147,6 +151,17 @@ def hog_unit(program, options):
         found = one_run(directory, program, options.repeat(LONG, 12), options, hog=True)
         return {"rows": [], "found": found, "brief": f"{found['total']:.1%} covered beside a hog in bursts"}
     return Unit(program.name, "30s_hog", 45, measure)
+
+
+def without_budget_unit(program, options):
+    """What would be covered of a program, and at which cost, if its probes were never closed for their cost."""
+    def measure(directory, progress):
+        found = one_run(directory, program, options.repeat(LONG, 12), options, budget=WITHOUT_BUDGET)
+        cost = f"{found['overhead_pct']:.2f} %, {found['worst_pct']:.2f} % in the most expensive window"
+        rows = [t.row("without a budget: coverage in 30 s, and what it costs by the model", f"{in_words(found)}; {cost}",
+                      f"information: what the budget of {MEAN_MOST:g} % keeps from being covered", True)]
+        return {"rows": rows, "found": found, "brief": f"{found['total']:.1%} covered without a budget, for {cost}"}
+    return Unit(program.name, "30s_without_budget", 45, measure)
 
 
 def times_of(records):
@@ -252,6 +267,8 @@ def units(options):
         found += [long_unit(program, options), hog_unit(program, options), short_unit(program, options)]
         if program.name in programs_floor.WAITING:
             found.append(programs_floor.unit(program, options))
+        if program.name in BURSTS:
+            found.append(without_budget_unit(program, options))
     return found + [random_unit(options)]
 
 
