@@ -26,7 +26,7 @@ MEAN_MOST = 1.0  # percent of a run's time that vaprod may say it cost
 ALLOWED = ("few_fragments", "not_seen", "rare", "no_return")
 OTHER_REASONS_MOST = 0.02  # of the time, where coverage is below its bar
 UNSEEN = ("not_seen", "governed")  # reasons of time in which vaprod had no fragment at all
-# programs whose bursts of calls no budget of a percent pays for: what would be covered without one is measured, too
+# programs with bursts of calls beyond the budget: their coverage and cost without a budget are measured as well
 BURSTS = ("hpcc",)
 WITHOUT_BUDGET = ("--overhead-budget", "100", "--overhead-cap", "100")
 RANDOM_MOST = 0.10

@@ -202,7 +202,7 @@ static void what_costs_most_of_the_time_is_closed_at_once(void **state)
 	assert_int_equal(fake.without, 1);
 	assert_int_equal(process->orders.set, 1);
 	assert_int_equal(fake__warned(&fake, "coarser"), 1);
-	fake__run(&fake, 20); /* all others are open again, since nothing else is called */
+	fake__run(&fake, 20); /* all other functions are open again, since none of them is called */
 	assert_int_equal(changes.closed, 1);
 	assert_int_equal(changes.opened, 1);
 	assert_false(enforcer__is_closed(fake.enforcer));

@@ -308,7 +308,7 @@ static void a_new_phase_keeps_the_cap(void **state)
 }
 
 /*
- * A burst of posts, at the start as in HPCC or after a quiet minute: they are left out from then on, and all other
+ * A burst of posts, at the start as in HPCC or after a quiet minute, has the posts left out from then on, and all other
  * functions are probed again as soon as the bounds allow.
  */
 static void a_burst_of_posts_hides_the_rest_briefly(void **state)

@@ -177,7 +177,7 @@ static void give_up(struct splitter *splitter, enum kind kind)
 	}
 }
 
-/* Whether a component's parts with the mark, so many, are separate stretches: else two causes alternate in it. */
+/* Whether the marked parts of a component, whose number is given, are separate stretches: else two causes alternate. */
 static bool are_separate(const struct component *whole, uint32_t marked)
 {
 	return marked && (marked <= MARKED_PARTS || whole->cells >= PART_PERIOD * marked);

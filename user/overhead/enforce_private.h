@@ -168,8 +168,9 @@ void enforcer__cycle_image(struct enforcer *enforcer, struct image_duty *duty, u
 bool enforcer__leave_out(struct enforcer *enforcer, struct governed *governed, uint64_t now_ns);
 
 /*
- * The same after the image was closed for the cost of a process, where all other functions are affordable: a burst of
- * posts is no reason to see nothing else for long. cost: share of its time; excess: the same in words.
+ * Leaves functions that never wait out of an image that was closed for the cost of its worst process, where all other
+ * functions keep the rate: a burst of posts does not hide these for long. cost: of the calls, as a share of the
+ * process's time; excess: that cost in words. Returns whether functions were left out: then the closed period is set.
  */
 bool enforcer__leave_out_closed(struct enforcer *enforcer, struct governed *worst, double cost, const char *excess,
 				uint64_t now_ns);

@@ -39,8 +39,10 @@ void enforcer__change_set(struct enforcer *enforcer, struct image_duty *duty, ui
 	duty->counted_ns = image_duty__end_change(enforcer, duty);
 }
 
-/* Leaves out what the duty's set has more than before. excess: what the calls of the process cost, and over which
- * budget. */
+/*
+ * Removes the probes of the units that the set of the process's image has gained; before: units left out until now;
+ * excess: what the calls of the process cost and over which budget, in words.
+ */
 static void leave_out(struct enforcer *enforcer, const struct governed *governed, uint32_t before, const char *excess)
 {
 	struct image_duty *duty = governed->duty;

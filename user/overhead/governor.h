@@ -194,8 +194,8 @@ struct governor_duty {
 void governor__close(struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double credit_ns);
 
 /*
- * Closes after functions were left out without which all others cost so much: until what these leave of the rate pays
- * back the debt within the time of the cap.
+ * Closes after expensive functions were left out. rest: the cost of all other functions, as a share of time, below the
+ * rate. Probes are opened again as soon as the rate without that cost pays back the debt within GOVERNOR_PEAK_NS.
  */
 void governor__close_for_rest(const struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double rest,
 			      double credit_ns);
