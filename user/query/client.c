@@ -160,7 +160,10 @@ int query_client__request(const char *path, const char *request, size_t size, do
 	close(fd);
 	if (!error)
 		return 0;
-	snprintf(err, err_size, "no response: %s", strerror(-error));
+	if (error == -ECONNRESET || error == -EPIPE)
+		snprintf(err, err_size, "no running vaprod found (the process that listened at %s has ended)", path);
+	else
+		snprintf(err, err_size, "no response: %s", strerror(-error));
 	free(*text);
 	*text = NULL;
 	return error;
