@@ -160,7 +160,8 @@ __noinline u32 find_vertex(struct kernel_vertex_key *of, u32 slot)
 {
 	struct kernel_counters *to = counters_of(slot);
 	struct kernel_vertex_key key;
-	u32 *known;
+	struct kernel_vertex *by_id;
+	u32 *known, vertex, place;
 
 	if (!of)
 		return 0;
@@ -180,7 +181,15 @@ __noinline u32 find_vertex(struct kernel_vertex_key *of, u32 slot)
 			return 0;
 		}
 	}
-	return give_number(&vertices, &key, &next_vertex, &to->vertices, &vertices_used);
+	vertex = give_number(&vertices, &key, &next_vertex, &to->vertices, &vertices_used);
+	place = vertex & (KERNEL_NEW_VERTICES - 1);
+	by_id = vertex ? bpf_map_lookup_elem(&vertices_by_id, &place) : 0;
+	if (by_id && by_id->id != vertex) {
+		__sync_lock_test_and_set(&by_id->id, 0);
+		by_id->key = key;
+		__sync_lock_test_and_set(&by_id->id, vertex);
+	}
+	return vertex;
 }
 
 /* Returns a vertex's number, cached if it is recent. */

@@ -349,9 +349,14 @@ static void resolve(struct callsites *callsites, uint64_t address, struct callsi
 		snprintf(site->symbol, sizeof(site->symbol), "%s+%#llx", name, (unsigned long long)distance + 1);
 }
 
+static struct cached_site **slot_of(struct callsites *callsites, uint64_t address)
+{
+	return &callsites->cached[(address ^ address >> 12) & (CACHED_SITES - 1)];
+}
+
 void callsites__resolve(struct callsites *callsites, uint64_t address, struct callsite *site)
 {
-	struct cached_site **slot = &callsites->cached[(address ^ address >> 12) & (CACHED_SITES - 1)];
+	struct cached_site **slot = slot_of(callsites, address);
 
 	if (*slot && (*slot)->address == address) {
 		*site = (*slot)->site;
@@ -361,7 +366,7 @@ void callsites__resolve(struct callsites *callsites, uint64_t address, struct ca
 	if (!*slot)
 		*slot = calloc(1, sizeof(**slot));
 	if (*slot)
-		**slot = (struct cached_site){address, *site};
+		**slot = (struct cached_site){.address = address, .site = *site};
 }
 
 uint64_t callsites__read_ns(const struct callsites *callsites)
@@ -372,13 +377,25 @@ uint64_t callsites__read_ns(const struct callsites *callsites)
 void callsites__name(struct callsites *callsites, uint64_t address, const char *text, bool urgent)
 {
 	struct name_reader *names = callsites->cache->names;
-	const struct process_mapping *mapping = names ? process__mapping_at(callsites->process, address) : NULL;
-	struct cached_image *cached = mapping && mapping->inode ? callsites__hold(callsites, mapping) : NULL;
-	struct image *image = cached ? cached_image__parsed(cached) : NULL;
+	struct cached_site *known = *slot_of(callsites, address);
+	const struct process_mapping *mapping;
+	struct cached_image *cached;
 	struct name_image about;
+	struct image *image;
 
+	if (known && known->address != address)
+		known = NULL;
+	if (!names || (known && known->named && (known->named_urgently || !urgent)))
+		return;
+	mapping = process__mapping_at(callsites->process, address);
+	cached = mapping && mapping->inode ? callsites__hold(callsites, mapping) : NULL;
+	image = cached ? cached_image__parsed(cached) : NULL;
 	if (!image)
 		return;
+	if (known) {
+		known->named = true;
+		known->named_urgently |= urgent;
+	}
 	about = (struct name_image){.file = cached->file,
 				    .path = cached->path,
 				    .build_id = image__build_id(image),

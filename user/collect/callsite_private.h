@@ -65,6 +65,7 @@ struct image_cache {
 struct cached_site {
 	uint64_t address;
 	struct callsite site;
+	bool named, named_urgently; /* its name was asked for */
 };
 
 struct callsites {

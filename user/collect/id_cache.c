@@ -204,9 +204,17 @@ void numbered__purge(struct numbered *numbered, pid_t pid, uint32_t slot)
 struct numbered_vertex *numbered__vertex(struct numbered *numbered, uint32_t id, int *status)
 {
 	struct numbered_vertex *vertex = &numbered->vertices[id & (CACHE - 1)];
+	uint32_t place = id & (KERNEL_NEW_VERTICES - 1);
+	struct kernel_vertex by_id;
 
 	if (vertex->id == id)
 		return vertex;
+	/* new states may come all the time: a walk through their map for each is too expensive */
+	if (!bpf_map_lookup_elem(kernel_side__map(numbered->side, KERNEL_MAP_VERTICES_BY_ID), &place, &by_id) &&
+	    by_id.id == id) {
+		keep_vertex(numbered, &by_id.key, id);
+		return vertex;
+	}
 	*status = numbered->swept.vertices ? -EAGAIN : -ENOENT;
 	if (!numbered->swept.vertices) {
 		numbered->swept.vertices = *kernel_side__shared(numbered->side)->next_vertex;
@@ -224,7 +232,6 @@ struct numbered_edge *numbered__edge(struct numbered *numbered, uint32_t id, int
 
 	if (edge->id == id)
 		return edge;
-	/* edges come all the time: a walk through their map for each is too expensive */
 	if (!bpf_map_lookup_elem(kernel_side__map(numbered->side, KERNEL_MAP_EDGES_BY_ID), &place, &by_id) &&
 	    by_id.id == id) {
 		keep_edge(numbered, &by_id.key, id);

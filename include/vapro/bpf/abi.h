@@ -22,6 +22,7 @@ typedef int64_t s64;
 #define KERNEL_FUNCTIONS 1024 /* rows of the function table, and rows of images */
 #define KERNEL_STATES 65536   /* vertices, and as many edges */
 #define KERNEL_HANDLES 8192   /* communicators, operations and requests with a number */
+#define KERNEL_NEW_VERTICES 4096 /* kept by number: those that user space has not seen yet */
 #define KERNEL_PATHS 16384    /* chains of callers */
 #define KERNEL_SYSCALLS 512
 #define KERNEL_CPUS 4096
@@ -298,6 +299,12 @@ struct kernel_edge {
 	u32 id; /* the key belongs to this edge; written last and read first */
 	u32 pad;
 	struct kernel_edge_key key;
+};
+
+struct kernel_vertex {
+	u32 id; /* as of an edge */
+	u32 pad;
+	struct kernel_vertex_key key;
 };
 
 /* Counters of a state, by id; read by user space for nothing but debugging. */

@@ -22,6 +22,10 @@
 #include "probe/bpf/shared.h"
 #include "vapro.skel.h"
 
+#define INTERFERENCE_PER_CPU 1024
+#define INTERFERENCE_LEAST 2048
+#define INTERFERENCE_MOST 8192
+
 /* Numbers that the kernel side shares with the analysis. */
 _Static_assert(KERNEL_BIN_NS == VAPRO_BIN_NS, "bins");
 _Static_assert((int)KERNEL_LOST_RING_FULL == VAPRO_LOST_RING_FULL && (int)KERNEL_LOST_NESTING == VAPRO_LOST_NESTING &&
@@ -62,6 +66,17 @@ static const unsigned short io_numbers[] = {SYS_read,	SYS_write,  SYS_pread64, S
 #endif
 };
 
+/*
+ * A CPU's switches between tasks in a bin, to a tracked thread or away from it. Reading a map walks through its whole
+ * room, so it has no more than the node's CPUs can fill.
+ */
+static uint32_t interference_room(void)
+{
+	uint32_t room = INTERFERENCE_PER_CPU * (uint32_t)libbpf_num_possible_cpus();
+
+	return room < INTERFERENCE_LEAST ? INTERFERENCE_LEAST : room > INTERFERENCE_MOST ? INTERFERENCE_MOST : room;
+}
+
 static int set_sizes(struct vapro_bpf *bpf, const struct vapro_config *config)
 {
 	uint32_t half = (uint32_t)config->map_entries;
@@ -71,6 +86,10 @@ static int set_sizes(struct vapro_bpf *bpf, const struct vapro_config *config)
 		status = bpf_map__set_max_entries(bpf->maps.places, 2 * half);
 	if (!status)
 		status = bpf_map__set_max_entries(bpf->maps.ring, (uint32_t)config->ring_bytes);
+	if (!status)
+		status = bpf_map__set_max_entries(bpf->maps.interference_even, interference_room());
+	if (!status)
+		status = bpf_map__set_max_entries(bpf->maps.interference_odd, interference_room());
 	bpf->rodata->pool_half = half;
 	bpf->rodata->singles_room = config->ring_bytes - config->ring_bytes / 8;
 	bpf->rodata->long_ns = (uint64_t)(config->long_fragment_s * 1e9);

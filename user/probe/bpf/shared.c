@@ -13,6 +13,7 @@
 static const size_t maps[KERNEL_MAPS] = {
     MAP(ACCOUNTS, accounts),
     MAP(EDGES, edges),
+    MAP(VERTICES_BY_ID, vertices_by_id),
     MAP(EDGES_BY_ID, edges_by_id),
     MAP(FUNCTIONS, functions),
     MAP(FUNCTION_COUNTERS, function_counters),
