@@ -235,7 +235,6 @@ static void waits_are_paid_from_savings(void **state)
 	assert_true(account.owed_ns == 0 && account.credit_ns > 2 * governor.opening_ns);
 }
 
-/* What is left must last until closed probes cost no more. */
 /* Runs a process's first 5 s. Returns what it paid, ns; *closed_ns: when its probes were closed, or 0. */
 static double first_seconds(double attachment_ns, double share, uint64_t *closed_ns)
 {
@@ -274,6 +273,24 @@ static void an_attachment_is_paid_in_the_first_seconds(void **state)
 	assert_true(sooner > SECOND / 4 && sooner <= closed && closed < 3 * SECOND);
 }
 
+/* Functions of thread libraries may spend what the waits of the first seconds leave, spread over the rest of these. */
+static void functions_spend_what_an_attachment_leaves(void **state)
+{
+	struct governor_account account;
+	struct governor governor;
+
+	(void)state;
+	governor__init(&governor, 1, 2, 1);
+	governor__open_account(&governor, &account, 0);
+	governor__begin_first(&account, 0);
+	assert_true(fabs(governor__rate_left(&governor, &account, 0) - governor.rate) < 1e-9);
+	governor__held_first(&account, governor.opening_ns + 12e6);
+	assert_true(fabs(governor__rate_left(&governor, &account, SECOND) - governor.rate + 0.003) < 1e-9);
+	assert_true(fabs(governor__rate_left(&governor, &account, 3 * SECOND) - governor.rate + 0.006) < 1e-9);
+	assert_true(fabs(governor__rate_left(&governor, &account, GOVERNOR_PEAK_NS) - governor.rate) < 1e-9);
+}
+
+/* What is left must last until closed probes cost no more. */
 static void closing_begins_by_the_time_it_takes(void **state)
 {
 	struct governor governor;
@@ -324,6 +341,7 @@ int main(void)
 	    cmocka_unit_test(an_account_is_close_when_little_is_left),
 	    cmocka_unit_test(waits_are_paid_from_savings),
 	    cmocka_unit_test(an_attachment_is_paid_in_the_first_seconds),
+	    cmocka_unit_test(functions_spend_what_an_attachment_leaves),
 	    cmocka_unit_test(closing_begins_by_the_time_it_takes),
 	};
 

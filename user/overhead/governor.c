@@ -122,6 +122,13 @@ void governor__held_first(struct governor_account *account, double held_ns)
 	account->lent_ns += held_ns;
 }
 
+double governor__rate_left(const struct governor *governor, const struct governor_account *account, uint64_t now_ns)
+{
+	double left_ns = now_ns < account->first_until_ns ? (double)(account->first_until_ns - now_ns) : 0;
+
+	return left_ns > 0 ? governor->rate + fmin(0, account->credit_ns / left_ns) : governor->rate;
+}
+
 /* Pays what is owed from what was saved up, beyond the allowance of the first moments. */
 static void pay(const struct governor *governor, struct governor_account *account)
 {

@@ -97,6 +97,9 @@ void governor__begin_first(struct governor_account *account, uint64_t now_ns);
  */
 void governor__held_first(struct governor_account *account, double held_ns);
 
+/* Returns the rate that pays for such waits by the end of the first seconds; the common rate after these. */
+double governor__rate_left(const struct governor *governor, const struct governor_account *account, uint64_t now_ns);
+
 /*
  * Charges what a process spent since the last call. True where it will have overdrawn by the time that
  * closing its probes takes effect.
