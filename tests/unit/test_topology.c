@@ -207,10 +207,12 @@ static void test_self(void **state)
 static bool find(struct quota *quota)
 {
 	char mounts[128], membership[128];
+	struct quota_roots roots;
 
 	snprintf(mounts, sizeof(mounts), "%s/mounts", root);
 	snprintf(membership, sizeof(membership), "%s/cgroup", root);
-	return quota__find(mounts, membership, quota);
+	quota__read_roots(mounts, &roots);
+	return quota__find(&roots, membership, quota);
 }
 
 static void test_quota(void **state)

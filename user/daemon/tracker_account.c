@@ -18,6 +18,7 @@
 #define SILENT_NS 10000000000ULL /* time without any call after an attachment that is reported */
 
 #define REQUEST_NS 60000000000ULL /* age of a request whose completion is given up */
+#define AGE_EACH_NS 9000000000ULL
 
 static void say_pathless(struct tracker *tracker, struct tracked *tracked)
 {
@@ -289,6 +290,20 @@ static bool is_stale(void *ctx, uint32_t tgid, const struct kernel_request *requ
 	return true;
 }
 
+/* Reading the map walks through its whole room. What a process left that ended is counted before it is forgotten. */
+static void age_requests(struct tracker *tracker, uint64_t now_ns)
+{
+	bool due = now_ns >= tracker->aged_ns + AGE_EACH_NS;
+
+	for (size_t i = 0; i < tracker->count; i++)
+		due |= tracker->tracked[i].ended_ns != 0;
+	if (!due)
+		return;
+	tracker->aged_ns = now_ns;
+	requests__age(kernel_side__map(tracker->parts.side, KERNEL_MAP_REQUESTS), is_stale,
+		      &(struct aging){tracker, now_ns});
+}
+
 /* Forgets the processes that ended before a window's end and have been drained since. */
 static void retire(struct tracker *tracker, uint64_t end_ns)
 {
@@ -307,8 +322,7 @@ int tracker__end_window(struct tracker *tracker, uint64_t begin_ns, uint64_t end
 	pid_t tids[256];
 	int status = 0;
 
-	requests__age(kernel_side__map(tracker->parts.side, KERNEL_MAP_REQUESTS), is_stale,
-		      &(struct aging){tracker, end_ns});
+	age_requests(tracker, end_ns);
 	for (size_t i = 0; i < tracker->count && !status; i++) {
 		struct tracked *tracked = &tracker->tracked[i];
 		size_t count = tracked->ended_ns ? 0 : process__threads(tracked->pid, tids, 256);

@@ -70,6 +70,7 @@ struct tracker {
 	uint64_t hits; /* hits of processes that ended */
 	uint64_t last_second_ns;
 	uint64_t window_ns; /* begin of the present window, CLOCK_MONOTONIC */
+	uint64_t aged_ns;   /* when old requests were last looked for */
 	struct static_mpi *statics;
 	struct topology *topology;
 	uint64_t *named_start; /* start times of the processes requested by pid; 0 = not seen yet */

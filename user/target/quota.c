@@ -83,23 +83,21 @@ static void look_upwards(const char *root, const char *group, bool unified, stru
 	}
 }
 
-/* Finds the mount of a hierarchy: version 2's, or the one with the CPU controller. */
-static bool find_root(const char *mounts, bool unified, char *root, size_t size)
+void quota__read_roots(const char *mounts, struct quota_roots *roots)
 {
 	struct mntent entry;
 	char buf[4096];
 	FILE *file = setmntent(mounts, "re");
-	bool found = false;
 
-	while (file && !found && getmntent_r(file, &entry, buf, sizeof(buf))) {
-		found = unified ? !strcmp(entry.mnt_type, "cgroup2")
-				: !strcmp(entry.mnt_type, "cgroup") && hasmntopt(&entry, "cpu");
-		if (found)
-			snprintf(root, size, "%s", entry.mnt_dir);
+	*roots = (struct quota_roots){.unified = ""};
+	while (file && getmntent_r(file, &entry, buf, sizeof(buf))) {
+		if (!roots->unified[0] && !strcmp(entry.mnt_type, "cgroup2"))
+			snprintf(roots->unified, sizeof(roots->unified), "%s", entry.mnt_dir);
+		if (!roots->cpu[0] && !strcmp(entry.mnt_type, "cgroup") && hasmntopt(&entry, "cpu"))
+			snprintf(roots->cpu, sizeof(roots->cpu), "%s", entry.mnt_dir);
 	}
 	if (file)
 		endmntent(file);
-	return found;
 }
 
 /* Whether a line of membership is about the CPU: "3:cpu,cpuacct:/path", or "0::/path". */
@@ -121,17 +119,18 @@ static char *group_of(char *line, bool *unified)
 	return NULL;
 }
 
-bool quota__find(const char *mounts, const char *membership, struct quota *quota)
+bool quota__find(const struct quota_roots *roots, const char *membership, struct quota *quota)
 {
 	struct candidate best = {.found = false};
 	FILE *file = fopen(membership, "re");
-	char line[1024], root[512];
+	char line[1024];
 
 	while (file && fgets(line, sizeof(line), file)) {
-		bool unified;
+		bool unified = false;
 		char *group = group_of(line, &unified);
+		const char *root = unified ? roots->unified : roots->cpu;
 
-		if (group && *group == '/' && find_root(mounts, unified, root, sizeof(root)))
+		if (group && *group == '/' && *root)
 			look_upwards(root, group, unified, &best);
 	}
 	if (file)

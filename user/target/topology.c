@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "target/topology.h"
 
+#include "base/clock.h"
 #include "target/quota.h"
 
 #include <ctype.h>
@@ -11,7 +12,8 @@
 
 #define CPUS 8192
 #define NODES 1024
-#define MODELS 8 /* CPU models in one node */
+#define MODELS 8		/* CPU models in one node */
+#define ROOTS_NS 60000000000ULL /* the mounts of cgroups are read again after this time */
 
 struct cpu {
 	int32_t socket, numa;
@@ -25,6 +27,8 @@ struct topology {
 	char models[MODELS][128]; /* "" from the first unused one on */
 	char cgroup[512];
 	char allowed[4096]; /* CPUs of the latest thread */
+	struct quota_roots roots;
+	uint64_t roots_ns; /* when they were read; 0 = not yet */
 	struct quota quota;
 	pid_t limited; /* process of the quota; 0 = none */
 	bool has_quota;
@@ -277,11 +281,16 @@ static const char *read_cgroup(struct topology *topology, pid_t pid)
 /* Threads of a process come one after the other, most often in one cgroup. */
 static void read_limit(struct topology *topology, pid_t pid, pid_t tid, struct vapro_place *place)
 {
+	uint64_t now_ns = mono_now();
 	char path[64];
 
+	if (!topology->roots_ns || now_ns >= topology->roots_ns + ROOTS_NS) {
+		quota__read_roots("/proc/self/mounts", &topology->roots);
+		topology->roots_ns = now_ns;
+	}
 	if (pid == tid || pid != topology->limited) {
 		snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
-		topology->has_quota = quota__find("/proc/self/mounts", path, &topology->quota);
+		topology->has_quota = quota__find(&topology->roots, path, &topology->quota);
 		topology->limited = pid;
 	}
 	place->limit = topology->has_quota ? topology->quota.text : NULL;
