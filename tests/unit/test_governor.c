@@ -222,8 +222,8 @@ static void waits_are_paid_from_savings(void **state)
 	(void)state;
 	governor__init(&governor, 1, 2, 1);
 	governor__open_account(&governor, &account, 0);
-	/* half of the rate is charged at once */
-	assert_true(fabs(governor__held(&governor, &account, SECOND / 100, 1e9) - governor.rate / 2 * 1e7) < 1);
+	/* most of the rate is charged at once */
+	assert_true(fabs(governor__held(&governor, &account, SECOND / 100, 1e9) - governor.rate * 0.8 * 1e7) < 1);
 	assert_true(account.owed_ns == governor.room_ns);
 	assert_false(governor__charge(&governor, &account, SECOND / 100, 0.009 * 1e7));
 	assert_true(fabs(account.credit_ns - governor.opening_ns) < 1);
@@ -233,6 +233,27 @@ static void waits_are_paid_from_savings(void **state)
 	assert_true(fabs(account.owed_ns - (governor.room_ns - governor.rate * 1e9)) < 1);
 	assert_false(governor__charge(&governor, &account, 60 * SECOND, 0));
 	assert_true(account.owed_ns == 0 && account.credit_ns > 2 * governor.opening_ns);
+}
+
+/* A burst of waits is charged over the time that follows it, all of it, and leaves the calls some of the rate. */
+static void bursts_of_waits_are_spread(void **state)
+{
+	struct governor_account account;
+	struct governor governor;
+	double charged = 0, burst = 17e6;
+
+	(void)state;
+	governor__init(&governor, 1, 2, 1);
+	governor__open_account(&governor, &account, 0);
+	for (uint64_t now = SECOND / 10; now <= 4 * SECOND; now += SECOND / 10) {
+		double waits = governor__held(&governor, &account, now, now == SECOND ? burst : 0);
+
+		assert_true(waits <= governor.rate * 0.8 * 1e8 + 1);
+		/* calls have the rest of the rate, so that nothing is saved up */
+		assert_false(governor__charge(&governor, &account, now, governor.rate * 1e8));
+		charged += waits;
+	}
+	assert_true(fabs(charged - burst) < 1 && account.owed_ns < 1);
 }
 
 /* Runs a process's first 5 s. Returns what it paid, ns; *closed_ns: when its probes were closed, or 0. */
@@ -340,6 +361,7 @@ int main(void)
 	    cmocka_unit_test(a_process_pays_what_its_busiest_thread_pays),
 	    cmocka_unit_test(an_account_is_close_when_little_is_left),
 	    cmocka_unit_test(waits_are_paid_from_savings),
+	    cmocka_unit_test(bursts_of_waits_are_spread),
 	    cmocka_unit_test(an_attachment_is_paid_in_the_first_seconds),
 	    cmocka_unit_test(functions_spend_what_an_attachment_leaves),
 	    cmocka_unit_test(closing_begins_by_the_time_it_takes),

@@ -11,7 +11,7 @@
 #define MEAN_NS 1e9
 #define BURST 2		    /* times the rate: so much at two looks is closed without waiting for the mean */
 #define OPENING_CREDIT 0.25 /* most of the room: the mean holds for a short run, too */
-#define HELD_MOST 0.5	    /* share of the budget up to which waits for vaprod are charged at once */
+#define HELD_MOST 0.8	    /* share of the rate up to which waits for vaprod are charged at any time */
 #define MOST_OWED 1	    /* of the room: waits for vaprod that are paid for later */
 #define AHEAD_NS 1e8	    /* an allowance that lasts no longer is checked often */
 #define LEAST_SPELL_NS 1e9
@@ -96,9 +96,10 @@ void governor__adjusted(struct governor_account *account)
 double governor__held(const struct governor *governor, struct governor_account *account, uint64_t now_ns,
 		      double held_ns)
 {
-	double charged = fmin(held_ns, HELD_MOST * governor->rate * (double)(now_ns - account->last_ns));
+	double due = account->owed_ns + held_ns;
+	double charged = fmin(due, HELD_MOST * governor->rate * (double)(now_ns - account->last_ns));
 
-	account->owed_ns = fmin(account->owed_ns + held_ns - charged, governor->room_ns * MOST_OWED);
+	account->owed_ns = fmin(due - charged, governor->room_ns * MOST_OWED);
 	return charged;
 }
 

@@ -78,9 +78,9 @@ void governor__open_account(const struct governor *governor, struct governor_acc
 void governor__adjusted(struct governor_account *account);
 
 /*
- * Returns what is to be charged for waits for vaprod since the last charge, which fewer probes would spare the process
- * only in part. The account owes the rest: it is no reason to close probes, but is paid from what is saved up beyond
- * the allowance of the first moments.
+ * Returns what is to be charged for waits for vaprod since the last charge and what is owed of earlier ones, which
+ * fewer probes would spare the process only in part: at most a share of the rate. The account owes the rest, which is
+ * charged later, or paid from what is saved up beyond the allowance of the first moments.
  */
 double governor__held(const struct governor *governor, struct governor_account *account, uint64_t now_ns,
 		      double held_ns);
