@@ -6,6 +6,8 @@
 
 #include "row_images.h"
 
+#define SECOND_NS 1000000000ULL
+
 static void functions_called_about_equally_often_share_links(void **state)
 {
 	struct row_image *image;
@@ -174,7 +176,7 @@ static void functions_have_what_calls_leave(void **state)
 	struct row_image *image;
 	struct row_attacher *attacher = begin(ATTACH_MODE_SESSION, &image);
 	struct row_probe *probe = add(attacher, image, ROW_USER, 100, 101, 1);
-	uint64_t now_ns = mono_now(), later_ns = now_ns + 3600 * 1000000000ULL;
+	uint64_t now_ns = mono_now(), later_ns = now_ns + 3600 * SECOND_NS;
 
 	(void)state;
 	attacher->budget = 0.005;
@@ -189,6 +191,13 @@ static void functions_have_what_calls_leave(void **state)
 	row_attacher__limit(attacher, 12, 0.001, now_ns); /* it does not map the image */
 	row_attacher__limit(attacher, 10, 0.005, now_ns); /* as much as they may cost anyway */
 	assert_false(row_image__is_scarce(image, now_ns));
+	row_attacher__limit(attacher, 10, -0.003, now_ns);
+	assert_true(!row_image__is_scarce(image, now_ns) && row_image__limit(image, now_ns) < 0.001);
+	/* what did not last leaves duty cycles */
+	row_attacher__limit(attacher, 10, 0.006, now_ns + 2 * SECOND_NS);
+	row_attacher__limit(attacher, 10, -0.003, now_ns + 3 * SECOND_NS);
+	assert_false(row_image__is_scarce(image, now_ns + 3 * SECOND_NS));
+	now_ns += 8 * SECOND_NS;
 	row_attacher__limit(attacher, 10, -0.003, now_ns);
 	assert_true(row_image__is_scarce(image, now_ns) && row_image__limit(image, now_ns) < 0.001);
 	row_attacher__limit(attacher, 10, 0.001, now_ns);

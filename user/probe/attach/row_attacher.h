@@ -109,9 +109,10 @@ bool row_attacher__close_costliest(struct row_attacher *attacher, pid_t pid, dou
 				   uint64_t now_ns, row_decided *decided, void *ctx);
 
 /*
- * Limits functions to the share of a process's time that its calls leave, which may be negative: for a minute functions
- * that exceed it are left out without a duty cycle, since the calls show more of the process. A share that all
- * functions may cost in any case is no limit, and images with functions that users requested are not limited.
+ * Limits functions to the share of a process's time that its calls leave, which may be negative. Where that lasts,
+ * functions that exceed it are left out for a minute, without a duty cycle, since the calls show more of the process. A
+ * share that all functions may cost in any case is no limit, and images with functions that users requested are not
+ * limited.
  */
 void row_attacher__limit(struct row_attacher *attacher, pid_t pid, double share, uint64_t now_ns);
 

@@ -10,10 +10,12 @@
 #define LIMIT_LEAST 1e-4 /* a share of nothing would be no bound */
 #define SCARCE_NS                                                                                                      \
 	60000000000ULL /* time without duty cycles after calls exceeded the budget, or from the last limit on */
+#define LASTING_NS                                                                                                     \
+	5000000000ULL /* a limit that lasts no longer is a burst of calls, or for waits of the first seconds */
 
 bool row_image__is_scarce(const struct row_image *image, uint64_t now_ns)
 {
-	return now_ns < image->scarce_until_ns || now_ns < image->limit_until_ns;
+	return now_ns < image->scarce_until_ns;
 }
 
 double row_image__limit(const struct row_image *image, uint64_t now_ns)
@@ -48,8 +50,15 @@ void row_attacher__limit(struct row_attacher *attacher, pid_t pid, double share,
 			continue; /* of several processes the one with least counts */
 		image->limit = fmax(share, LIMIT_LEAST);
 		image->limit_pid = pid;
-		if (share < attacher->budget)
-			image->limit_until_ns = now_ns + SCARCE_NS;
+		if (share >= attacher->budget) {
+			image->limit_from_ns = 0;
+			continue;
+		}
+		if (!limited || !image->limit_from_ns)
+			image->limit_from_ns = now_ns;
+		image->limit_until_ns = now_ns + SCARCE_NS;
+		if (now_ns >= image->limit_from_ns + LASTING_NS)
+			row_image__make_scarce(image, now_ns);
 	}
 }
 
