@@ -133,7 +133,7 @@ struct {
 	__type(value, u32);
 } edges SEC(".maps");
 
-/* New vertices by number, modulo KERNEL_NEW_VERTICES: user space need not walk through all for them. */
+/* The latest vertices by number, modulo KERNEL_NEW_VERTICES: user space finds new states without a walk through all. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, KERNEL_NEW_VERTICES);
@@ -182,7 +182,7 @@ struct {
 /* Two maps, of even and odd bins: user space reads one while the other fills. */
 struct interference_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 8192); /* set before load by the number of CPUs */
+	__uint(max_entries, 8192); /* replaced before the load by a number that depends on the CPUs */
 	__type(key, struct kernel_interference_key);
 	__type(value, struct kernel_interference);
 } interference_even SEC(".maps"), interference_odd SEC(".maps");

@@ -65,7 +65,7 @@ struct image_cache {
 struct cached_site {
 	uint64_t address;
 	struct callsite site;
-	bool named, named_urgently; /* its name was asked for */
+	bool named, named_urgently; /* whether the name of the call-site was requested */
 };
 
 struct callsites {

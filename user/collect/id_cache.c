@@ -209,7 +209,7 @@ struct numbered_vertex *numbered__vertex(struct numbered *numbered, uint32_t id,
 
 	if (vertex->id == id)
 		return vertex;
-	/* new states may come all the time: a walk through their map for each is too expensive */
+	/* a program may have new states all the time: a walk through the map of all states for each is too expensive */
 	if (!bpf_map_lookup_elem(kernel_side__map(numbered->side, KERNEL_MAP_VERTICES_BY_ID), &place, &by_id) &&
 	    by_id.id == id) {
 		keep_vertex(numbered, &by_id.key, id);

@@ -18,7 +18,7 @@
 #define SILENT_NS 10000000000ULL /* time without any call after an attachment that is reported */
 
 #define REQUEST_NS 60000000000ULL /* age of a request whose completion is given up */
-#define AGE_EACH_NS 9000000000ULL
+#define AGE_EACH_NS 9000000000ULL /* time between two searches for old requests: less than a default window */
 
 static void say_pathless(struct tracker *tracker, struct tracked *tracked)
 {
@@ -290,7 +290,10 @@ static bool is_stale(void *ctx, uint32_t tgid, const struct kernel_request *requ
 	return true;
 }
 
-/* Reading the map walks through its whole room. What a process left that ended is counted before it is forgotten. */
+/*
+ * Removes old requests, now and then, since reading their map walks through its whole room. Where a process has ended,
+ * its requests are counted before the process is forgotten.
+ */
 static void age_requests(struct tracker *tracker, uint64_t now_ns)
 {
 	bool due = now_ns >= tracker->aged_ns + AGE_EACH_NS;

@@ -97,7 +97,10 @@ void governor__begin_first(struct governor_account *account, uint64_t now_ns);
  */
 void governor__held_first(struct governor_account *account, double held_ns);
 
-/* Returns the rate that pays for such waits by the end of the first seconds; the common rate after these. */
+/*
+ * Returns the rate at which a process may spend for the rest of its first seconds, so that waits for vaprod are paid by
+ * their end; after the first seconds the rate of all processes.
+ */
 double governor__rate_left(const struct governor *governor, const struct governor_account *account, uint64_t now_ns);
 
 /*

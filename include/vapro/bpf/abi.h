@@ -18,12 +18,12 @@ typedef int64_t s64;
 #endif
 
 #define KERNEL_BIN_NS 200000000ULL
-#define KERNEL_SLOTS 1024     /* processes watched at once */
-#define KERNEL_FUNCTIONS 1024 /* rows of the function table, and rows of images */
-#define KERNEL_STATES 65536   /* vertices, and as many edges */
-#define KERNEL_HANDLES 8192   /* communicators, operations and requests with a number */
-#define KERNEL_NEW_VERTICES 4096 /* kept by number: those that user space has not seen yet */
-#define KERNEL_PATHS 16384    /* chains of callers */
+#define KERNEL_SLOTS 1024	 /* processes watched at once */
+#define KERNEL_FUNCTIONS 1024	 /* rows of the function table, and rows of images */
+#define KERNEL_STATES 65536	 /* vertices, and as many edges */
+#define KERNEL_HANDLES 8192	 /* communicators, operations and requests with a number */
+#define KERNEL_NEW_VERTICES 4096 /* vertices that user space finds by number: the latest ones */
+#define KERNEL_PATHS 16384	 /* chains of callers */
 #define KERNEL_SYSCALLS 512
 #define KERNEL_CPUS 4096
 #define KERNEL_EVENTS 8	    /* counters read at once: instructions first, then the named ones */
@@ -302,7 +302,7 @@ struct kernel_edge {
 };
 
 struct kernel_vertex {
-	u32 id; /* as of an edge */
+	u32 id; /* the key belongs to this vertex; written last and read first, as in struct kernel_edge */
 	u32 pad;
 	struct kernel_vertex_key key;
 };

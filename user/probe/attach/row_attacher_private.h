@@ -63,7 +63,7 @@ struct row_image {
 	uint64_t looked_ns;	  /* the last time that functions were looked at */
 	uint64_t rest_until_ns;	  /* nothing is opened or looked at before */
 	uint64_t scarce_until_ns; /* calls of its processes exceeded the budget: no duty cycles before */
-	uint64_t limit_from_ns;	  /* since when the calls of its processes have needed the budget; 0: they do not */
+	uint64_t limit_from_ns;	  /* begin of the time in which calls have left less than the budget; 0: they leave it */
 	uint64_t limit_until_ns;  /* end of the limit */
 	double limit;		  /* the share of their time that functions may cost until then */
 	pid_t limit_pid;	  /* the process that leaves least */

@@ -10,8 +10,8 @@
 #define LIMIT_LEAST 1e-4 /* a share of nothing would be no bound */
 #define SCARCE_NS                                                                                                      \
 	60000000000ULL /* time without duty cycles after calls exceeded the budget, or from the last limit on */
-#define LASTING_NS                                                                                                     \
-	5000000000ULL /* a limit that lasts no longer is a burst of calls, or for waits of the first seconds */
+/* A shorter limit comes from a burst of calls, or from waits in the first seconds of a process. */
+#define LASTING_NS 5000000000ULL
 
 bool row_image__is_scarce(const struct row_image *image, uint64_t now_ns)
 {

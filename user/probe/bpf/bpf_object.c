@@ -67,8 +67,8 @@ static const unsigned short io_numbers[] = {SYS_read,	SYS_write,  SYS_pread64, S
 };
 
 /*
- * A CPU's switches between tasks in a bin, to a tracked thread or away from it. Reading a map walks through its whole
- * room, so it has no more than the node's CPUs can fill.
+ * Returns the number of entries of a map of interference: for each CPU as many switches from or to a tracked thread as
+ * a bin may have. A larger map would cost more, since reading a map walks through all of its buckets.
  */
 static uint32_t interference_room(void)
 {
