@@ -117,6 +117,28 @@ static void test_region_before_a_stop(void **state)
 	region__clear(&result);
 }
 
+/* One rank is slow for ten seconds; its neighbour has a hog, and later a short stop, in that time: neither is lost. */
+static void test_region_beside_a_long_one(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	paint(1, 0, 50, VAPRO_COMPUTATION, 0.65, false);
+	paint(0, 7, 20, VAPRO_COMPUTATION, 0.57, true);
+	paint(2, 30, 34, VAPRO_COMPUTATION, 0.2, true);
+	paint(2, 45, 46, VAPRO_COMPUTATION, 0.8, false); /* too small to be reported */
+	assert_int_equal(grown(&result), 3);
+	assert_int_equal(result.drafts[1].cell_count, 50);
+	assert_bins(&result.drafts[0], 7, 20);
+	assert_int_equal(result.drafts[0].cell_count, 13);
+	assert_int_equal(result.drafts[0].cells[0].row, 0);
+	assert_bins(&result.drafts[2], 30, 34);
+	assert_int_equal(result.drafts[2].cell_count, 4);
+	assert_int_equal(result.drafts[2].cells[0].row, 2);
+	assert_int_equal(result.small_count, 1);
+	region__clear(&result);
+}
+
 /* A hog that took next to nothing from the neighbour of its rank, in a stretch in which both are slow anyway. */
 static void test_region_little_part(void **state)
 {
@@ -167,6 +189,7 @@ int main(void)
 	    TEST(test_region_alternates),
 	    TEST(test_region_one_after_another),
 	    TEST(test_region_before_a_stop),
+	    TEST(test_region_beside_a_long_one),
 	    TEST(test_region_little_part),
 	    TEST(test_region_of_two_rows),
 	};

@@ -61,8 +61,8 @@ int region__list(struct grower *grower, enum layer layer, struct region_list *li
 void region__unlist(struct region_list *list);
 
 /*
- * Cuts off columns at either end of a component, and rows, that lose next to nothing beside the others. Returns 0
- * or -ENOMEM.
+ * Cuts off columns at either end of a component, and rows, that lose next to nothing beside the others, or for a short
+ * part of its time. What such a row lost may be a component of its own. Returns 0 or -ENOMEM.
  */
 int region__trim(struct grower *grower, enum layer layer);
 

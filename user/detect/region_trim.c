@@ -148,51 +148,100 @@ static bool belongs(const struct grower *grower, const struct component *compone
 	return lost >= mean || (lost >= WEAK_BORDER * mean && row_slow(grower, place, component));
 }
 
-/* Rows that lose next to nothing beside the others only touch the region: noise of their own, or what spills over. */
-static void trim_rows(struct grower *grower, enum layer layer, uint32_t id, const uint32_t *cells, size_t count)
+/* Takes a part out of the sums of a component. */
+static void take_out(struct component *component, const struct component *part)
 {
-	const struct component *component = &grower->components[id];
+	component->cells -= part->cells;
+	component->lost -= part->lost;
+	component->cpu -= part->cpu;
+	component->preempted -= part->preempted;
+	component->blocked -= part->blocked;
+}
+
+/*
+ * Makes components of a row's cells, one of each stretch: what the row lost is no part of component `id`, but may be a
+ * region of its own. Where it is `little`, only what the kernel attributes is: the rest is noise, or what spills over.
+ * Returns 0 or -ENOMEM.
+ */
+static int set_apart(struct grower *grower, enum layer layer, uint32_t id, const uint32_t *cells, size_t count,
+		     bool little)
+{
+	uint32_t *of = grower->of[layer];
+
+	for (size_t from = 0, next; from < count; from = next) {
+		uint32_t part = (uint32_t)grower->count;
+
+		for (next = from; next < count && of[cells[next]] != NO_COMPONENT &&
+				  (next == from || cells[next] - cells[next - 1] <= grower->gap + 1);
+		     next++) {
+			if (region__component(grower, cells[next] / grower->bins, cells[next] % grower->bins, layer))
+				return -ENOMEM;
+			region__join(grower, part, (uint32_t)grower->count - 1);
+		}
+		if (next == from) { /* a cell of a column that was cut off */
+			next++;
+			continue;
+		}
+		take_out(&grower->components[id], &grower->components[part]);
+		if (little && grower->components[part].cpu < MOSTLY * grower->components[part].lost)
+			part = NO_COMPONENT;
+		for (size_t i = from; i < next; i++)
+			of[cells[i]] = part;
+	}
+	return 0;
+}
+
+/* Rows that lose next to nothing beside the others, or for a short part of its time, only touch the region. */
+static int trim_rows(struct grower *grower, enum layer layer, uint32_t id, const uint32_t *cells, size_t count)
+{
+	struct component component = grower->components[id];
+	bool calls = layer == LAYER_WAITING || layer == LAYER_PATH;
 	size_t in = 0;
 	double mean, most = 0;
+	int error = 0;
 
-	if (component->cells < 3)
-		return;
+	if (component.cells < 3)
+		return 0;
 	for (size_t i = 0, next; i < count; i = next) {
 		double lost = lost_by_row(grower, layer, cells, count, i, &next);
 
 		in += lost > 0;
 		most = lost > most ? lost : most;
 	}
-	mean = component->lost / (double)in;
-	for (size_t i = 0, next; in > 1 && i < count; i = next) {
+	mean = component.lost / (double)in;
+	for (size_t i = 0, next; in > 1 && !error && i < count; i = next) {
 		double lost = lost_by_row(grower, layer, cells, count, i, &next);
 
-		if (belongs(grower, component, cells[i] / grower->bins, lost, mean, most))
+		if (belongs(grower, &component, cells[i] / grower->bins, lost, mean, most))
 			continue;
-		for (size_t k = i; k < next; k++)
+		if (!calls)
+			error = set_apart(grower, layer, id, &cells[i], next - i, lost < WEAK_BORDER * mean);
+		for (size_t k = i; calls && k < next; k++)
 			grower->of[layer][cells[k]] = NO_COMPONENT;
 	}
+	return error;
 }
 
 int region__trim(struct grower *grower, enum layer layer)
 {
 	struct column *columns = calloc(grower->bins, sizeof(*columns));
 	struct region_list list;
+	int error = 0;
 
 	if (!columns || region__list(grower, layer, &list)) {
 		free(columns);
 		return -ENOMEM;
 	}
-	for (uint32_t id = 0; id < list.count; id++) {
+	for (uint32_t id = 0; id < list.count && !error; id++) {
 		const uint32_t *cells = &list.cells[list.first[id]];
 		size_t count = list.first[id + 1] - list.first[id];
 
 		if (!count)
 			continue;
 		trim_columns(grower, layer, id, cells, count, columns);
-		trim_rows(grower, layer, id, cells, count);
+		error = trim_rows(grower, layer, id, cells, count);
 	}
 	region__unlist(&list);
 	free(columns);
-	return 0;
+	return error;
 }
