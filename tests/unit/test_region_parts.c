@@ -117,6 +117,22 @@ static void test_region_before_a_stop(void **state)
 	region__clear(&result);
 }
 
+/* A stop and a hog, with a little noise after or before: they end and begin when they do. */
+static void test_region_beside_noise(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	paint(0, 10, 16, VAPRO_COMPUTATION, 0.01, true);
+	paint(0, 16, 19, VAPRO_COMPUTATION, 0.84, false);
+	paint(2, 27, 30, VAPRO_COMPUTATION, 0.84, false);
+	paint(2, 30, 40, VAPRO_COMPUTATION, 0.5, true);
+	assert_int_equal(grown(&result), 2);
+	assert_bins(&result.drafts[0], 10, 17);
+	assert_bins(&result.drafts[1], 29, 40);
+	region__clear(&result);
+}
+
 /* One rank is slow for ten seconds; its neighbour has a hog, and later a short stop, in that time: neither is lost. */
 static void test_region_beside_a_long_one(void **state)
 {
@@ -189,6 +205,7 @@ int main(void)
 	    TEST(test_region_alternates),
 	    TEST(test_region_one_after_another),
 	    TEST(test_region_before_a_stop),
+	    TEST(test_region_beside_noise),
 	    TEST(test_region_beside_a_long_one),
 	    TEST(test_region_little_part),
 	    TEST(test_region_of_two_rows),

@@ -22,7 +22,8 @@
  *    have its CPU, on which the file system's threads and the device's interrupts run. Rows that only
  *    touch a draft are another one (region__part_rows).
  *  - Where the kernel's attribution is the evidence, stretches with and without attribution are
- *    separate components, as are stalls of IO and the slow IO around them (region__split).
+ *    separate components, as are stalls of IO and the slow IO around them (region__split). What is too small
+ *    for a component of its own, before or after the attributed part, is noise and is cut off.
  *  - A draft needs min_cells and min_lost_s; one that the kernel attributes may be as small as the least that
  *    can cost the job min_share with the waiting it causes, and lie in one cell.
  */

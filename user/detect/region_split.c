@@ -9,6 +9,7 @@
 #define STALLED 0.9	      /* lost share of a bin in which next to nothing was done */
 #define STALLED_BORDER 0.6    /* the same of the bins in which a stall begins and ends */
 #define STALLED_PART 0.7      /* the same of a stretch */
+#define BORDER_BINS 1	      /* beside a marked cell: what it shows begins or ends there */
 #define MARKED_PARTS 2	      /* more of them are separate stretches only ... */
 #define PART_PERIOD 15	      /* ... where the component has so many cells for each: else two causes alternate */
 
@@ -165,6 +166,38 @@ static bool stands(const struct splitter *splitter, const struct component *part
 	       part->lost >= config->min_lost_s * 1e9 && (kind == KIND_MARKED || !splitter->mark->has_part(part));
 }
 
+/* Whether a cell has nothing of the mark, and its part is too small to stand alone. */
+static bool is_noise(const struct splitter *splitter, size_t at)
+{
+	const struct component *part =
+	    &splitter->grower->components[region__root(splitter->grower, splitter->parts[at])];
+
+	return !stands(splitter, part, KIND_REST) && !splitter->mark->has_part(part);
+}
+
+/* Noise that touches marked cells at one end only is cut off, but for the bins in which what they show may end. */
+static void cut_noise(struct splitter *splitter, size_t place)
+{
+	size_t bins = splitter->grower->bins;
+	unsigned char *kinds = &splitter->kinds[place * bins];
+	uint32_t *of = &splitter->of[place * bins];
+
+	for (size_t from = 0, to; from < bins; from = to) {
+		bool after, before = from && kinds[from - 1] == KIND_MARKED;
+
+		for (to = from; to < bins && kinds[to] == KIND_REST; to++)
+			;
+		after = to < bins && kinds[to] == KIND_MARKED;
+		for (size_t b = from; before != after && b < to; b++) {
+			if ((before ? b - from : to - 1 - b) < BORDER_BINS || !is_noise(splitter, place * bins + b))
+				continue;
+			kinds[b] = KIND_NONE;
+			of[b] = NO_COMPONENT;
+		}
+		to += to == from;
+	}
+}
+
 /* Parts that cannot stand alone join the cells around them. */
 static void give_up(struct splitter *splitter, enum kind kind)
 {
@@ -246,6 +279,8 @@ int region__split(struct grower *grower, enum layer layer, enum region_mark mark
 	error = grow_kind(&splitter, KIND_REST);
 	if (error)
 		goto cleanup;
+	for (size_t place = 0; place < grower->job->row_count; place++)
+		cut_noise(&splitter, place);
 	give_up(&splitter, KIND_REST);
 	error = grow_kind(&splitter, KIND_MARKED);
 	if (!error)
