@@ -17,6 +17,7 @@ invocations (build/accept/programs/COMMIT/results.json); known results are not m
   --seed N                      of the injections' times
   --again                       measures known results again
   --noisy                       measures again what other work disturbed
+  --capture                     inject: keeps a capture of each run, so that `vapro analyze` can show why one was missed
   --bare                        not in a cgroup with a large share of the CPUs (then there are no quotas either)
   --reference BUILD             directory of another build, which bystanders is compared with
 

@@ -271,6 +271,7 @@ def add_options(parser):
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--noisy", action="store_true")
+    parser.add_argument("--capture", action="store_true")
     parser.add_argument("--bare", action="store_true")
     parser.add_argument("--reference", metavar="BUILD")
 
@@ -278,7 +279,7 @@ def add_options(parser):
 def use_options(args):
     global OPTIONS
     OPTIONS = programs_common.Options(args.program, args.minutes, args.seed, args.again, args.noisy, not args.bare,
-                                      args.reference, args.quick)
+                                      args.reference, args.quick, args.capture)
     if OPTIONS.shield:
         try:
             with programs_common.shielded(OPTIONS):

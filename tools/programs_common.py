@@ -58,12 +58,13 @@ def only_run(directory):
 class Options:
     """
     programs: names of the only programs to measure, or None; again: also measure known units; noisy: also measure known
-    units whose runs were disturbed by other work.
+    units whose runs were disturbed by other work; capture: keep captures.
     """
 
-    def __init__(self, programs=None, minutes=MINUTES_MOST, seed=1, again=False, noisy=False, shield=True, reference=None, quick=False):
+    def __init__(self, programs=None, minutes=MINUTES_MOST, seed=1, again=False, noisy=False, shield=True, reference=None, quick=False,
+                 capture=False):
         self.noisy, self.programs, self.minutes, self.seed = noisy, programs, min(minutes, MINUTES_MOST), seed
-        self.again, self.shield, self.reference, self.quick = again, shield, reference, quick
+        self.again, self.shield, self.reference, self.quick, self.capture = again, shield, reference, quick, capture
 
     def repeat(self, times, quick):
         return quick if self.quick else times

@@ -188,8 +188,9 @@ def log_losses(injections, truths):
             one["lost_s"] = None
 
 
-def vaprod_options(group):
-    return CLOSED_BUDGET if group == "closed" else ()
+def vaprod_options(directory, options, group):
+    captured = ("--capture", os.path.join(directory, "vaprod.capture")) if options.capture else ()
+    return (CLOSED_BUDGET if group == "closed" else ()) + captured
 
 
 def one_run(directory, program, injections, options, group=None):
@@ -202,7 +203,7 @@ def one_run(directory, program, injections, options, group=None):
             program.prepare()
         files = mounted or os.path.join(directory, "files")
         os.makedirs(files, exist_ok=True)
-        daemon, ndjson = start_vaprod(jobs, groups, "vaprod", program.pattern(), *vaprod_options(group))
+        daemon, ndjson = start_vaprod(jobs, groups, "vaprod", program.pattern(), *vaprod_options(directory, options, group))
         how = {"first": seconds + 2, "seconds": 4} if group == "first" else {"seconds": seconds + 2}
         job = program.start(jobs, groups, directory, files, **how)
         pids = ranks_of(job, program)
