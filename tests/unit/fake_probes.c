@@ -180,11 +180,12 @@ static bool govern_rows(void *ctx, uint64_t hits, uint64_t now_ns)
 	return false;
 }
 
-static bool close_costliest_rows(void *ctx, pid_t pid, double speed, double debt_ns, uint64_t now_ns)
+static bool close_costliest_rows(void *ctx, pid_t pid, double speed, double calls, double debt_ns, uint64_t now_ns)
 {
 	struct fake *fake = ctx;
 
 	(void)speed;
+	(void)calls;
 	(void)debt_ns;
 	(void)now_ns;
 	if (!fake->rows_close)

@@ -183,14 +183,14 @@ static void what_a_process_overdraws_by_has_no_duty_cycle(void **state)
 	assert_int_equal(attach(attacher, 10, false), 1);
 	probe->share = probe->own_share = 0.02;
 	image->account.mean = 0.004; /* the image's own account is in order */
-	assert_true(row_attacher__close_costliest(attacher, 10, 0.012, 1e6, now_ns, note_decision, NULL));
+	assert_true(row_attacher__close_costliest(attacher, 10, 0.012, 0.008, 1e6, now_ns, note_decision, NULL));
 	assert_true(probe->state == ROW_LEFT_OUT && !probe->in_duty_cycle);
 	assert_true(probe->backoff.until_ns >= now_ns + ROW_BACKOFF_FIRST_S * 1000000000ULL);
-	/* nothing but the functions themselves: they have what they can pay */
+	/* nothing but the functions, and what the process waits for vaprod at first: they have what they can pay */
 	image->scarce_until_ns = 0;
 	probe->state = ROW_FITTING;
 	assert_int_equal(row_image__open(attacher, image), 0);
-	assert_true(row_attacher__close_costliest(attacher, 10, 0.005, 1e6, now_ns, note_decision, NULL));
+	assert_true(row_attacher__close_costliest(attacher, 10, 0.012, 0, 1e6, now_ns, note_decision, NULL));
 	assert_true(probe->state == ROW_LEFT_OUT && probe->in_duty_cycle);
 	end(attacher);
 }

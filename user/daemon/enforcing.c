@@ -113,12 +113,12 @@ static bool govern_rows(void *ctx, uint64_t hits, uint64_t now_ns)
 	return row_attacher__govern(tracker->parts.rows, hits, now_ns, tracker__rows_decided, ctx);
 }
 
-static bool close_costliest_rows(void *ctx, pid_t pid, double speed, double debt_ns, uint64_t now_ns)
+static bool close_costliest_rows(void *ctx, pid_t pid, double speed, double calls, double debt_ns, uint64_t now_ns)
 {
 	const struct tracker *tracker = ctx;
 
-	return row_attacher__close_costliest(tracker->parts.rows, pid, speed, debt_ns, now_ns, tracker__rows_decided,
-					     ctx);
+	return row_attacher__close_costliest(tracker->parts.rows, pid, speed, calls, debt_ns, now_ns,
+					     tracker__rows_decided, ctx);
 }
 
 static void limit_rows(void *ctx, pid_t pid, double share, uint64_t now_ns)

@@ -411,7 +411,7 @@ static void relieve(struct enforcer *enforcer, struct governed *governed, uint64
 			return;
 	}
 	if (enforcer->ops.close_costliest_rows(enforcer->ctx, governed->process.pid,
-					       fmax(account->speed, account->mean),
+					       fmax(account->speed, account->mean), governed->calls_cost.share,
 					       enforcer->governor.room_ns - account->credit_ns, now_ns))
 		return;
 	if (!governed->io.closed_until_ns &&

@@ -61,8 +61,11 @@ struct enforcer_ops {
 	 */
 	bool (*govern_rows)(void *ctx, uint64_t hits, uint64_t now_ns);
 
-	/* Closes those that cost a process most, which spends such a share of its time. false where none matters. */
-	bool (*close_costliest_rows)(void *ctx, pid_t pid, double speed, double debt_ns, uint64_t now_ns);
+	/*
+	 * Closes those that cost a process most, which spends such a share of its time, and another on its calls alone
+	 * (0: not known yet). false where none matters.
+	 */
+	bool (*close_costliest_rows)(void *ctx, pid_t pid, double speed, double calls, double debt_ns, uint64_t now_ns);
 
 	/* Limits those of a process to the share of its time that its calls leave, which may be negative. */
 	void (*limit_rows)(void *ctx, pid_t pid, double share, uint64_t now_ns);

@@ -102,10 +102,11 @@ bool row_attacher__govern(struct row_attacher *attacher, uint64_t hits, uint64_t
 
 /*
  * A process overdrew its allowance by debt_ns, spending such a share of its time (speed), although each image stays
- * within its own: closes the functions that cost it most lately, so that the rest need not be closed. false where none
- * costs a considerable part.
+ * within its own: closes the functions that cost it most lately, so that the rest need not be closed. They have no duty
+ * cycle for a minute where its calls are a considerable part (calls: their share of its time, 0: not known yet), since
+ * these show more. false where no function costs a considerable part.
  */
-bool row_attacher__close_costliest(struct row_attacher *attacher, pid_t pid, double speed, double debt_ns,
+bool row_attacher__close_costliest(struct row_attacher *attacher, pid_t pid, double speed, double calls, double debt_ns,
 				   uint64_t now_ns, row_decided *decided, void *ctx);
 
 /*

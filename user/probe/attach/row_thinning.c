@@ -20,7 +20,7 @@
 #define OPEN_LEAST_S 1.0	     /* shortest closed period of a duty cycle */
 #define IDLE_LOOKS 3		     /* in a row, at functions left out */
 #define CAUSE 0.25		     /* of what a process spends, that functions must cost to be closed for it */
-#define OWN_DEBT 0.7		     /* of what a process spends: functions that cost more overdraw by themselves */
+#define CALLS 0.3		     /* of what a process spends, that its calls must cost to be shown instead */
 
 /* Whether functions of an image are open, or will be again as soon as they can be afforded. */
 static bool spends(const struct row_image *image)
@@ -424,7 +424,7 @@ bool row_attacher__govern(struct row_attacher *attacher, uint64_t hits, uint64_t
 	return soon;
 }
 
-bool row_attacher__close_costliest(struct row_attacher *attacher, pid_t pid, double speed, double debt_ns,
+bool row_attacher__close_costliest(struct row_attacher *attacher, pid_t pid, double speed, double calls, double debt_ns,
 				   uint64_t now_ns, row_decided *decided, void *ctx)
 {
 	struct row_image *costliest = NULL;
@@ -443,7 +443,7 @@ bool row_attacher__close_costliest(struct row_attacher *attacher, pid_t pid, dou
 	}
 	if (!costliest)
 		return false;
-	if (most < speed * OWN_DEBT)
+	if (calls > speed * CALLS)
 		row_image__make_scarce(costliest, now_ns);
 	/* half of its recent cost stays open */
 	return close_unfit(attacher, costliest, most / 2, debt_ns, now_ns, decided, ctx);
