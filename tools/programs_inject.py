@@ -209,13 +209,14 @@ def one_run(directory, program, injections, options, group=None):
         pids = ranks_of(job, program)
         begun = time.monotonic()
         cpus = list(range(min(CPUS, len(pids) * program.threads)))
+        sampler = Sampler(pids, cpus, daemon.pid, os.path.join(directory, "log") if program.log == "thermo" else None)
+        sampler.start()
         time.sleep(1)  # MPI_Init
-        watch = text_watch(pids[0], CALLED[program.name]) if group == "closed" else None
+        if group == "closed":
+            sampler.text = text_watch(pids[0], CALLED[program.name])
         team = team_of(pids, cpus)
         if not team:
             raise RuntimeError(f"{program.name}: its threads are not bound to CPUs {cpus}")
-        sampler = Sampler(pids, cpus, daemon.pid, os.path.join(directory, "log") if program.log == "thermo" else None, watch)
-        sampler.start()
         run = Run(program, jobs, groups, directory, files, pids, team, sampler)
         done = [run.carry_out(one, begun) for one in injections]
         if program.ends:

@@ -25,11 +25,11 @@ class Sampler(threading.Thread):
     it also samples lammps' log, and whether breakpoints are set.
     """
 
-    def __init__(self, pids, cpus, daemon=None, log=None, watch_text=None, step=0.1):
+    def __init__(self, pids, cpus, daemon=None, log=None, step=0.1):
         super().__init__(daemon=True)
         self.pids, self.cpus, self.vaprod, self.log, self.step = pids, cpus, daemon, log, step
         self.samples, self.files, self.owners, self.ahead = [], {}, {}, None
-        self.text = watch_text  # a function that says whether probes are set, or None
+        self.text = None        # a function that says whether probes are set; it may come later
         self.set = []           # [(mono_ns, bool)]
         self.lock, self.over = threading.Lock(), threading.Event()
         self._find()
