@@ -43,7 +43,7 @@ def variances_of(records):
             "lost_s": sum((variance.get("lost_by_class") or {"": variance["lost_seconds"]}).values())
                       + variance.get("whole_lost_seconds", variance["lost_seconds"]) - variance["lost_seconds"], "caused_s": variance.get("caused_seconds", 0),
             "evidence": variance.get("evidence"), "majors": live_score.majors_of(factors),
-            "descheduled": factors["suspension"]["contribution_pct"] / 100 if "suspension" in factors else 1,
+            "descheduled_s": factors["suspension"]["impact_seconds"] if "suspension" in factors else None,
             "interferers": [i["comm"] for i in interferers],
             "culprits": [{"rank": c["rank"], "tid": numbers.get((c["rank"], c.get("thread")))} for c in variance.get("culprits") or []]})
     return found
@@ -52,9 +52,11 @@ def variances_of(records):
 def loss_to(variance, kind):
     """
     The loss that a variance attributes to an injection of a kind. While a rank has no CPU for a part of the time the CPU itself
-    may be slower, which the verdict separates: "65 % descheduled, 33 % slower on the CPU".
+    may be slower, which the diagnosis separates: the impact of suspension, in seconds.
     """
-    return variance["lost_s"] * (variance["descheduled"] if kind in WITHOUT_CPU else 1)
+    if kind not in WITHOUT_CPU or variance["descheduled_s"] is None:
+        return variance["lost_s"]
+    return variance["descheduled_s"]
 
 
 def meets(variance, one, near=0):

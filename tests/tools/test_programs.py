@@ -100,7 +100,7 @@ class Scores(unittest.TestCase):
         self.assertTrue(verdict(hog, injection("hog", lost=score.loss_of_cpu_time(1.0, 1.1)))["loss"])
         self.assertFalse(verdict(hog, injection("hog", lost=score.loss_of_cpu_time(1.0, 1.02)))["loss"])
         # a third of the loss is a slower CPU, which the diagnosis separates
-        hog[1]["factors"].append({"name": "suspension", "major": True, "contribution_pct": 66})
+        hog[1]["factors"].append({"name": "suspension", "major": True, "contribution_pct": 70, "impact_seconds": 0.99})
         hog[0]["lost_seconds"] = 1.5
         found = verdict(hog, injection("hog"))
         self.assertEqual((found["loss"], found["said_s"], found["whole_s"]), (True, 0.99, 1.5))
