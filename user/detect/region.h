@@ -15,8 +15,8 @@
  *    lost). Computation beside slow cells joins them where it loses half of what makes a cell slow
  *    and the kernel attributes that.
  *  - Borders whose column loses less than a fifth of the region's mean column are cut off. Rows that lose as
- *    little, or for a short part of the region's time, are apart: what they lost may be a region of its own, as a
- *    hog is on the neighbour of a rank that is slow for long.
+ *    little, or only for a short part of the region's time, are cut off too, but what they lost may be a region of
+ *    its own, such as a hog on the neighbour of a rank that is slow for long.
  *  - Regions of several classes on one row, in overlapping bins or up to REGION_GAP apart, that the
  *    same suspension mostly explains, are one draft; so is IO of one row that sleeps for as long as others
  *    have its CPU, on which the file system's threads and the device's interrupts run. Rows that only

@@ -160,7 +160,8 @@ static void take_out(struct component *component, const struct component *part)
 
 /*
  * Makes components of a row's cells, one of each stretch: what the row lost is no part of component `id`, but may be a
- * region of its own. Where it is `little`, only what the kernel attributes is: the rest is noise, or what spills over.
+ * region of its own. Where the row lost `little`, only stretches that the kernel attributes become components: the rest
+ * is noise, or spills over from the region.
  * Returns 0 or -ENOMEM.
  */
 static int set_apart(struct grower *grower, enum layer layer, uint32_t id, const uint32_t *cells, size_t count,
@@ -191,7 +192,10 @@ static int set_apart(struct grower *grower, enum layer layer, uint32_t id, const
 	return 0;
 }
 
-/* Rows that lose next to nothing beside the others, or for a short part of its time, only touch the region. */
+/*
+ * Sets apart rows that lose next to nothing beside the others, or that lose for a short part of the region's time: they
+ * only touch the region. Returns 0 or -ENOMEM.
+ */
 static int trim_rows(struct grower *grower, enum layer layer, uint32_t id, const uint32_t *cells, size_t count)
 {
 	struct component component = grower->components[id];

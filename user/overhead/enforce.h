@@ -62,8 +62,8 @@ struct enforcer_ops {
 	bool (*govern_rows)(void *ctx, uint64_t hits, uint64_t now_ns);
 
 	/*
-	 * Closes those that cost a process most, which spends such a share of its time, and another on its calls alone
-	 * (0: not known yet). false where none matters.
+	 * Closes those that cost a process most. speed: the share of its time that the process spends; calls: the part
+	 * of that for its calls (0: not known yet). false where none matters.
 	 */
 	bool (*close_costliest_rows)(void *ctx, pid_t pid, double speed, double calls, double debt_ns, uint64_t now_ns);
 

@@ -20,7 +20,7 @@
 #define OPEN_LEAST_S 1.0	     /* shortest closed period of a duty cycle */
 #define IDLE_LOOKS 3		     /* in a row, at functions left out */
 #define CAUSE 0.25		     /* of what a process spends, that functions must cost to be closed for it */
-#define CALLS 0.3		     /* of what a process spends, that its calls must cost to be shown instead */
+#define CALLS 0.3 /* share of what a process spends: from it on its calls need the budget of its functions */
 
 /* Whether functions of an image are open, or will be again as soon as they can be afforded. */
 static bool spends(const struct row_image *image)
