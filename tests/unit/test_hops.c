@@ -342,6 +342,27 @@ static void test_steady(void **state)
 	assert_string_equal(story, "");
 }
 
+/* Runs a program with one caller on a host that is slow for every second second. */
+static void live_on_a_slow_host(int seconds)
+{
+	for (int i = 0; i < seconds; i++) {
+		phases[0].ns = i % 2 ? 10e6 : 15e6;
+		live(1, 20);
+	}
+}
+
+/* A host that is slow for a while is no matter of callers, unless that lasts: then the callers may change with time. */
+static void test_slow_host(void **state)
+{
+	(void)state;
+	add_phase((struct phase){.chain = {"w", "main"}, .scatter = 0.01});
+	live_on_a_slow_host(60);
+	assert_string_equal(story, "");
+	refused[refused_count++] = "main";
+	live_on_a_slow_host(200);
+	assert_string_equal(story, "up w\nrefused main\nback w\n");
+}
+
 /* Calls last long when other ranks are late: no caller changes that. */
 static void test_calls_do_not_count(void **state)
 {
@@ -492,6 +513,7 @@ int main(void)
 	    TEST(test_one_frame_is_wanted),
 	    TEST(test_off),
 	    TEST(test_steady),
+	    TEST(test_slow_host),
 	    TEST(test_calls_do_not_count),
 	    TEST(test_small),
 	    TEST(test_too_many_callers),

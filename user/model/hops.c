@@ -12,6 +12,8 @@
 #define STEADIER 0.2	    /* least improvement by a trial, */
 #define STEADIER_PART 0.6   /* or of what is missing, where that is less */
 #define GROUPED_LEAST 0.15  /* least share of a steadier call-site's time in states of several workloads */
+#define CALLERS_DIFFER 0.5  /* least part of a state's scatter between successive computations, */
+#define LASTING_NS 2e10	    /* or least time that spreads: a program may change its callers from phase to phase */
 #define JUDGED_LEAST 0.67   /* share of a trial's time in states seen often enough */
 #define SINGLE_FRAGMENTS 20 /* least fragments of a caller that counts as single */
 #define CALLERS_MOST 64	    /* with more callers no state is seen often enough */
@@ -202,6 +204,13 @@ static void add_to_sites(struct hops *hops, const struct hops_state *state, cons
 	}
 }
 
+/* Whether durations change with time and not from call to call, as on a host that is slow for a while. */
+static bool changes_with_time(const struct series *series, double steady)
+{
+	return successive__share(&series->successive, &series->cpu) < CALLERS_DIFFER &&
+	       (1 - steady) * series->cpu.sum_ns < LASTING_NS;
+}
+
 static struct sums sums_of(const struct series_book *book, const struct series *series, struct hops_series *last)
 {
 	struct sums sums = {.n = series->cpu.n};
@@ -216,6 +225,8 @@ static struct sums sums_of(const struct series_book *book, const struct series *
 		last->n = series->cpu.n;
 		last->near = reference.groups ? reference.near_share : 0;
 		last->steady = reference.groups ? reference.near_share / reference.groups : 0;
+		if (changes_with_time(series, last->steady))
+			last->near = last->steady = 1;
 	}
 	sums.steady_ns = last->steady * series->cpu.sum_ns;
 	sums.spread_ns = series->cpu.sum_ns - sums.steady_ns;

@@ -11,7 +11,9 @@
  *
  * A call-site whose hop is undone or refused is never tried again. Times of MPI calls do not count: waiting for other
  * ranks spreads them, whatever the caller. Steadiness is the share of time that lies near populous durations, divided
- * by the number of these durations.
+ * by the number of these durations. A state whose successive computations are alike, and which differs from one moment
+ * to another only (model/successive.h), counts as steady until that has taken 20 s: most often its host is slow for a
+ * while, and a trial costs the references of all states that end at the call-site.
  *
  * The book only decides: the caller carries a decision out, and reports its outcome.
  */

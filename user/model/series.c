@@ -283,6 +283,8 @@ static int add_cluster(struct series_book *book, const struct series *series, co
 			     bundle->min_ns, &rec->cell);
 }
 
+#define DISTURBED_LEAST 0.01 /* share of a computation's time that the kernel attributes */
+
 static int add_history(struct series_book *book, struct series *series, const struct bundle_rec *rec)
 {
 	double ns = series__compared_ns(series->class, rec), blocked = bundle_rec__blocked(rec);
@@ -297,6 +299,8 @@ static int add_history(struct series_book *book, struct series *series, const st
 		return -ENOMEM;
 	if (series->class == VAPRO_COMMUNICATION && own_part__add(series, rec))
 		return -ENOMEM;
+	if (series->class == VAPRO_COMPUTATION && bundle_rec__cpu_attributed(rec) <= DISTURBED_LEAST * rec->sum_ns)
+		successive__add(&series->successive, bundle_rec__bin(rec), ns / rec->n, rec->n);
 	if (series->class == VAPRO_COMPUTATION && book->source != VAPRO_BY_INSTRUCTIONS &&
 	    groups__add(book, series, rec, ns))
 		return -ENOMEM;

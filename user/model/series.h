@@ -22,6 +22,7 @@
 #include "model/bundle_rec.h"
 #include "base/pool.h"
 #include "model/stg.h"
+#include "model/successive.h"
 #include "model/truth.h"
 
 #include <vapro/analysis.h>
@@ -67,6 +68,7 @@ struct series {
 	float usual_frequency;	       /* time per fragment that the CPU's usual frequency costs */
 	double reference_ns;	       /* own reference, or that of compared ranks */
 	struct histogram cpu;	       /* on-CPU time of computation; else duration less waits for a CPU */
+	struct successive successive;  /* undisturbed computations */
 	double asleep_ns;	       /* usual sleep of its computation, on top */
 	double size[VAPRO_MAGNITUDES]; /* size that found it last */
 	uint64_t members;	       /* fragments met */
