@@ -160,6 +160,25 @@ static void test_each_factor(void **state)
 	}
 }
 
+/* Shares are of what the factors explain: that is said where it is not nearly all of the loss. */
+static void test_explained(void **state)
+{
+	struct result_factor tree[] = {
+	    {.name = "suspension", .stage = 1, .contribution = 1, .impact_seconds = 3, .major = true},
+	    {.name = "preempted", .stage = 2, .parent = "suspension", .contribution = 1, .impact_seconds = 3},
+	};
+	struct result_variance variance = slow("suspension");
+
+	(void)state;
+	variance.diagnosis.factors = tree;
+	variance.diagnosis.factor_count = 2;
+	write_both(&variance, false, false);
+	has(verdict, "ranks 43-45 lost 4.00 s, 3.00 s of it explained: 100 % descheduled");
+	tree[0].impact_seconds = 3.8;
+	write_both(&variance, false, false);
+	has(verdict, "ranks 43-45 lost 4.00 s: 100 % descheduled");
+}
+
 /* The summary explains each factor in words, too. */
 static void test_each_meaning(void **state)
 {
@@ -450,15 +469,11 @@ static void test_named_interferer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_named_interferer),
-	    cmocka_unit_test(test_barrier_of_a_team),
-	    cmocka_unit_test(test_each_factor),
-	    cmocka_unit_test(test_each_meaning),
-	    cmocka_unit_test(test_finest),
-	    cmocka_unit_test(test_stopped),
-	    cmocka_unit_test(test_on_cpu),
-	    cmocka_unit_test(test_memory_cures),
-	    cmocka_unit_test(test_slow_path),
+	    cmocka_unit_test(test_named_interferer), cmocka_unit_test(test_barrier_of_a_team),
+	    cmocka_unit_test(test_each_factor),	     cmocka_unit_test(test_each_meaning),
+	    cmocka_unit_test(test_explained),	     cmocka_unit_test(test_finest),
+	    cmocka_unit_test(test_stopped),	     cmocka_unit_test(test_on_cpu),
+	    cmocka_unit_test(test_memory_cures),     cmocka_unit_test(test_slow_path),
 	    cmocka_unit_test(test_places),
 	};
 

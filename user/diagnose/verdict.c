@@ -116,6 +116,19 @@ static double stopped(const struct result_diagnosis *diagnosis)
 	return 0;
 }
 
+/* Says how much of the loss the factors explain, where that is not nearly all: their shares are of that part. */
+static void say_explained(struct text *text, const struct result_variance *variance)
+{
+	const struct result_diagnosis *diagnosis = &variance->diagnosis;
+	double explained = 0;
+	char seconds[32];
+
+	for (uint32_t i = 0; i < diagnosis->factor_count; i++)
+		explained += diagnosis->factors[i].parent ? 0 : diagnosis->factors[i].impact_seconds;
+	if (explained > 0 && explained < NEARLY_ALL * variance->lost_seconds)
+		say(text, ", %s of it explained", duration__text(explained, seconds, sizeof(seconds)));
+}
+
 static void say_why(struct text *text, const struct result_variance *variance)
 {
 	const struct result_diagnosis *diagnosis = &variance->diagnosis;
@@ -133,6 +146,8 @@ static void say_why(struct text *text, const struct result_variance *variance)
 
 		if (!factor->major || factor->parent)
 			continue;
+		if (!any)
+			say_explained(text, variance);
 		say(text, "%s%.0f %% ", any ? "; " : ": ", 100 * factor->contribution);
 		if (root_cause__polls(variance->class, factor->name)) {
 			say(text, "busy-waiting inside MPI for other ranks");
