@@ -75,8 +75,10 @@ def judge_stop(records, one, word):
     mine = [v for v in variances if v["alarm"] and score.at_place(v, where)]
     said = texts_of(records, {v["id"] for v in mine})
     majors = sorted({name for v in mine for name in v["majors"]})
-    # the debugger takes the CPU itself while it reads symbols
-    blamed = [v["id"] for v in variances if v["alarm"] and v["ranks"] == [0] and v["effect_of"] is None and "gdb" not in v["interferers"]]
+    # the debugger takes the CPU itself while it starts, under our name until it has called exec(), and reads symbols
+    with open("/proc/self/comm", encoding="utf-8") as file:
+        debugger = {"gdb", file.read().strip()}
+    blamed = [v["id"] for v in variances if v["alarm"] and v["ranks"] == [0] and v["effect_of"] is None and not debugger & set(v["interferers"])]
     return [t.row("rank and factor", f"{'rank 1' if mine else 'no alarm of rank 1'}; {', '.join(majors) or 'none'}", "rank 1; stopped",
                   bool(mine) and "stopped" in majors),
             t.row("the sentence", said[:160] or "none", f"says {word}", bool(re.search(word, said, re.I))),
