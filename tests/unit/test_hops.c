@@ -22,6 +22,7 @@
 struct phase {
 	const char *chain[DEPTH_MOST]; /* return addresses, innermost first */
 	double ns, scatter;	       /* computation: at least ns, at most ns * (1 + scatter) */
+	double preempted_ns;	       /* on top */
 	enum vapro_class class;
 };
 
@@ -112,14 +113,15 @@ static uint32_t state_of(const char *from, const char *to, enum vapro_class clas
 	return about.id;
 }
 
-static void add(uint32_t rank, uint32_t state, double ns)
+static void add(uint32_t rank, uint32_t state, double ns, double preempted_ns)
 {
 	struct vapro_bundle bundle = {.thread = rank, .state = state, .n = 1, .start_ns = now_ns};
+	double factor[VAPRO_FACTORS] = {[VAPRO_PREEMPTED] = preempted_ns};
 	struct bundle_rec rec;
 
-	bundle.sum_ns = bundle.min_ns = bundle.max_ns = (uint64_t)ns;
+	bundle.sum_ns = bundle.min_ns = bundle.max_ns = (uint64_t)(ns + preempted_ns);
 	bundle.end_ns = bundle.start_ns + bundle.sum_ns;
-	assert_int_equal(series__add(&book, &bundle, NULL, &rec), 0);
+	assert_int_equal(series__add(&book, &bundle, factor, &rec), 0);
 }
 
 /* Runs the program's phases one by one, `rounds` times on each rank. */
@@ -135,7 +137,7 @@ static void run(int rounds)
 				name(&phases[(i + phase_count - 1) % phase_count], from);
 				name(phase, to);
 				add(rank, state_of(from, to, phase->class),
-				    phase->ns * (1 + phase->scatter * random_unit()));
+				    phase->ns * (1 + phase->scatter * random_unit()), phase->preempted_ns);
 			}
 }
 
@@ -363,6 +365,21 @@ static void test_slow_host(void **state)
 	assert_string_equal(story, "up w\nrefused main\nback w\n");
 }
 
+/* While other tasks interrupt many computations, these and the ones between them differ in any case. */
+static void test_interrupted(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 8; i++)
+		add_phase((struct phase){
+		    .chain = {"w", callers[i]}, .ns = times[i], .scatter = 0.01, .preempted_ns = i < 2 ? 3e6 : 0});
+	live(5, 20);
+	assert_string_equal(story, "");
+	phases[0].preempted_ns = phases[1].preempted_ns = 0;
+	live(20, 20);
+	assert_string_equal(story, "up w\nstays w\n");
+	forget_up();
+}
+
 /* Calls last long when other ranks are late: no caller changes that. */
 static void test_calls_do_not_count(void **state)
 {
@@ -514,6 +531,7 @@ int main(void)
 	    TEST(test_off),
 	    TEST(test_steady),
 	    TEST(test_slow_host),
+	    TEST(test_interrupted),
 	    TEST(test_calls_do_not_count),
 	    TEST(test_small),
 	    TEST(test_too_many_callers),

@@ -14,6 +14,7 @@
 #define GROUPED_LEAST 0.15  /* least share of a steadier call-site's time in states of several workloads */
 #define CALLERS_DIFFER 0.5  /* least part of a state's scatter between successive computations, */
 #define LASTING_NS 2e10	    /* or least time that spreads: a program may change its callers from phase to phase */
+#define DISTURBED_MOST 0.1  /* most of a call-site's time in interrupted computations, unless that lasts */
 #define JUDGED_LEAST 0.67   /* share of a trial's time in states seen often enough */
 #define SINGLE_FRAGMENTS 20 /* least fragments of a caller that counts as single */
 #define CALLERS_MOST 64	    /* with more callers no state is seen often enough */
@@ -178,6 +179,7 @@ static void add(struct sums *sums, const struct sums *more)
 	sums->spread_ns += more->spread_ns;
 	sums->few_ns += more->few_ns;
 	sums->grouped_ns += more->grouped_ns;
+	sums->disturbed_ns += more->disturbed_ns;
 	sums->n += more->n;
 }
 
@@ -231,6 +233,7 @@ static struct sums sums_of(const struct series_book *book, const struct series *
 	sums.steady_ns = last->steady * series->cpu.sum_ns;
 	sums.spread_ns = series->cpu.sum_ns - sums.steady_ns;
 	sums.grouped_ns = (last->near - last->steady) * series->cpu.sum_ns;
+	sums.disturbed_ns = (1 - successive__entered(&series->successive) / series->cpu.n) * series->cpu.sum_ns;
 	return sums;
 }
 
@@ -276,12 +279,18 @@ static bool is_unsteady(const struct sums *own)
 	return steadiness(own) < STEADY_LEAST || own->grouped_ns >= GROUPED_LEAST * (own->steady_ns + own->spread_ns);
 }
 
+/* Whether other tasks are as good a reason as callers: they spoil caches, on the CPUs beside theirs as well. */
+static bool is_disturbed(const struct sums *own)
+{
+	return own->disturbed_ns >= DISTURBED_MOST * (own->steady_ns + own->spread_ns) && own->spread_ns < LASTING_NS;
+}
+
 /* Whether to hop a call-site: untried, with times that spread and matter. */
 static bool is_candidate(const struct hops *hops, const struct series_book *book, const struct site *site)
 {
 	return site->hop == VAPRO_HOP_NONE && site->depth < book->config->hop_frames &&
 	       site->own.spread_ns >= TIME_LEAST_NS && site->own.spread_ns >= SHARE_LEAST * hops->all_ns &&
-	       is_unsteady(&site->own);
+	       is_unsteady(&site->own) && !is_disturbed(&site->own);
 }
 
 /* Whether a call-site calls `of`, directly or indirectly. */

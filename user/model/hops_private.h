@@ -11,7 +11,8 @@
 /* Time in states, by how well their durations are known. */
 struct sums {
 	double steady_ns, spread_ns, few_ns, n;
-	double grouped_ns; /* part of spread_ns that would be steady if callers distinguished the groups */
+	double grouped_ns;   /* part of spread_ns that would be steady if callers distinguished the groups */
+	double disturbed_ns; /* time of computations that the kernel interrupted */
 };
 
 struct site {

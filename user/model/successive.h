@@ -27,6 +27,12 @@ struct successive {
 /* Adds n computations of mean_ns each, in a bin of VAPRO_BIN_NS, in time order. */
 void successive__add(struct successive *successive, uint64_t bin, double mean_ns, double n);
 
+/* The number of computations that were added. */
+static inline double successive__entered(const struct successive *successive)
+{
+	return successive->n + successive->open_n;
+}
+
 /*
  * Returns the part of the scatter of all computations (a histogram of the same durations) that is between successive
  * ones, 0..1; 1 where that is not known.
