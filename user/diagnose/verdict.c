@@ -116,7 +116,7 @@ static double stopped(const struct result_diagnosis *diagnosis)
 	return 0;
 }
 
-/* Says how much of the loss the factors explain, where that is not nearly all: their shares are of that part. */
+/* Says how much of the loss the factors explain, where that is not nearly all: shares are of the explained part. */
 static void say_explained(struct text *text, const struct result_variance *variance)
 {
 	const struct result_diagnosis *diagnosis = &variance->diagnosis;

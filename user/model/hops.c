@@ -12,9 +12,9 @@
 #define STEADIER 0.2	    /* least improvement by a trial, */
 #define STEADIER_PART 0.6   /* or of what is missing, where that is less */
 #define GROUPED_LEAST 0.15  /* least share of a steadier call-site's time in states of several workloads */
-#define CALLERS_DIFFER 0.5  /* least part of a state's scatter between successive computations, */
-#define LASTING_NS 2e10	    /* or least time that spreads: a program may change its callers from phase to phase */
-#define DISTURBED_MOST 0.1  /* most of a call-site's time in interrupted computations, unless that lasts */
+#define CALLERS_DIFFER 0.5  /* least part of a state's scatter between successive computations */
+#define LASTING_NS 2e10	    /* spread time after which callers may differ in any case: by phases of the program */
+#define DISTURBED_MOST 0.1  /* most of a call-site's time in interrupted computations */
 #define JUDGED_LEAST 0.67   /* share of a trial's time in states seen often enough */
 #define SINGLE_FRAGMENTS 20 /* least fragments of a caller that counts as single */
 #define CALLERS_MOST 64	    /* with more callers no state is seen often enough */
@@ -279,7 +279,7 @@ static bool is_unsteady(const struct sums *own)
 	return steadiness(own) < STEADY_LEAST || own->grouped_ns >= GROUPED_LEAST * (own->steady_ns + own->spread_ns);
 }
 
-/* Whether other tasks are as good a reason as callers: they spoil caches, on the CPUs beside theirs as well. */
+/* Whether other tasks may be the reason, and not callers: they displace cached data, of neighbouring CPUs as well. */
 static bool is_disturbed(const struct sums *own)
 {
 	return own->disturbed_ns >= DISTURBED_MOST * (own->steady_ns + own->spread_ns) && own->spread_ns < LASTING_NS;

@@ -12,9 +12,9 @@
  * A call-site whose hop is undone or refused is never tried again. Times of MPI calls do not count: waiting for other
  * ranks spreads them, whatever the caller. Steadiness is the share of time that lies near populous durations, divided
  * by the number of these durations. A state whose successive computations are alike, and which differs from one moment
- * to another only (model/successive.h), counts as steady until that has taken 20 s: most often its host is slow for a
- * while, and a trial costs the references of all states that end at the call-site. For the same reason a call-site is
- * not tried so early where other tasks interrupt a tenth of its computations.
+ * to another only (model/successive.h), counts as steady until 20 s of its time have spread: most often its host is
+ * slow for a while, and in a trial all states that end at the call-site lose their references. A call-site of which
+ * other tasks interrupt a tenth of the computations is not tried before 20 s of its time have spread either.
  *
  * The book only decides: the caller carries a decision out, and reports its outcome.
  */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * How much of the scatter of a series is between successive computations. Several workloads in one state alternate from
- * computation to computation: those of one moment scatter as much as all do. A host that is slow for a second, or a
- * disturbance, makes durations differ from one moment to another, and those of one moment are alike.
+ * computation to computation, so that the durations of one moment scatter as much as all durations do. On a host that
+ * is slow for a second, durations differ from one moment to another, and are alike within a moment.
  *
  * A moment is at least 5 successive computations of one 200 ms bin or, where computations are long, of the next ones.
- * Computations that the kernel interrupted are not entered: another task may have spoilt their caches. Scatter is the
- * variance of the logarithm of durations.
+ * Computations that other tasks interrupted are not entered, since those tasks may have displaced cached data. Scatter
+ * is the variance of the logarithm of durations.
  */
 #ifndef VAPRO_SUCCESSIVE_H
 #define VAPRO_SUCCESSIVE_H
@@ -17,11 +17,12 @@
 
 /* A plain value; zero is empty. */
 struct successive {
-	double n, sum; /* complete moments: computations, and those times the variance of each moment */
-	/* The moment being filled: computations, mean of their logarithms, and sum of the squares of what differs from
-	 * it. */
+	/* Complete moments: the number of their computations; the sum of each moment's number times its variance. */
+	double n, sum;
+	/* The moment being filled: number, mean of the logarithms, and sum of the squared differences from that mean.
+	 */
 	float open_n, open_mean, open_squares;
-	uint32_t bin; /* its first bin, of which the low 32 bits suffice */
+	uint32_t bin; /* low 32 bits of its first bin */
 };
 
 /* Adds n computations of mean_ns each, in a bin of VAPRO_BIN_NS, in time order. */
