@@ -282,6 +282,19 @@ static const struct archive_table cell_table = ARCHIVE_TABLE("cell", struct work
 static const struct archive_column handle_columns[] = {{"cell", ARCHIVE_U32, 1, 0, false}};
 static const struct archive_table handle_table = {"handles", handle_columns, 1, sizeof(uint32_t)};
 
+/* What holds of each cell: its least member is in its box, and its norm is that of this member, but for rounding. */
+static bool possible_cell(const struct workload_cell *cell)
+{
+	double norm = cells__norm(cell->least);
+
+	for (int i = 0; i < VAPRO_MAGNITUDES; i++) {
+		if (cell->low[i] < 0 || cell->least[i] < cell->low[i] || cell->high[i] < cell->least[i] ||
+		    cell->high[i] > CELLS_MAGNITUDE_MAX)
+			return false;
+	}
+	return fabs(cell->norm - norm) <= 1e-12 * norm;
+}
+
 void cells__archive(struct archive *archive, struct cells *cells)
 {
 	archive__record(archive, &cells_table, cells);
@@ -298,7 +311,7 @@ void cells__archive(struct archive *archive, struct cells *cells)
 
 		pack(cells->items[i].key, &a, &b);
 		if (!archive__check(archive,
-				    cells->items[i].handle < cells->handle_count &&
+				    possible_cell(&cells->items[i]) && cells->items[i].handle < cells->handle_count &&
 					!table__get(cells->by_key, a, b, &other),
 				    "a cell contradicts others"))
 			break;

@@ -275,14 +275,15 @@ static void pool(struct series_book *book, const struct candidates *own)
 	for (size_t i = 0, end; i < own->count; i = end) {
 		double lowest = own->items[i].group.centre_ns, sum = 0, frequency = INFINITY;
 
-		for (end = i; end < own->count && own->items[end].group.centre_ns <= lowest * agreement &&
-			      own->items[end].processor == own->items[i].processor;
-		     end++) {
+		end = i;
+		do { /* the lowest belongs to it, even if a hostile checkpoint made it negative or no number */
 			const struct series *series = &book->series[own->items[end].series];
 
 			sum += own->items[end].group.centre_ns;
 			frequency = fmin(frequency, mean_frequency(series));
-		}
+			end++;
+		} while (end < own->count && own->items[end].group.centre_ns <= lowest * agreement &&
+			 own->items[end].processor == own->items[i].processor);
 		for (size_t k = i; k < end; k++) {
 			struct series *series = &book->series[own->items[k].series];
 
