@@ -471,6 +471,20 @@ static void an_attachment_limits_nothing(void **state)
 	end(state);
 }
 
+/* Waits that go on after an attachment leave less to them from the first seconds on. */
+static void early_waits_limit_other_functions(void **state)
+{
+	static const struct fake_program waits = {.rows = 3000, .held = 0.004};
+	struct fake_process *process;
+
+	fake__begin(&fake, 1, 2, 1, 30);
+	fake.again = true; /* the waits for an image's first attachment are not charged */
+	process = fake__start(&fake, &waits);
+	fake__run(&fake, 3);
+	assert_true(fabs(process->left_for_rows - (0.009 - 0.004)) < 0.0003);
+	end(state);
+}
+
 /* What calls cost in the open periods of a duty cycle counts, not what they cost on average. */
 static void a_duty_cycle_leaves_nothing(void **state)
 {
@@ -508,6 +522,7 @@ int main(void)
 	    cmocka_unit_test(bursts_of_waits_are_a_part_of_the_cost),
 	    cmocka_unit_test(calls_limit_other_functions),
 	    cmocka_unit_test(an_attachment_limits_nothing),
+	    cmocka_unit_test(early_waits_limit_other_functions),
 	    cmocka_unit_test(a_duty_cycle_leaves_nothing),
 	};
 

@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CALM_NS 200000000ULL	 /* between two looks at what spends less than its rate: a burst wakes vaprod */
-#define SPENDING_NS 100000000ULL /* the same at what spends more */
-#define ALERT_NS 500000000ULL	 /* a process once over its budget is so again soon after its probes open */
-#define FAR_OVER 0.5		 /* share of its time at which a process has all that is expensive closed at once */
-#define HASTE 0.1		 /* share of its time at which a process has probes closed without a plan */
-#define FIRST_ATTACHMENT_NS 1e8	 /* most that the first attachment to an image may cost beyond the budget */
-#define WAITS_NS 1000000000ULL	 /* time in which waits for vaprod are bounded by what it ran */
+#define CALM_NS 200000000ULL	  /* between two looks at what spends less than its rate: a burst wakes vaprod */
+#define SPENDING_NS 100000000ULL  /* the same at what spends more */
+#define ALERT_NS 500000000ULL	  /* a process once over its budget is so again soon after its probes open */
+#define FAR_OVER 0.5		  /* share of its time at which a process has all that is expensive closed at once */
+#define HASTE 0.1		  /* share of its time at which a process has probes closed without a plan */
+#define FIRST_ATTACHMENT_NS 1e8	  /* most that the first attachment to an image may cost beyond the budget */
+#define ATTACHING_NS 500000000ULL /* from an attachment's begin to its last look at functions */
+#define WAITS_NS 1000000000ULL	  /* time in which waits for vaprod are bounded by what it ran */
 
 struct enforcer *enforcer__new(const struct governor *governor, const struct costs *costs,
 			       const struct enforcer_ops *ops, void *ctx)
@@ -136,6 +137,7 @@ void enforcer__join(struct enforcer *enforcer, struct governed *governed, const 
 		governed->process.orders->set = image_duty__without(duty);
 	}
 	enforcer->ran_ns = enforcer->ops.own_cpu();
+	governed->calls_cost.attached_ns = now_ns + ATTACHING_NS;
 	governed->calls_cost.waits_from_ns = now_ns + GOVERNOR_PEAK_NS;
 	if (image) {
 		governor__begin_first(&governed->account, now_ns);
@@ -238,6 +240,8 @@ static double charge_waits(const struct enforcer *enforcer, struct governed *gov
 
 		governed->free_waits_ns -= unpaid;
 		governor__held_first(account, waited - unpaid);
+		if (!governed__is_closed(governed) && now_ns >= governed->calls_cost.attached_ns)
+			governed->calls_cost.early_waits_ns += waited - unpaid;
 		return 0;
 	}
 	if (!governed__is_closed(governed) && now_ns >= governed->calls_cost.waits_from_ns)

@@ -24,14 +24,15 @@ void calls_cost__add(struct calls_cost *calls, const struct costs *costs, const 
 void enforcer__limit_rows(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
 {
 	struct calls_cost *calls = &governed->calls_cost;
-	double rate = governor__rate_left(&enforcer->governor, &governed->account, now_ns), share;
+	double rate = governor__rate_left(&enforcer->governor, &governed->account, now_ns), share, waits;
 
 	if (calls->open_ns < CALLS_NS || enforcer->governor.rate <= 0)
 		return;
 	share = calls->cost_ns / calls->open_ns;
 	calls->share += calls->share > 0 ? CALLS_WEIGHT * (share - calls->share) : share;
-	calls->open_ns = calls->cost_ns = 0;
-	enforcer->ops.limit_rows(enforcer->ctx, governed->process.pid, rate - calls->share, now_ns);
+	waits = calls->early_waits_ns / calls->open_ns;
+	calls->open_ns = calls->cost_ns = calls->early_waits_ns = 0;
+	enforcer->ops.limit_rows(enforcer->ctx, governed->process.pid, rate - calls->share - waits, now_ns);
 }
 
 void governed__describe_load(const struct governed *governed, char *text, size_t size)
