@@ -5,6 +5,7 @@ that takes the CPU in bursts. A run counts as quiet where other work took less t
 account; one that was not quiet is repeated at most twice, and the quietest counts, marked.
 """
 import os
+import re
 import sys
 import time
 
@@ -28,6 +29,7 @@ OTHER_REASONS_MOST = 0.02  # of the time, where coverage is below its bar
 UNSEEN = ("not_seen", "governed")  # reasons of time in which vaprod had no fragment at all
 # programs with bursts of calls beyond the budget: their coverage and cost without a budget are measured as well
 BURSTS = ("hpcc",)
+BURST_LEAST = 5  # % of a process's time that calls would cost: no budget of 1 % shows much of such seconds
 WITHOUT_BUDGET = ("--overhead-budget", "100", "--overhead-cap", "100")
 RANDOM_MOST = 0.10
 
@@ -214,6 +216,18 @@ def short_unit(program, options):
     return Unit(program.name, "short", 25, measure)
 
 
+def burst_in_first_run(records, times):
+    """
+    The most expensive calls of the first run, by vaprod's warnings, where their cost is so far above the budget that they are
+    judged as those of programs that are hot all the time: "197480 calls/s would cost 17 %", or None.
+    """
+    end = max(start + lived * 1e9 for start, lived, _ in times if start <= times[0][0] + APART * 1e9)
+    bursts = [match for warning in of_type(records, "warning") if t.parse_time(warning["time"]) <= end
+              for match in re.findall(r"(\d+) calls/s cost ([\d.]+) % of its time", warning["text"])]
+    rate, percent = max(bursts, key=lambda burst: float(burst[1]), default=(0, 0))
+    return f"{rate} calls/s would cost {percent} %" if float(percent) >= BURST_LEAST else None
+
+
 def short_entry(records, program):
     times = times_of(records)
     short = sum(w["code"] == "too_short" for w in of_type(records, "warning"))
@@ -232,8 +246,9 @@ def short_entry(records, program):
         found[what] = {**covered, "seen": round(seen, 3), "accounted": round(accounted, 3), "attached_after_s": round(late, 3)}
         wanted, good = "-", True
         if what == "first of 5 s":
-            wanted = f"{'accounted' if program.hot else 'seen'} at least {WATCHED_LEAST:.0%}"
-            good = (accounted if program.hot else seen) >= WATCHED_LEAST
+            burst = burst_in_first_run(records, times) if program.name in BURSTS else None
+            wanted = f"{'accounted' if program.hot or burst else 'seen'} at least {WATCHED_LEAST:.0%}{f': {burst}' if burst else ''}"
+            good = (accounted if program.hot or burst else seen) >= WATCHED_LEAST
         elif what == "second of 5 s":
             wanted, good = "attached within its first second", late <= 1
         rows.append(t.row(f"run {what}: seen in fragments, accounted, attached after, coverage",
