@@ -184,6 +184,32 @@ static void the_costliest_functions_are_closed_and_opened_again(void **state)
 	end(attacher);
 }
 
+/* A burst may come before any call is counted: what was closed before is closed then, or all. */
+static void without_calls_the_former_functions_are_closed(void **state)
+{
+	struct mpi_image *image;
+	struct attacher *attacher = begin(ATTACH_MODE_SESSION, 0, &image);
+	struct functions_spared found = {0};
+	struct attacher_closed closed;
+
+	(void)state;
+	assert_int_equal(attach(attacher, 10, true), 0);
+	close_and_keep(attacher, image, 0.1, &closed);
+	assert_int_equal(closed.functions, 4);
+	assert_int_equal(side.count, 0);
+	assert_int_equal(attacher__open(attacher, &image->base.public), 0);
+	side.calls[row_of("MPI_Bcast")] = 1000;
+	close_and_keep(attacher, image, 0.1, &closed);
+	assert_int_equal(closed.functions, 1);
+	assert_int_equal(attacher__open(attacher, &image->base.public), 0);
+	close_and_keep(attacher, image, 0.1, &closed);
+	assert_int_equal(closed.functions, 1);
+	assert_false(is_open(&side, BCAST, 10));
+	attacher__costly(attacher, &image->base.public, &found);
+	assert_true(functions__is_costly(&found, row_of("MPI_Bcast")));
+	end(attacher);
+}
+
 /* What may be called most is seen last, and closed in one step: waiting for one link would let another cost on. */
 static void the_expensive_links_are_open_for_least_time(void **state)
 {
@@ -431,6 +457,7 @@ int main(void)
 	    cmocka_unit_test(links_of_processes_give_way_to_one_for_all),
 	    cmocka_unit_test(at_most_sixteen_processes_have_links_of_their_own),
 	    cmocka_unit_test(the_costliest_functions_are_closed_and_opened_again),
+	    cmocka_unit_test(without_calls_the_former_functions_are_closed),
 	    cmocka_unit_test(the_expensive_links_are_open_for_least_time),
 	    cmocka_unit_test(a_known_program_begins_without_its_costly_functions),
 	    cmocka_unit_test(units_are_left_out_while_others_are_closed),

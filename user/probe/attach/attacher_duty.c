@@ -60,17 +60,31 @@ static int costliest_first(const void *a, const void *b)
 	return left->row < right->row ? -1 : left->row > right->row;
 }
 
-/* Marks the probes to close. Returns whether they changed. */
+static bool is_any_hot(const struct mpi_image *image)
+{
+	for (size_t i = 0; i < image->probe_count; i++)
+		if (image->probes[i].hot)
+			return true;
+	return false;
+}
+
+/*
+ * Marks the probes to close: those that cost most, until `keep` of the cost is left. Where nothing was called since the
+ * count began, those that were closed before, or all. Returns whether they changed.
+ */
 static bool choose_hot(const struct attacher *attacher, struct mpi_image *image, double keep, double stepped,
 		       struct attacher_closed *closed)
 {
 	bool hot[KERNEL_FUNCTIONS] = {false}, changed = false; /* MPI_X and PMPI_X share a row */
 	double all = count_costs(attacher, image, stepped), rest = all;
+	bool as_before = all <= 0 && keep > 0 && is_any_hot(image);
 
 	qsort(image->probes, image->probe_count, sizeof(*image->probes), costliest_first);
-	for (size_t i = 0; i < image->probe_count && (keep <= 0 || rest > keep * all); i++) {
-		hot[image->probes[i].row] = true;
-		rest -= image->probes[i].cost;
+	for (size_t i = 0; i < image->probe_count; i++) {
+		const struct probe *probe = &image->probes[i];
+
+		hot[probe->row] |= as_before ? probe->hot : keep <= 0 || all <= 0 || rest > keep * all;
+		rest -= probe->cost;
 	}
 	for (size_t i = 0; i < image->probe_count; i++) {
 		struct probe *probe = &image->probes[i];
