@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/map_walk.h"
 #include "probe/bpf/shared.h"
 
 #define PATHS KERNEL_PATHS
@@ -110,60 +111,48 @@ static void sweep(struct numbered *numbered, int map, size_t key_size,
 	free(ids);
 }
 
-/* Removes a process's entries, as belongs() says, from a kernel map. */
-static void purge(int map, bool (*belongs)(const void *key, const void *ctx), const void *ctx)
+static bool vertex_belongs(void *ctx, const void *key, const void *value)
 {
-	_Alignas(8) char keys[2][96];
-	void *previous = NULL;
-	int at = 0;
-
-	while (!bpf_map_get_next_key(map, previous, keys[at])) {
-		bool drop = belongs(keys[at], ctx);
-
-		if (drop) { /* the walk goes on from the key before, or from the start */
-			bpf_map_delete_elem(map, keys[at]);
-			continue;
-		}
-		previous = keys[at];
-		at ^= 1;
-	}
+	(void)value;
+	return ((const struct kernel_vertex_key *)key)->tgid == *(uint32_t *)ctx;
 }
 
-static bool vertex_belongs(const void *key, const void *ctx)
+static bool handle_belongs(void *ctx, const void *key, const void *value)
 {
-	return ((const struct kernel_vertex_key *)key)->tgid == *(const uint32_t *)ctx;
+	(void)value;
+	return ((const struct kernel_handle_key *)key)->tgid == *(uint32_t *)ctx;
 }
 
-static bool handle_belongs(const void *key, const void *ctx)
-{
-	return ((const struct kernel_handle_key *)key)->tgid == *(const uint32_t *)ctx;
-}
-
-static bool io_site_belongs(const void *key, const void *ctx)
+/* Its tgid is at the same offset in keys of outlined and of hopped functions. */
+static bool io_site_belongs(void *ctx, const void *key, const void *value)
 {
 	uint32_t tgid;
 
+	(void)value;
 	memcpy(&tgid, (const char *)key + 8, sizeof(tgid));
-	return tgid == *(const uint32_t *)ctx;
+	return tgid == *(uint32_t *)ctx;
 }
 
-static bool path_belongs(const void *key, const void *ctx)
+static bool path_belongs(void *ctx, const void *key, const void *value)
 {
-	return ((const struct kernel_path_key *)key)->tgid == *(const uint32_t *)ctx;
+	(void)value;
+	return ((const struct kernel_path_key *)key)->tgid == *(uint32_t *)ctx;
 }
 
-static bool request_belongs(const void *key, const void *ctx)
+static bool request_belongs(void *ctx, const void *key, const void *value)
 {
-	return ((const struct kernel_request_key *)key)->tgid == *(const uint32_t *)ctx;
+	(void)value;
+	return ((const struct kernel_request_key *)key)->tgid == *(uint32_t *)ctx;
 }
 
 /* An edge belongs to a purged process where its first vertex does. */
-static bool edge_belongs(const void *key, const void *ctx)
+static bool edge_belongs(void *ctx, const void *key, const void *value)
 {
 	const struct numbered *numbered = ctx;
 	const struct kernel_edge_key *edge = key;
 	const struct numbered_vertex *vertex = &numbered->vertices[edge->from & (CACHE - 1)];
 
+	(void)value;
 	return vertex->id == edge->from && vertex->key.tgid == 0;
 }
 
@@ -179,6 +168,15 @@ static void give_back(struct kernel_side *side, struct kernel_counters *made)
 
 void numbered__purge(struct numbered *numbered, pid_t pid, uint32_t slot)
 {
+	static const struct {
+		enum kernel_map map;
+		map_entry_dies *belongs;
+	} of_processes[] = {
+	    {KERNEL_MAP_VERTICES, vertex_belongs},  {KERNEL_MAP_HANDLES, handle_belongs},
+	    {KERNEL_MAP_IO_SITES, io_site_belongs}, {KERNEL_MAP_OUTLINED, io_site_belongs},
+	    {KERNEL_MAP_HOPPED, io_site_belongs},   {KERNEL_MAP_PATHS, path_belongs},
+	    {KERNEL_MAP_REQUESTS, request_belongs}, {KERNEL_MAP_REQUEST_SLOTS, request_belongs},
+	};
 	struct kernel_side *side = numbered->side;
 	uint32_t tgid = (uint32_t)pid;
 
@@ -187,15 +185,9 @@ void numbered__purge(struct numbered *numbered, pid_t pid, uint32_t slot)
 	for (uint32_t i = 0; i < CACHE; i++)
 		if (numbered->vertices[i].key.tgid == tgid)
 			numbered->vertices[i].key.tgid = 0;
-	purge(kernel_side__map(side, KERNEL_MAP_EDGES), edge_belongs, numbered);
-	purge(kernel_side__map(side, KERNEL_MAP_VERTICES), vertex_belongs, &tgid);
-	purge(kernel_side__map(side, KERNEL_MAP_HANDLES), handle_belongs, &tgid);
-	purge(kernel_side__map(side, KERNEL_MAP_IO_SITES), io_site_belongs, &tgid);
-	purge(kernel_side__map(side, KERNEL_MAP_OUTLINED), io_site_belongs, &tgid); /* tgid at the same key offset */
-	purge(kernel_side__map(side, KERNEL_MAP_HOPPED), io_site_belongs, &tgid);
-	purge(kernel_side__map(side, KERNEL_MAP_PATHS), path_belongs, &tgid);
-	purge(kernel_side__map(side, KERNEL_MAP_REQUESTS), request_belongs, &tgid);
-	purge(kernel_side__map(side, KERNEL_MAP_REQUEST_SLOTS), request_belongs, &tgid);
+	map_walk__delete(kernel_side__map(side, KERNEL_MAP_EDGES), edge_belongs, numbered);
+	for (size_t i = 0; i < sizeof(of_processes) / sizeof(*of_processes); i++)
+		map_walk__delete(kernel_side__map(side, of_processes[i].map), of_processes[i].belongs, &tgid);
 	bpf_map_delete_elem(kernel_side__map(side, KERNEL_MAP_TRANSPARENT), &tgid);
 	give_back(side, &kernel_side__shared(side)->counters[slot & (KERNEL_SLOTS - 1)]);
 	(*kernel_side__shared(side)->states_epoch)++;

@@ -4,7 +4,7 @@
 
 #include "base/base_name.h"
 #include "base/clock.h"
-#include "collect/requests.h"
+#include "collect/map_walk.h"
 #include "daemon/tracker_private.h"
 
 static void warn(void *ctx, const char *code, pid_t pid, const char *text)
@@ -69,9 +69,11 @@ struct forgetting {
 };
 
 /* Persistent requests outlive their completions and are still there when posts are probed again. */
-static bool is_forgotten(void *ctx, uint32_t tgid, const struct kernel_request *request)
+static bool is_forgotten(void *ctx, const void *key, const void *value)
 {
 	const struct forgetting *forgetting = ctx;
+	uint32_t tgid = ((const struct kernel_request_key *)key)->tgid;
+	const struct kernel_request *request = value;
 	const struct tracker *tracker = forgetting->tracker;
 
 	if (request->flags & KERNEL_REQUEST_PERSISTENT)
@@ -87,8 +89,8 @@ static int leave_out(void *ctx, const struct attached_image *image, uint32_t uni
 	const struct tracker *tracker = ctx;
 	int status = attacher__leave_out(tracker->parts.attacher, image, units);
 
-	requests__age(kernel_side__map(tracker->parts.side, KERNEL_MAP_REQUESTS), is_forgotten,
-		      &(struct forgetting){tracker, image});
+	map_walk__delete(kernel_side__map(tracker->parts.side, KERNEL_MAP_REQUESTS), is_forgotten,
+			 &(struct forgetting){tracker, image});
 	return status;
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collect/requests.h"
+#include "collect/map_walk.h"
 #include "base/base_name.h"
 #include "base/grow.h"
 #include "daemon/tracker_private.h"
@@ -269,9 +269,11 @@ struct aging {
 };
 
 /* Returns whether a request's completion is missed for good: its process has ended, or the request is old. */
-static bool is_stale(void *ctx, uint32_t tgid, const struct kernel_request *request)
+static bool is_stale(void *ctx, const void *key, const void *value)
 {
 	struct aging *aging = ctx;
+	uint32_t tgid = ((const struct kernel_request_key *)key)->tgid;
+	const struct kernel_request *request = value;
 	struct kernel_counters *counters = kernel_side__shared(aging->tracker->parts.side)->counters;
 
 	for (size_t i = 0; i < aging->tracker->count; i++) {
@@ -303,8 +305,8 @@ static void age_requests(struct tracker *tracker, uint64_t now_ns)
 	if (!due)
 		return;
 	tracker->aged_ns = now_ns;
-	requests__age(kernel_side__map(tracker->parts.side, KERNEL_MAP_REQUESTS), is_stale,
-		      &(struct aging){tracker, now_ns});
+	map_walk__delete(kernel_side__map(tracker->parts.side, KERNEL_MAP_REQUESTS), is_stale,
+			 &(struct aging){tracker, now_ns});
 }
 
 /* Forgets the processes that ended before a window's end and have been drained since. */
