@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,38 +112,20 @@ static void sweep(struct numbered *numbered, int map, size_t key_size,
 	free(ids);
 }
 
-static bool vertex_belongs(void *ctx, const void *key, const void *value)
-{
-	(void)value;
-	return ((const struct kernel_vertex_key *)key)->tgid == *(uint32_t *)ctx;
-}
+/* A process, and where keys of a map have its tgid. */
+struct owner {
+	uint32_t tgid;
+	size_t offset;
+};
 
-static bool handle_belongs(void *ctx, const void *key, const void *value)
+static bool belongs(void *ctx, const void *key, const void *value)
 {
-	(void)value;
-	return ((const struct kernel_handle_key *)key)->tgid == *(uint32_t *)ctx;
-}
-
-/* Its tgid is at the same offset in keys of outlined and of hopped functions. */
-static bool io_site_belongs(void *ctx, const void *key, const void *value)
-{
+	const struct owner *owner = ctx;
 	uint32_t tgid;
 
 	(void)value;
-	memcpy(&tgid, (const char *)key + 8, sizeof(tgid));
-	return tgid == *(uint32_t *)ctx;
-}
-
-static bool path_belongs(void *ctx, const void *key, const void *value)
-{
-	(void)value;
-	return ((const struct kernel_path_key *)key)->tgid == *(uint32_t *)ctx;
-}
-
-static bool request_belongs(void *ctx, const void *key, const void *value)
-{
-	(void)value;
-	return ((const struct kernel_request_key *)key)->tgid == *(uint32_t *)ctx;
+	memcpy(&tgid, (const char *)key + owner->offset, sizeof(tgid));
+	return tgid == owner->tgid;
 }
 
 /* An edge belongs to a purged process where its first vertex does. */
@@ -170,12 +153,16 @@ void numbered__purge(struct numbered *numbered, pid_t pid, uint32_t slot)
 {
 	static const struct {
 		enum kernel_map map;
-		map_entry_dies *belongs;
-	} of_processes[] = {
-	    {KERNEL_MAP_VERTICES, vertex_belongs},  {KERNEL_MAP_HANDLES, handle_belongs},
-	    {KERNEL_MAP_IO_SITES, io_site_belongs}, {KERNEL_MAP_OUTLINED, io_site_belongs},
-	    {KERNEL_MAP_HOPPED, io_site_belongs},   {KERNEL_MAP_PATHS, path_belongs},
-	    {KERNEL_MAP_REQUESTS, request_belongs}, {KERNEL_MAP_REQUEST_SLOTS, request_belongs},
+		size_t offset;
+	} maps[] = {
+	    {KERNEL_MAP_VERTICES, offsetof(struct kernel_vertex_key, tgid)},
+	    {KERNEL_MAP_HANDLES, offsetof(struct kernel_handle_key, tgid)},
+	    {KERNEL_MAP_IO_SITES, 8}, /* io_site_key in bpf/maps.h: an address, then the tgid */
+	    {KERNEL_MAP_OUTLINED, offsetof(struct kernel_outlined_key, tgid)},
+	    {KERNEL_MAP_HOPPED, offsetof(struct kernel_hopped_key, tgid)},
+	    {KERNEL_MAP_PATHS, offsetof(struct kernel_path_key, tgid)},
+	    {KERNEL_MAP_REQUESTS, offsetof(struct kernel_request_key, tgid)},
+	    {KERNEL_MAP_REQUEST_SLOTS, offsetof(struct kernel_request_key, tgid)},
 	};
 	struct kernel_side *side = numbered->side;
 	uint32_t tgid = (uint32_t)pid;
@@ -186,8 +173,8 @@ void numbered__purge(struct numbered *numbered, pid_t pid, uint32_t slot)
 		if (numbered->vertices[i].key.tgid == tgid)
 			numbered->vertices[i].key.tgid = 0;
 	map_walk__delete(kernel_side__map(side, KERNEL_MAP_EDGES), edge_belongs, numbered);
-	for (size_t i = 0; i < sizeof(of_processes) / sizeof(*of_processes); i++)
-		map_walk__delete(kernel_side__map(side, of_processes[i].map), of_processes[i].belongs, &tgid);
+	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
+		map_walk__delete(kernel_side__map(side, maps[i].map), belongs, &(struct owner){tgid, maps[i].offset});
 	bpf_map_delete_elem(kernel_side__map(side, KERNEL_MAP_TRANSPARENT), &tgid);
 	give_back(side, &kernel_side__shared(side)->counters[slot & (KERNEL_SLOTS - 1)]);
 	(*kernel_side__shared(side)->states_epoch)++;
