@@ -184,7 +184,7 @@ static void the_costliest_functions_are_closed_and_opened_again(void **state)
 	end(attacher);
 }
 
-/* A burst may come before any call is counted: what was closed before is closed then, or all. */
+/* Probes may have to be closed before any call is counted: those that were closed before, or all. */
 static void without_calls_the_former_functions_are_closed(void **state)
 {
 	struct mpi_image *image;

@@ -471,7 +471,7 @@ static void an_attachment_limits_nothing(void **state)
 	end(state);
 }
 
-/* Waits that go on after an attachment leave less to them from the first seconds on. */
+/* Waits that go on after an attachment leave less to functions with exits of their own, from the first seconds on. */
 static void early_waits_limit_other_functions(void **state)
 {
 	static const struct fake_program waits = {.rows = 3000, .held = 0.004};

@@ -24,7 +24,7 @@ static void walk(int map, const struct bpf_map_info *info, char *keys, char *val
 		for (uint32_t i = 0; i < count; i++) {
 			const char *key = keys + (size_t)i * info->key_size;
 
-			/* keys that die are moved to the begin */
+			/* keys to be deleted are moved to the front */
 			if (dies(ctx, key, values + (size_t)i * info->value_size))
 				memmove(keys + (size_t)dying++ * info->key_size, key, info->key_size);
 		}

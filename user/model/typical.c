@@ -276,7 +276,8 @@ static void pool(struct series_book *book, const struct candidates *own)
 		double lowest = own->items[i].group.centre_ns, sum = 0, frequency = INFINITY;
 
 		end = i;
-		do { /* the lowest belongs to it, even if a hostile checkpoint made it negative or no number */
+		do { /* the lowest rank is in its own group, even if a hostile checkpoint made its mean negative or no
+			number */
 			const struct series *series = &book->series[own->items[end].series];
 
 			sum += own->items[end].group.centre_ns;

@@ -14,7 +14,7 @@
 #define FAR_OVER 0.5		  /* share of its time at which a process has all that is expensive closed at once */
 #define HASTE 0.1		  /* share of its time at which a process has probes closed without a plan */
 #define FIRST_ATTACHMENT_NS 1e8	  /* most that the first attachment to an image may cost beyond the budget */
-#define ATTACHING_NS 500000000ULL /* from an attachment's begin to its last look at functions */
+#define ATTACHING_NS 500000000ULL /* time that an attachment takes, with its looks at functions */
 #define WAITS_NS 1000000000ULL	  /* time in which waits for vaprod are bounded by what it ran */
 
 struct enforcer *enforcer__new(const struct governor *governor, const struct costs *costs,

@@ -19,14 +19,14 @@ struct waits_for_vaprod {
 
 /*
  * What a process pays while its probes are open, but for functions that have exits of their own: its calls, and its
- * waits for vaprod without those of its first GOVERNOR_PEAK_NS. Most of these are for its attachment; those that come
- * after it are no cost of the calls, but will go on.
+ * waits for vaprod without those of its first GOVERNOR_PEAK_NS. Most of these are for its attachment; those that
+ * come after the attachment are no cost of the calls, but such waits will go on, and limit other functions.
  */
 struct calls_cost {
-	uint64_t attached_ns;	 /* time when the attachment is over, but for its first looks at functions */
-	uint64_t waits_from_ns;	 /* time from which waits count */
+	uint64_t attached_ns;	 /* time from which waits are not for the attachment */
+	uint64_t waits_from_ns;	 /* time from which waits count in cost_ns */
 	double open_ns, cost_ns; /* since the share was updated */
-	double early_waits_ns;	 /* waits between these two times, since then */
+	double early_waits_ns;	 /* waits from attached_ns to waits_from_ns, since the share was updated */
 	double share;		 /* of the process's time, smoothed; 0: not known yet */
 };
 
