@@ -408,9 +408,9 @@ int analysis__emitted(struct analysis *analysis, const struct job_result **resul
 int analysis__thread_seen(struct analysis *analysis, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 
 /*
- * Ends a window: [begin_ns, end_ns) is its new part; the view reaches back a third of the window
- * length further. With `last` every open region is closed. The results, one per job, belong to the
- * analysis and live until the next call. Returns 0 or -ENOMEM.
+ * Ends a window: [begin_ns, end_ns) is its new part; the view reaches back a third of the window length further. Of a
+ * part longer than a day only the last day is judged. With `last` every open region is closed. The results, one per
+ * job, belong to the analysis and live until the next call. Returns 0 or -ENOMEM.
  */
 int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t end_ns, bool last,
 			 const struct job_result **results, uint32_t *count);

@@ -63,6 +63,24 @@ static const struct job_result *window(struct analysis *analysis, uint64_t begin
 	return results;
 }
 
+/* The clock was set, or a file's times are of anybody: of a window of years the last day is judged. */
+static void test_window_of_years(void **state)
+{
+	const uint64_t day_s = 86400;
+	struct analysis *analysis = analysis_of(1);
+	const struct job_result *result;
+
+	(void)state;
+	for (uint64_t at = 0; at < 15000; at += 100)
+		assert_int_equal(add(analysis, 0, at, 100, 1e6, 0), 0);
+	result = window(analysis, 0 - 1000 * day_s, 15);
+	assert_int_equal(result->begin_ns, UTC + 15 * S - day_s * S);
+	assert_int_equal(result->heatmap_count, 1);
+	assert_int_equal(result->heatmaps[0].bins, day_s * 5);
+	assert_true(result->heatmaps[0].rows[0].values[day_s * 5 - 10] == 1);
+	analysis__free(analysis);
+}
+
 /* A faster member that appears later lowers the reported performance of time that is still in view. */
 static void test_better_minimum(void **state)
 {
@@ -204,9 +222,8 @@ static void test_odd_input(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_better_minimum),
-	    cmocka_unit_test(test_only_what_changed),
-	    cmocka_unit_test(test_rare),
+	    cmocka_unit_test(test_better_minimum),    cmocka_unit_test(test_window_of_years),
+	    cmocka_unit_test(test_only_what_changed), cmocka_unit_test(test_rare),
 	    cmocka_unit_test(test_odd_input),
 	};
 

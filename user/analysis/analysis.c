@@ -11,6 +11,8 @@
 #include "model/judge.h"
 #include "model/score.h"
 
+#define WINDOW_MOST_NS 86400000000000ULL /* a day */
+
 /* Frees all bundles of a job. */
 static void drop_recs(struct analysis_context *context, struct analysis_job *job)
 {
@@ -167,23 +169,30 @@ static bool worth_a_word(const struct analysis_job *job)
 	return false;
 }
 
+/* Returns the begin of what is judged of a window: there is something for each bin, and times may be of anybody. */
+static uint64_t begin_of(uint64_t begin_ns, uint64_t end_ns)
+{
+	return end_ns > begin_ns && end_ns - begin_ns > WINDOW_MOST_NS ? end_ns - WINDOW_MOST_NS : begin_ns;
+}
+
 int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t end_ns, bool last,
 			 const struct job_result **results, uint32_t *count)
 {
 	struct analysis_context *context = &analysis->context;
+	const uint64_t from_ns = begin_of(begin_ns, end_ns);
 	uint64_t third = (uint64_t)(context->config.window_s / 3 * 1e9);
 	struct analysis_span span = {
-	    .begin_ns = begin_ns,
+	    .begin_ns = from_ns,
 	    .end_ns = end_ns,
-	    .view = (begin_ns > third ? begin_ns - third : 0) / VAPRO_BIN_NS,
-	    .begin = begin_ns / VAPRO_BIN_NS,
+	    .view = (from_ns > third ? from_ns - third : 0) / VAPRO_BIN_NS,
+	    .begin = from_ns / VAPRO_BIN_NS,
 	    .end = end_ns / VAPRO_BIN_NS,
 	    .retire = (end_ns > third ? end_ns - third : 0) / VAPRO_BIN_NS,
 	    .last = last,
 	};
 	uint32_t used = 0;
 
-	analysis__finalize_selection(&context->selection, begin_ns);
+	analysis__finalize_selection(&context->selection, from_ns);
 	analysis_memory__begin(context);
 	*results = NULL;
 	*count = 0;
