@@ -5,6 +5,7 @@
 # make check      all tests;  make accept, make bench: figures, no tests (WHAT=demo, WHAT="programs:coverage --program posts")
 # make accuracy   what it finds of what is known to be there: simulated, papers, live
 # make check-vm   other kernels and CPUs, in emulated machines
+# make fuzz       hostile captures, checkpoints, blocks, lines and requests (WHAT="block lines" MINUTES=10)
 # make ARCH=arm64 build/arm64/vaprod and build/arm64/vapro, cross-built; needs no arm64 packages here
 # make install PREFIX=/usr DESTDIR=
 # make format, make clean, make help
@@ -77,7 +78,7 @@ UNIT_SHARED := $(patsubst tests/unit/%.c,$(B)/test/shared/%.o,$(filter-out $(wil
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps help demo demo-nodes check check-unit check-clang check-live check-vm guest-programs accept accuracy bench install clean format
+.PHONY: all deps help demo demo-nodes check check-unit check-clang check-live check-vm fuzz guest-programs accept accuracy bench install clean format
 
 all: $(B)/vaprod $(B)/vapro $(B)/vapro-worker
 
@@ -121,7 +122,7 @@ $(B)/page_web.h: tools/page.py $(wildcard user/page/web/*) | $(B)/.deps-build
 	@echo "  PAGE  $@"
 	$(Q)tools/page.py user/page/web > $@.tmp && mv $@.tmp $@
 
-$(B)/user/page/page.o $(B)/test/user/page/page.o: $(B)/page_web.h
+$(B)/user/page/page.o $(B)/test/user/page/page.o $(B)/fuzz/user/page/page.o: $(B)/page_web.h
 
 # The skeleton is made before the first object; who includes it is in the dependency files.
 $(B)/%.o: %.c | $(B)/vapro.skel.h $(B)/.deps-build
@@ -323,6 +324,33 @@ check-vm: $(B)/.deps-vm guest-programs
 	$(Q)$(MAKE) --no-print-directory $(B)/tests/sum_counts $(B)/tests/print_fragments
 	$(Q)prove --timer tests/vm/*.t
 
+# libFuzzer on what others may send, each for so many minutes; its corpus and what it finds stay in build/fuzz. An empty
+# list is NULL here, and 0 added to that is what C is about to allow.
+FUZZERS := $(filter-out fuzz,$(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c)))
+MINUTES = 1
+FUZZ_CC = $(CLANG) $(CPPFLAGS) -std=gnu11 $(CLANG_WARNINGS) -fno-omit-frame-pointer -O1 -g1 -fsanitize=address,undefined \
+	-fno-sanitize-recover=undefined -fno-sanitize=pointer-overflow
+
+$(B)/fuzz/%.o: %.c | $(B)/vapro.skel.h $(B)/.deps-build
+	$(Q)mkdir -p $(@D)
+	@echo "  CC    $< (fuzzer)"
+	$(Q)$(FUZZ_CC) -fsanitize=fuzzer-no-link -MMD -MP -c $< -o $@
+
+$(B)/fuzz/libvapro.a: $(LIB_SOURCES:%.c=$(B)/fuzz/%.o)
+	$(Q)rm -f $@
+	$(Q)ar rcsP $@ $^
+
+$(addprefix $(B)/fuzz/,$(FUZZERS)): $(B)/fuzz/%: $(B)/fuzz/tests/fuzz/%.o $(B)/fuzz/tests/fuzz/fuzz.o $(B)/fuzz/libvapro.a
+	@echo "  LINK  $@"
+	$(Q)$(FUZZ_CC) -fsanitize=fuzzer $^ $(LDLIBS) -o $@
+
+fuzz: $(addprefix $(B)/fuzz/,$(or $(filter $(FUZZERS),$(WHAT)),$(FUZZERS)))
+	$(Q)status=0; for fuzzer in $^; do \
+		mkdir -p $$fuzzer.corpus; echo "== $$fuzzer"; \
+		$$fuzzer -max_total_time=$$((60 * $(MINUTES))) -max_len=4000000 -len_control=0 -timeout=20 -rss_limit_mb=4096 \
+			-verbosity=0 -print_final_stats=1 -artifact_prefix=$$fuzzer- $$fuzzer.corpus || status=1; \
+	done; exit $$status
+
 BUILD = $(B)
 include tools/workloads.mk
 $(WORKLOADS): | $(B)/.deps-$(if $(SYSROOT),build,test)
@@ -405,4 +433,4 @@ clean:
 	rm -rf $(B)
 
 # the parts with dependency files; build/vm holds whole systems
--include $(shell find $(B)/user $(B)/test $(B)/tests $(B)/tools/accuracy -name '*.d' 2>/dev/null)
+-include $(shell find $(B)/user $(B)/test $(B)/fuzz $(B)/tests $(B)/tools/accuracy -name '*.d' 2>/dev/null)
