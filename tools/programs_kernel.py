@@ -51,8 +51,10 @@ class Sampler(threading.Thread):
             for tid, file in self.files.items():
                 try:
                     run, wait, _ = os.pread(file, 128, 0).split()
-                except (OSError, ValueError):
-                    continue  # it has ended
+                except (OSError, ValueError):  # it has ended, and what it had counts
+                    if self.samples and tid in self.samples[-1]["threads"]:
+                        threads[tid] = self.samples[-1]["threads"][tid]
+                    continue
                 threads[tid] = [int(run), int(wait)]
             steal = {cpu: live_programs.steal_ns(cpu) for cpu in self.cpus} if len(self.samples) % 5 == 0 else self.samples[-1]["steal"]
             self.samples.append({"mono_ns": now, "threads": threads, "steal": steal, "vaprod_ns": self._vaprod_ns()})

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The judges of make accept WHAT=programs on made-up runs, right and wrong ones. Starts no program."""
+"""The judges of make accept WHAT=programs on made-up runs, right and wrong ones. Starts no program of vapro."""
 import io
 import os
+import subprocess
 import sys
 import tempfile
 import types
@@ -452,6 +453,17 @@ class Kernel(unittest.TestCase):
         self.assertIsNone(sampler.closed_share(at(0), at(1)))
         sampler.set = [(at(1), True), (at(2), False), (at(3), False)]
         self.assertAlmostEqual(sampler.closed_share(at(1), at(3)), 2 / 3)
+
+    def test_what_has_ended_keeps_its_counts(self):
+        process = subprocess.Popen(["sleep", "60"])
+        sampler = kernel.Sampler([process.pid], [0])
+        sampler.sample()
+        process.kill()
+        process.wait()
+        sampler.sample()
+        self.assertEqual([list(one["threads"]) for one in sampler.samples], [[process.pid], [process.pid]])
+        for file in sampler.files.values():
+            os.close(file)
 
 
 class Plans(unittest.TestCase):
