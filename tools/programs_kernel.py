@@ -51,7 +51,7 @@ class Sampler(threading.Thread):
             for tid, file in self.files.items():
                 try:
                     run, wait, _ = os.pread(file, 128, 0).split()
-                except (OSError, ValueError):  # it has ended, and what it had counts
+                except (OSError, ValueError):  # the thread has ended: its last values remain valid
                     if self.samples and tid in self.samples[-1]["threads"]:
                         threads[tid] = self.samples[-1]["threads"][tid]
                     continue

@@ -35,11 +35,11 @@ const uint8_t *fuzz__origin(size_t *size)
 /* Sets the checksums of all records right, and the length of the last one. */
 static void forge(uint8_t *data, size_t size)
 {
-	uint8_t *at = memchr(data, '\n', size);
-	size_t left = at ? size - (size_t)(at + 1 - data) : 0;
+	uint8_t *end_of_head = memchr(data, '\n', size), *at = end_of_head ? end_of_head + 1 : data + size;
+	size_t left = size - (size_t)(at - data);
 	uint32_t length, crc;
 
-	for (at++; left >= RECORD_HEAD + CRC_BYTES; at += length, left -= length) {
+	for (; left >= RECORD_HEAD + CRC_BYTES; at += length, left -= length) {
 		memcpy(&length, at + CRC_BYTES, sizeof(length));
 		length = le32toh(length);
 		if (length > left - RECORD_HEAD - CRC_BYTES) {

@@ -63,7 +63,7 @@ static const struct job_result *window(struct analysis *analysis, uint64_t begin
 	return results;
 }
 
-/* The clock was set, or a file's times are of anybody: of a window of years the last day is judged. */
+/* After a step of the clock, or in a hostile file, a window may last for years: its last day is judged. */
 static void test_window_of_years(void **state)
 {
 	const uint64_t day_s = 86400;

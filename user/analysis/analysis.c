@@ -169,7 +169,10 @@ static bool worth_a_word(const struct analysis_job *job)
 	return false;
 }
 
-/* Returns the begin of what is judged of a window: there is something for each bin, and times may be of anybody. */
+/*
+ * Returns the begin of the part of a window that is judged. Each bin of that part takes memory, and the times of a
+ * damaged or hostile file may be years apart.
+ */
 static uint64_t begin_of(uint64_t begin_ns, uint64_t end_ns)
 {
 	return end_ns > begin_ns && end_ns - begin_ns > WINDOW_MOST_NS ? end_ns - WINDOW_MOST_NS : begin_ns;
