@@ -140,7 +140,7 @@ def test_namespaces(tap, jobs):
         tap.ok("umounted" in job.out(), f"{kind}: its file system can be unmounted while vaprod runs", job.out() + job.err())
         tap.ok(pids[kind] and f'"pid":{pids[kind]}' not in job.out(),
                f"{kind}: the program has another pid in its namespace", job.out())
-        reported = {r["pid"]: r for r in processes(out, "exited")}.get(pids[kind])
+        reported = until(lambda pid=pids[kind]: {r["pid"]: r for r in processes(out, "exited")}.get(pid), 5)
         tap.ok(reported and reported["hits"] > 200, f"{kind}: it is reported with the host's number, and its calls are seen", reported)
         tap.ok(reported and reported["images"][0]["path"].startswith(os.path.join(directory, kind)),
                f"{kind}: its own library is probed", reported)

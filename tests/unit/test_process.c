@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "target/kernel_range.h"
 #include "target/process_private.h"
 #include "target/selection.h"
@@ -77,10 +78,12 @@ static void this_process_is_read(void **state)
 {
 	struct process *process;
 	const struct process_mapping *mapping;
+	uint64_t before_ns = mono_now();
 	char err[128];
 
 	(void)state;
 	assert_int_equal(process__read(getpid(), &process, err, sizeof(err)), 0);
+	assert_true(before_ns <= process->read_ns && process->read_ns <= mono_now());
 	assert_int_equal(process->parent, getppid());
 	assert_true(process->start_time > 0);
 	assert_non_null(strstr(process->exe, "test_process"));

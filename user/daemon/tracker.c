@@ -175,7 +175,7 @@ void tracker__exec(struct tracker *tracker, pid_t pid, uint64_t exec_ns, uint64_
 	struct tracked *tracked = tracker__of(tracker, pid);
 
 	if (tracked && !tracked->ended_ns) {
-		if (exec_ns < tracked->attached_ns)
+		if (exec_ns < tracked->identity.read_ns)
 			return; /* the process was read after the exec, whose mappings arrived first, another way */
 		detach(tracker, tracked, "it became another program (exec)", now_ns);
 	}

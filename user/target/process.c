@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 #define MAPS_MAX (8 << 20)
 
 char *process__read_file(const char *path, size_t limit, size_t *length)
@@ -227,6 +229,7 @@ int process__glance(pid_t pid, struct process **out, char *err, size_t err_size)
 	}
 	process->pid = pid;
 	process->rank = -1;
+	process->read_ns = mono_now();
 	status = process__reread_mappings(process);
 	if (status) {
 		process__free(process);

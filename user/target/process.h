@@ -24,6 +24,7 @@ enum process_mpi { PROCESS_NO_MPI, PROCESS_OPEN_MPI, PROCESS_MPICH };
 struct process {
 	pid_t pid, parent;
 	uint64_t start_time; /* clock ticks since boot, as /proc/PID/stat has it */
+	uint64_t read_ns;    /* CLOCK_MONOTONIC when its reading began: a later exec made it another program */
 	char exe[512];
 	uid_t uid;
 	bool traced;	     /* by ptrace: not a target */
