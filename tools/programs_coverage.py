@@ -27,10 +27,9 @@ MEAN_MOST = 1.0  # percent of a run's time that vaprod may say it cost
 ALLOWED = ("few_fragments", "not_seen", "rare", "no_return")
 OTHER_REASONS_MOST = 0.02  # of the time, where coverage is below its bar
 UNSEEN = ("not_seen", "governed")  # reasons of time in which vaprod had no fragment at all
-# programs with bursts of calls beyond the budget: their coverage and cost without a budget are measured as well
+# programs with bursts of calls beyond the budget
 BURSTS = ("hpcc",)
 BURST_LEAST = 5  # % of a process's time that calls would cost: no budget of 1 % shows much of such seconds
-WITHOUT_BUDGET = ("--overhead-budget", "100", "--overhead-cap", "100")
 RANDOM_MOST = 0.10
 
 
@@ -77,12 +76,12 @@ def in_words(found):
             f"io {found['io']:.0%}); {reasons or 'nothing left'}")
 
 
-def one_run(directory, program, seconds, options, hog=False, budget=()):
+def one_run(directory, program, seconds, options, hog=False):
     """One run under a vaprod that was started before: what is covered, and the share that other work took."""
     with shielded(options) as groups, Jobs(directory) as jobs:
         if hasattr(program, "prepare"):
             program.prepare()
-        daemon, ndjson = start_vaprod(jobs, groups, "vaprod", program.pattern(), *budget)
+        daemon, ndjson = start_vaprod(jobs, groups, "vaprod", program.pattern())
         job = program.start(jobs, groups, directory, directory, seconds=seconds)
         pids = ranks_of(job, program)
         log = os.path.join(directory, "log") if program.log == "thermo" else None
@@ -153,17 +152,6 @@ def hog_unit(program, options):
         found = one_run(directory, program, options.repeat(LONG, 12), options, hog=True)
         return {"rows": [], "found": found, "brief": f"{found['total']:.1%} covered beside a hog in bursts"}
     return Unit(program.name, "30s_hog", 45, measure)
-
-
-def without_budget_unit(program, options):
-    """What would be covered of a program, and at which cost, if its probes were never closed for their cost."""
-    def measure(directory, progress):
-        found = one_run(directory, program, options.repeat(LONG, 12), options, budget=WITHOUT_BUDGET)
-        cost = f"{found['overhead_pct']:.2f} %, {found['worst_pct']:.2f} % in the most expensive window"
-        rows = [t.row("without a budget: coverage in 30 s, and what it costs by the model", f"{in_words(found)}; {cost}",
-                      f"information: what the budget of {MEAN_MOST:g} % keeps from being covered", True)]
-        return {"rows": rows, "found": found, "brief": f"{found['total']:.1%} covered without a budget, for {cost}"}
-    return Unit(program.name, "30s_without_budget", 45, measure)
 
 
 def times_of(records):
@@ -280,10 +268,8 @@ def units(options):
     found = []
     for program in PROGRAMS.values():
         found += [long_unit(program, options), hog_unit(program, options), short_unit(program, options)]
-        if program.name in programs_floor.WAITING:
-            found.append(programs_floor.unit(program, options))
-        if program.name in BURSTS:
-            found.append(without_budget_unit(program, options))
+        if program.name in programs_floor.MEASURED:
+            found.append(programs_floor.unit(program, options, coverage_of, in_words))
     return found + [random_unit(options)]
 
 

@@ -122,12 +122,12 @@ def model_row(found):
                  f"at most {MEAN_MOST:g} %, {WORST_MOST:g} %", found["mean"] <= MEAN_MOST and found["worst"] <= WORST_MOST)
 
 
-def watch_parts(directory, program, seconds, options):
+def watch_parts(directory, program, seconds, options, budget=()):
     """One run with the kernel's counts of BPF programs: {mean, worst, hits, runs, ...}"""
     with shielded(options) as groups, Jobs(directory) as jobs, bpf_stats():
         if hasattr(program, "prepare"):
             program.prepare()
-        daemon, ndjson = start_vaprod(jobs, groups, "vaprod", program.pattern(), "--window", "1500ms")
+        daemon, ndjson = start_vaprod(jobs, groups, "vaprod", program.pattern(), "--window", "1500ms", *budget)
         before = program_runs(daemon.pid)
         job = program.start(jobs, groups, directory, directory, seconds=seconds)
         pids = ranks_of(job, program)

@@ -333,8 +333,14 @@ class Coverage(unittest.TestCase):
             self.assertEqual(rows[0]["ok"], ok, (program, accounted, warnings))
 
     def test_floor(self):
-        self.assertEqual([floor.share_of(cost) for cost in (-0.5, 0.5, 2.0)], [1.0, 1.0, 0.5])
-        self.assertEqual([unit.name for unit in coverage.units(common.Options(["posts"]))].count("floor"), len(floor.WAITING))
+        self.assertEqual([floor.share_of([(cost, 10)]) for cost in (0, 0.5, 2.0)], [1.0, 1.0, 0.5])
+        self.assertEqual(floor.share_of([(0.1, 10), (4, 10)]), 0.625)  # what a cheap window leaves is of no use in another
+        self.assertEqual(floor.share_of([(4, 10)], traps=0.5), 0.5)
+        self.assertEqual(floor.share_of([]), 1.0)
+        own = {"probes_bpf_pct": 0.5, "switches_pct": 0.1, "vaprod_pct": 0.4}
+        self.assertAlmostEqual(floor.traps_share({**own, "all_mean": 2.0}), 0.5)
+        self.assertEqual([floor.traps_share({**own, "all_mean": mean}) for mean in (0.5, 0)], [0, 0])
+        self.assertEqual([unit.name for unit in coverage.units(common.Options(["posts"]))].count("floor"), len(floor.MEASURED))
 
         def rows(total, share):
             found = {**coverage.coverage_of([self.window(0, 10, total, governed=100 * (1 - total))]), "others": 0}
