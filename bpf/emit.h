@@ -36,7 +36,8 @@ static __always_inline bool send_single(const struct bpf_thread_state *thread, c
 	return true;
 }
 
-static __always_inline u32 *recent_bundle(struct bpf_thread_state *thread, const struct kernel_bundle_key *key)
+static __always_inline struct kernel_recent_bundle *recent_bundle(struct bpf_thread_state *thread,
+								  const struct kernel_bundle_key *key)
 {
 	u32 place = recent_bundle_place(key);
 
@@ -44,7 +45,7 @@ static __always_inline u32 *recent_bundle(struct bpf_thread_state *thread, const
 	return &thread->recent_bundles[place & (KERNEL_RECENT_BUNDLES - 1)];
 }
 
-/* Returns the pool slot of the last bundle of this kind, of any bin; NULL if unknown. */
+/* Returns the pool slot of the last bundle of this kind, of any bin, in `places`; NULL if unknown. */
 static __always_inline u32 *known_place(const struct kernel_bundle_key *key)
 {
 	struct kernel_bundle_key any = *key;
@@ -65,19 +66,15 @@ static __always_inline struct kernel_bundle *bundle_at(u32 place, const struct k
 static __always_inline struct kernel_bundle *bundle_of(struct bpf_thread_state *thread,
 						       const struct kernel_bundle_key *key)
 {
-	u32 *recent = recent_bundle(thread, key), *known;
-	struct kernel_bundle *bundle;
+	struct kernel_recent_bundle *recent = recent_bundle(thread, key);
+	u32 *known;
 
-	if (!bin_after(key->bin, closed_bin))
+	if (!bin_after(key->bin, closed_bin) || recent->key.bin != key->bin)
 		return 0;
-	bundle = bundle_at(*recent, key);
-	if (bundle)
-		return bundle;
+	if (same_bundle(&recent->key, key))
+		return bundle_at(recent->slot, key);
 	known = known_place(key);
-	if (!known)
-		return 0;
-	*recent = *known;
-	return bundle_at(*known, key);
+	return known ? bundle_at(*known, key) : 0;
 }
 
 /*
@@ -102,6 +99,7 @@ static __always_inline bool has_place(struct kernel_counters *of, u32 bin)
 static __always_inline bool bundle_put(struct bpf_thread_state *thread, const struct kernel_bundle_key *key,
 				       const struct kernel_bundle *one)
 {
+	struct kernel_recent_bundle *recent = recent_bundle(thread, key);
 	u32 odd = key->bin & 1, place, *known;
 	struct kernel_bundle_key any = *key;
 	struct bpf_pool_slot *at;
@@ -120,7 +118,11 @@ static __always_inline bool bundle_put(struct bpf_thread_state *thread, const st
 	at->key.group = key->group;
 	__builtin_memcpy(at->key.named_cell, key->named_cell, sizeof(key->named_cell));
 	__sync_lock_test_and_set(&at->key.state, key->state); /* written last */
-	*recent_bundle(thread, key) = place;
+	if (recent->key.bin != key->bin || same_bundle(&recent->key, key)) {
+		recent->key = *key;
+		recent->slot = place;
+		return true;
+	}
 	known = known_place(key);
 	if (known) { /* if this entry was reused by now, bundle_at() detects the key mismatch */
 		*known = place;

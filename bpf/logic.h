@@ -224,7 +224,7 @@ static __always_inline u32 recent_place(const struct kernel_vertex_key *key)
 
 static __always_inline u32 recent_edge_place(const struct kernel_edge_key *key)
 {
-	return (key->to ^ key->from << 2) & (KERNEL_RECENT - 1);
+	return (key->to ^ key->from << 3) & (KERNEL_RECENT_EDGES - 1);
 }
 
 static __always_inline u32 recent_call_place(u64 site)
@@ -244,12 +244,19 @@ static __always_inline bool same_bundle(const struct kernel_bundle_key *a, const
 	return !differ;
 }
 
+/* Returns the index of a function that a team is given among a thread's recent ones. */
+static __always_inline u32 recent_outlined_place(u64 address)
+{
+	return (u32)(address >> 4 ^ address >> 6) & (KERNEL_RECENT_OUTLINED - 1);
+}
+
 /* Returns a bundle's index among a thread's recent ones: ids are consecutive. */
 static __always_inline u32 recent_bundle_place(const struct kernel_bundle_key *key)
 {
 	u32 half = KERNEL_RECENT_BUNDLES / 2;
 
-	return ((key->state ^ key->cell ^ key->abnormal << 2) & (half - 1)) | (key->state & KERNEL_EDGE ? half : 0);
+	return ((key->state ^ key->cell << 2 ^ key->abnormal << 5) & (half - 1)) |
+	       (key->state & KERNEL_EDGE ? half : 0);
 }
 
 /* Returns whether a bin comes after another, by low halves. */

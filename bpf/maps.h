@@ -170,7 +170,8 @@ struct {
 
 /*
  * Pool slot of the last bundle of a thread, state and cell, drained or not (bin 0 in the key): the slot
- * itself holds the full key. Threads cache these slots, too.
+ * itself holds the full key. Of the bundles of a bin that share a place in their thread's cache the first is there, the
+ * others are here.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);

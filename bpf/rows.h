@@ -67,14 +67,18 @@ static __always_inline void pass_boundary(struct bpf_thread_state *thread, u32 v
 }
 
 /* Reports a function that a team is given to user space, once per process. */
-static __always_inline void report_outlined(const struct bpf_thread_state *thread, u64 address, u64 now)
+static __always_inline void report_outlined(struct bpf_thread_state *thread, u64 address, u64 now)
 {
 	struct kernel_outlined_key key = {.address = address, .tgid = thread->tgid};
+	u32 one = 1, place = recent_outlined_place(address);
 	struct kernel_record *record;
-	u32 one = 1;
 
-	if (bpf_map_lookup_elem(&outlined, &key))
+	if (thread->outlined[place] == address)
 		return;
+	if (bpf_map_lookup_elem(&outlined, &key)) {
+		thread->outlined[place] = address;
+		return;
+	}
 	record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
 	if (!record) {
 		add(records_lost, 1); /* the next call reports it */

@@ -287,7 +287,8 @@ static void recent_places_are_within(void **state)
 		edge.from = i;
 		edge.to = i + 1;
 		assert_true(recent_place(&vertex) < KERNEL_RECENT);
-		assert_true(recent_edge_place(&edge) < KERNEL_RECENT);
+		assert_true(recent_edge_place(&edge) < KERNEL_RECENT_EDGES);
+		assert_true(recent_outlined_place(vertex.site) < KERNEL_RECENT_OUTLINED);
 		assert_true(recent_call_place(vertex.site) < KERNEL_RECENT_CALLS);
 		assert_true(recent_type_place(vertex.site * i) < KERNEL_TYPES);
 		used[recent_place(&vertex)] = true;

@@ -64,11 +64,14 @@ struct kernel_tally {
 
 /*
  * A thread's cache of recent map lookups, since a loop's calls come again and again. Entries are valid
- * while their epoch is the present one, and are distinguished by their whole key.
+ * while their epoch is the present one, and are distinguished by their whole key. The caches are large: between two
+ * calls a program uses the processor's caches for itself, and a lookup in a map then reads several lines from memory.
  */
 #define KERNEL_RECENT 16
+#define KERNEL_RECENT_EDGES 64
 #define KERNEL_RECENT_CALLS 8
-#define KERNEL_RECENT_BUNDLES 32
+#define KERNEL_RECENT_BUNDLES 128
+#define KERNEL_RECENT_OUTLINED 4
 #define KERNEL_TYPES 4
 
 struct kernel_recent {
@@ -81,6 +84,15 @@ struct kernel_recent_edge {
 	struct kernel_edge_key key;
 	u32 edge;
 	u32 epoch;
+};
+
+/*
+ * A bundle and its pool slot. An entry is kept for its bin: other bundles of that bin and place are in the map
+ * `places`, and there are none where the entry is of another bin.
+ */
+struct kernel_recent_bundle {
+	struct kernel_bundle_key key;
+	u32 slot;
 };
 
 struct kernel_recent_handle {
@@ -100,9 +112,9 @@ struct kernel_recent_call {
 	u32 pad;
 };
 
-/* Hits not yet in the process's counters, which other CPUs write too: at most KERNEL_HITS_HELD, for about 1 ms. */
+/* Hits not yet in the process's counters, which other CPUs write too: at most KERNEL_HITS_HELD, for about 10 ms. */
 #define KERNEL_HITS_HELD 64
-#define KERNEL_HITS_NS 1000000
+#define KERNEL_HITS_NS 10000000
 
 struct kernel_hits {
 	u32 enter, exit, emitted;
@@ -178,15 +190,16 @@ struct bpf_thread_state {
 	u32 epoch;		 /* epoch of its process for which hits are summed up */
 	u64 epoch_hits;		 /* hits of that epoch by weight */
 	u64 rq;			 /* the kernel's run queue of the last CPU; 0 unknown */
+	u64 outlined[KERNEL_RECENT_OUTLINED]; /* functions given to teams that were reported */
 
 	/* members from here on need not be cleared */
 	u64 registers[11];	  /* scratch, as `one`: registers at an entry */
 	struct kernel_bundle one; /* scratch: the stack of a program is too small for it */
 	u64 described;		  /* bytes of the vertex that was described last */
 	struct kernel_recent recent[KERNEL_RECENT];
-	struct kernel_recent_edge recent_edges[KERNEL_RECENT];
+	struct kernel_recent_edge recent_edges[KERNEL_RECENT_EDGES];
 	struct kernel_recent_call recent_calls[KERNEL_RECENT_CALLS];
-	u32 recent_bundles[KERNEL_RECENT_BUNDLES];     /* pool slots, which hold the full keys */
+	struct kernel_recent_bundle recent_bundles[KERNEL_RECENT_BUNDLES];
 	struct kernel_recent_handle recent_handles[3]; /* by enum kernel_handle_kind; for requests the null one */
 	struct kernel_recent_handle recent_types[KERNEL_TYPES]; /* predefined datatypes, and their sizes */
 
