@@ -106,6 +106,15 @@ static void test_no_result(void **state)
 	}
 	assert_string_equal(text, "no MPI or multi-threaded process was found in: true\n");
 	free(text);
+	{
+		size_t size;
+		FILE *out = open_memstream(&text, &size);
+
+		summary__print(summary, out, &(struct summary_options){.replayed = true});
+		fclose(out);
+	}
+	assert_string_equal(text, "no result: the input has nothing that could be analysed\n");
+	free(text);
 	summary__free(summary);
 }
 

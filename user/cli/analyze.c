@@ -449,8 +449,12 @@ static int analyze__main(int argc, char **argv)
 	if (input.blocks)
 		from_blocks__say("analyze", input.blocks, summary);
 	if (bad_lines) {
-		snprintf(err, sizeof(err), "%llu bad lines of %s%s were refused", (unsigned long long)bad_lines,
-			 analyze.files[0], analyze.file_count > 1 ? " and others" : "");
+		snprintf(err, sizeof(err), "%llu bad %s of %s%s refused", (unsigned long long)bad_lines,
+			 bad_lines == 1 ? "line" : "lines",
+			 strcmp(analyze.files[0], "-") == 0 ? "standard input" : analyze.files[0],
+			 analyze.file_count > 1 ? " and others were"
+			 : bad_lines == 1	? " was"
+						: " were");
 		fprintf(stderr, "vapro analyze: %s\n", err);
 		if (summary)
 			summary__add_trouble(summary, err);
@@ -459,6 +463,7 @@ static int analyze__main(int argc, char **argv)
 		summary__print(summary, stderr,
 			       &(struct summary_options){.width = terminal__width(STDERR_FILENO),
 							 .all = analyze.all,
+							 .replayed = true,
 							 .more = "--all lists them"});
 out:
 	summary__free(summary);

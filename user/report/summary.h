@@ -58,6 +58,7 @@ struct summary_options {
 	bool all;	     /* all causes and regions, not only the worst */
 	const char *more;    /* how the rest is seen; NULL: it is not */
 	const char *command; /* what was run, for a run in which nothing was found; NULL: nothing was run */
+	bool replayed;	     /* of recorded input: where that has no process, nothing says that there was none */
 };
 
 /* Prints the causes, worst first, and the head of each job. options NULL: all of it by default. */

@@ -363,6 +363,10 @@ void summary__print_top(struct summary *summary, FILE *out, const struct summary
 			"no result: what was found ended before anything could be compared; a longer run would help\n");
 		return;
 	}
+	if (!summary->job_count && !summary->regions.count && options && options->replayed) {
+		fprintf(out, "no result: the input has nothing that could be analysed\n");
+		return;
+	}
 	if (!summary->job_count && !summary->regions.count) {
 		fprintf(out, "no MPI or multi-threaded process was found%s%s\n", command ? " in: " : "",
 			command ? command : "");
