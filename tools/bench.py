@@ -23,6 +23,7 @@ figures that mean something, an otherwise idle machine.
   nodes      many nodes: bytes on the wire, a worker's CPU, memory and profile, the delay of its records,
              vaprod with and without --publish
   page       the report page of large jobs: size, time to the first picture, drawing, moving, zooming
+  top        what `vapro top` costs at 64 processes, itself and vaprod
 
 Results go to build/bench/bench.json ({"parts": {PART: {time, seconds, quick, rows [{what, measured,
 wanted, ok, and the values}]}}}; other parts' earlier rows stay), what each run left to
@@ -45,6 +46,7 @@ import bench_model  # noqa: E402
 import bench_nodes  # noqa: E402
 import bench_page  # noqa: E402
 import bench_programs  # noqa: E402
+import bench_top  # noqa: E402
 from bench_common import CALLS, PROBES, QUICK, SHIM, VAPROD, TimeLimit, path, row, save, table, tool  # noqa: E402
 
 PARTS = {
@@ -53,7 +55,7 @@ PARTS = {
     "drain": bench_model.part_drain, "inside": bench_inside.part_inside,
     "analysis": bench_analysis.part_analysis, "ndjson": bench_analysis.part_ndjson,
     "nodes": bench_nodes.part_nodes,
-    "page": bench_page.part_page,
+    "page": bench_page.part_page, "top": bench_top.part_top,
 }
 
 
