@@ -278,7 +278,8 @@ def table(joined, left):
     rows = rows_of_units(joined, left)
     for program, entries in joined.items():
         floor, covered = entries.get("floor", {}).get("found"), entries.get("30s", {}).get("found")
-        if floor and covered and floor["share"] < PROGRAMS[program].wanted:
+        # of a program that would not be covered without a budget either the floor says nothing
+        if floor and covered and floor["share"] < PROGRAMS[program].wanted <= floor["covered"]:
             ratio = covered["total"] / floor["share"]
             rows.append(t.row(f"{program}: coverage of what the machine's floor allows", f"{ratio:.0%}", f"at least {PROGRAMS[program].wanted:.0%}",
                               ratio >= PROGRAMS[program].wanted))

@@ -46,6 +46,6 @@ def unit(program, options, coverage_of, in_words):
                 t.row("the machine's floor: the same with empty probes",
                       f"{traps * found['all_mean']:.2f} % ({traps:.0%} of the model's cost), {traps * worst:.2f} % in that window: "
                       f"{BUDGET_PCT:g} % allows for {share:.0%} of its time", "information", True)]
-        return {"rows": rows, "found": {**found, "traps": round(traps, 3), "share": round(share, 3)},
+        return {"rows": rows, "found": {**found, "traps": round(traps, 3), "share": round(share, 3), "covered": coverage_of(records)["total"]},
                 "brief": f"{found['all_mean']:.2f} % without a budget, {traps:.0%} of it traps: {share:.0%} of its time for {BUDGET_PCT:g} %"}
     return Unit(program.name, "floor", 45, measure)

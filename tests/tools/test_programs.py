@@ -342,12 +342,13 @@ class Coverage(unittest.TestCase):
         self.assertEqual([floor.traps_share({**own, "all_mean": mean}) for mean in (0.5, 0)], [0, 0])
         self.assertEqual([unit.name for unit in coverage.units(common.Options(["posts"]))].count("floor"), len(floor.MEASURED))
 
-        def rows(total, share):
+        def rows(total, share, covered=0.95):
             found = {**coverage.coverage_of([self.window(0, 10, total, governed=100 * (1 - total))]), "others": 0}
-            return coverage.table({"posts": {"30s": {"rows": [], "found": found}, "floor": {"rows": [], "found": {"share": share}}}}, 0)
+            return coverage.table({"posts": {"30s": {"rows": [], "found": found}, "floor": {"rows": [], "found": {"share": share, "covered": covered}}}}, 0)
         self.assertTrue(rows(0.42, 0.5)[0]["ok"])
         self.assertFalse(rows(0.3, 0.5)[0]["ok"])
         self.assertFalse(any("floor" in row["what"] for row in rows(0.3, 0.9)))  # the machine allows for enough
+        self.assertFalse(any("floor" in row["what"] for row in rows(0.05, 0.5, covered=0.07)))  # it is not the budget that hides it
 
     def test_short_runs(self):
         records, program = [], PROGRAMS["kernels3"]
