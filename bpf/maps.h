@@ -170,8 +170,8 @@ struct {
 
 /*
  * Pool slot of the last bundle of a thread, state and cell, drained or not (bin 0 in the key): the slot
- * itself holds the full key. Of the bundles of a bin that share a place in their thread's cache the first is there, the
- * others are here.
+ * itself holds the full key. Only bundles whose entry in their thread's cache belongs to another bundle of the same bin
+ * are in this map.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);

@@ -70,13 +70,15 @@ static __always_inline void pass_boundary(struct bpf_thread_state *thread, u32 v
 static __always_inline void report_outlined(struct bpf_thread_state *thread, u64 address, u64 now)
 {
 	struct kernel_outlined_key key = {.address = address, .tgid = thread->tgid};
-	u32 one = 1, place = recent_outlined_place(address);
+	struct kernel_recent_handle *recent = &thread->recent_outlined[recent_outlined_place(address)];
 	struct kernel_record *record;
+	u32 one = 1, epoch = states_epoch;
 
-	if (thread->outlined[place] == address)
+	if (recent->epoch == epoch && recent->handle == address)
 		return;
 	if (bpf_map_lookup_elem(&outlined, &key)) {
-		thread->outlined[place] = address;
+		recent->handle = address;
+		recent->epoch = epoch;
 		return;
 	}
 	record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);

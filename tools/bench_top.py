@@ -16,7 +16,7 @@ RANKS, SETTLE_S, STOPPED_S = 64, 10, 8
 
 
 def on_a_terminal(command):
-    """Starts a command on a pseudo-terminal that nobody looks at; its pid, and a list of the sizes of what it writes."""
+    """Starts a command on a pseudo-terminal, whose output is discarded. Returns its pid, and a list of the bytes of each write."""
     written = []
     pid, master = pty.fork()
     if pid == 0:

@@ -87,8 +87,8 @@ struct kernel_recent_edge {
 };
 
 /*
- * A bundle and its pool slot. An entry is kept for its bin: other bundles of that bin and place are in the map
- * `places`, and there are none where the entry is of another bin.
+ * A bundle and its pool slot. An entry stays until its bin ends: other bundles with the same index are in the map
+ * `places` meanwhile. Where the entry is of an earlier bin, the present bin has no bundle with that index.
  */
 struct kernel_recent_bundle {
 	struct kernel_bundle_key key;
@@ -190,7 +190,6 @@ struct bpf_thread_state {
 	u32 epoch;		 /* epoch of its process for which hits are summed up */
 	u64 epoch_hits;		 /* hits of that epoch by weight */
 	u64 rq;			 /* the kernel's run queue of the last CPU; 0 unknown */
-	u64 outlined[KERNEL_RECENT_OUTLINED]; /* functions given to teams that were reported */
 
 	/* members from here on need not be cleared */
 	u64 registers[11];	  /* scratch, as `one`: registers at an entry */
@@ -201,7 +200,8 @@ struct bpf_thread_state {
 	struct kernel_recent_call recent_calls[KERNEL_RECENT_CALLS];
 	struct kernel_recent_bundle recent_bundles[KERNEL_RECENT_BUNDLES];
 	struct kernel_recent_handle recent_handles[3]; /* by enum kernel_handle_kind; for requests the null one */
-	struct kernel_recent_handle recent_types[KERNEL_TYPES]; /* predefined datatypes, and their sizes */
+	struct kernel_recent_handle recent_types[KERNEL_TYPES];		     /* predefined datatypes, and their sizes */
+	struct kernel_recent_handle recent_outlined[KERNEL_RECENT_OUTLINED]; /* functions of teams, reported */
 
 	struct kernel_row_hits rows[KERNEL_ROW_HITS];
 	struct kernel_span_hits spans[KERNEL_SPANS]; /* cleared with hits */
