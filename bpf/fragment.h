@@ -379,7 +379,8 @@ static __always_inline void settle_rows(struct bpf_thread_state *thread)
 static __always_inline void enter_set(struct bpf_thread_state *thread, u32 set)
 {
 	thread->set = set;
-	thread->pending = 0; /* a request posted in the other set is dropped with it */
+	thread->pending = 0; /* requests posted in the other set are dropped with it */
+	thread->posts_epoch++;
 	for (u32 i = 0; i < KERNEL_RECENT_CALLS; i++)
 		thread->recent_calls[i].epoch = 0;
 }

@@ -11,7 +11,7 @@
 #include "arch.h"
 #include "caller.h"
 #include "fragment.h"
-#include "requests.h"
+#include "pending.h"
 #include "thinning.h"
 
 static __always_inline struct arguments *registers_of(struct bpf_thread_state *thread)
@@ -183,7 +183,7 @@ static __always_inline void describe_requests(struct bpf_thread_state *thread, s
 		count = KERNEL_REQUESTS;
 	}
 	pending->count = count > 0 ? count : 0;
-	requests_read(thread, pending, &walk, &sum);
+	requests_sum(thread, pending, &walk, &sum);
 	if (pending->done && !sum.n)
 		pending->count = 0; /* no request that could be done */
 	if (pending->done && pending->count) {
@@ -321,7 +321,7 @@ static __always_inline struct kernel_recent_call *recent_call(struct bpf_thread_
 	if (!(cookie & KERNEL_SITE_PLAIN) || call_paths || transparents ||
 	    thread->process_flags & KERNEL_PROCESS_NO_RETURN || call_site(args, site) || !*site)
 		return 0;
-	return &thread->recent_calls[recent_call_place(*site)];
+	return &thread->recent_calls[recent_call_place(*site, cookie, args->in)];
 }
 
 /* Returns whether registers alone determine a call's bytes: its datatype is neither freed nor changed. */
@@ -379,7 +379,8 @@ __noinline u32 described_vertex(struct bpf_thread_state *thread, u32 cookie, u64
 }
 
 /* Returns the vertex that a call opens; writes *bytes. */
-static __always_inline u32 call_vertex(struct bpf_thread_state *thread, const struct arguments *args, u32 cookie,
+static __always_inline u32 call_vertex(struct bpf_thread_state *thread, struct task_struct *task,
+				       const struct arguments *args, u32 cookie, const struct vapro_roles *roles,
 				       u64 *bytes, u64 now)
 {
 	struct kernel_recent_call *recent;
@@ -389,6 +390,8 @@ static __always_inline u32 call_vertex(struct bpf_thread_state *thread, const st
 	recent = recent_call(thread, args, cookie, &site);
 	if (recent && recent->epoch == states_epoch && same_call(recent, site, cookie, args->in)) {
 		*bytes = recent->bytes;
+		if (roles->request)
+			describe_post(thread, task, args, roles, caller_sp(args), *bytes);
 		return recent->vertex;
 	}
 	vertex = described_vertex(thread, cookie, now);
@@ -422,7 +425,7 @@ static __always_inline int call_enter(struct bpf_thread_state *thread, struct ta
 	    (function->unit && governed_of(thread->slot)->set >> ((function->unit - 1) & 31) & 1))
 		return 1; /* its probe is being closed: its return may go unseen */
 	requests_settle(thread);
-	vertex = call_vertex(thread, args, cookie, &bytes, now);
+	vertex = call_vertex(thread, task, args, cookie, &function->roles, &bytes, now);
 	close_previous(thread, vertex, now);
 	thread->computing = 0;
 	if (thread->process_flags & KERNEL_PROCESS_NO_RETURN) {

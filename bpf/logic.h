@@ -227,9 +227,29 @@ static __always_inline u32 recent_edge_place(const struct kernel_edge_key *key)
 	return (key->to ^ key->from << 3) & (KERNEL_RECENT_EDGES - 1);
 }
 
-static __always_inline u32 recent_call_place(u64 site)
+/* Returns a plain call's index among a thread's recent ones: one call-site may have several peers, and sizes. */
+static __always_inline u32 recent_call_place(u64 site, u32 cookie, const u64 *in)
 {
-	return ((u32)site ^ (u32)site >> 5) & (KERNEL_RECENT_CALLS - 1);
+	u32 of = (u32)site ^ (u32)site >> 5;
+
+	for (u32 i = 0; i < KERNEL_PLAIN_ARGUMENTS; i++)
+		if (cookie & (1u << (KERNEL_SITE_READS + i)))
+			of += (u32)in[i] ^ (u32)in[i] >> 4;
+	return of & (KERNEL_RECENT_CALLS - 1);
+}
+
+/* Returns the index of a variable among those that hold posted operations: next to each other in an array. */
+static __always_inline u32 posted_place(u64 at)
+{
+	return (u32)(at >> 2 ^ at >> 7) & (KERNEL_POSTED - 1);
+}
+
+/* Returns the weight of misses after a completion that missed its posted operations or not. */
+static __always_inline u32 misses_after(u32 misses, bool missed)
+{
+	if (missed)
+		return misses + KERNEL_POSTED_MISS;
+	return misses ? misses - 1 : 0;
 }
 
 static __always_inline bool same_bundle(const struct kernel_bundle_key *a, const struct kernel_bundle_key *b)

@@ -178,26 +178,25 @@ static __always_inline u64 handle_at(u64 at, bool mpich)
 	return handle;
 }
 
-/* Records a posted operation, now that its handle is written. */
-__noinline int request_posted(struct bpf_thread_state *thread, struct kernel_pending *pending)
+/* Records a posted operation in the maps. own: its variable is the application's. */
+__noinline int request_record(struct bpf_thread_state *thread, struct kernel_posted *of, u32 flags, u32 own)
 {
 	struct kernel_request_key key = {}, slot_key = {};
 	struct kernel_request fresh = {.count = 1}, *known;
 	struct kernel_request_slot slot = {};
 
-	if (!thread || !pending)
+	if (!thread || !of)
 		return 0;
 	key.tgid = slot_key.tgid = thread->tgid;
-	key.at = slot.handle = handle_at(pending->post_at, thread->process_flags & KERNEL_PROCESS_MPICH);
-	slot_key.at = pending->post_at;
-	pending->post_at = 0;
+	key.at = slot.handle = of->handle;
+	slot_key.at = of->at;
 	if (!key.at || is_number(key.at, thread->tgid, KERNEL_REQUEST_NULL))
 		return 0;
-	slot.bytes = fresh.bytes = fresh.last = pending->post_bytes;
-	fresh.flags = pending->post_flags;
-	fresh.time_ns = thread->start_ns; /* start of the post or of its successor */
-	if (pending->slots) {
-		if (fresh.flags & KERNEL_REQUEST_PERSISTENT)
+	slot.bytes = fresh.bytes = fresh.last = of->bytes;
+	fresh.flags = flags;
+	fresh.time_ns = thread->start_ns; /* start of the post or of a later call */
+	if (own) {
+		if (flags & KERNEL_REQUEST_PERSISTENT)
 			bpf_map_delete_elem(&request_slots, &slot_key);
 		else
 			bpf_map_update_elem(&request_slots, &slot_key, &slot, BPF_ANY);
@@ -213,92 +212,6 @@ __noinline int request_posted(struct bpf_thread_state *thread, struct kernel_pen
 	if (bpf_map_update_elem(&requests, &key, &fresh, BPF_ANY))
 		lose(thread->slot, KERNEL_LOST_MAP_FULL, 1);
 	return 0;
-}
-
-/* A completion that may leave requests open has returned: those that it reports are done. */
-__noinline int requests_completed(struct bpf_thread_state *thread, struct kernel_pending *pending)
-{
-	struct request_walk walk = {};
-	u32 size, count, done_count;
-	s32 index = 0;
-
-	if (!thread || !pending)
-		return 0;
-	walk.tgid = thread->tgid;
-	walk.counters = thread->slot;
-	walk.slots = pending->slots;
-	size = thread->process_flags & KERNEL_PROCESS_MPICH ? 4 : 8;
-	count = pending->count;
-	pending->count = 0;
-	if (bpf_probe_read_user(&index, sizeof(index), (void *)pending->done_at))
-		return 0;
-	if (pending->done & VAPRO_ROLE_DONE_FLAG)
-		done_count = index ? count : 0;
-	else if (pending->done & VAPRO_ROLE_DONE_SOME)
-		done_count = index > 0 ? index : 0;
-	else
-		done_count = 1;
-	for (u32 i = 0; i < KERNEL_REQUESTS; i++) {
-		u32 which = i;
-
-		if (i >= done_count)
-			break;
-		if (pending->done & VAPRO_ROLE_DONE_INDEX)
-			which = index;
-		else if (pending->done & VAPRO_ROLE_DONE_SOME)
-			bpf_probe_read_user(&which, sizeof(which), (void *)(pending->indices_at + 4 * i));
-		if (which < count)
-			request_complete(pending->array + which * size, pending->handle[which & (KERNEL_REQUESTS - 1)],
-					 &walk);
-	}
-	return 0;
-}
-
-/* Slow path of requests_settle(): few calls leave anything. */
-__noinline int requests_left(struct bpf_thread_state *thread)
-{
-	struct kernel_pending *pending;
-
-	if (!thread)
-		return 0;
-	thread->pending = 0;
-	pending = bpf_task_storage_get(&pending_calls, bpf_get_current_task_btf(), 0, 0);
-	if (pending && pending->post_at)
-		request_posted(thread, pending);
-	if (pending && pending->count)
-		requests_completed(thread, pending);
-	return 0;
-}
-
-/* Reads what the last call left, after that call's return or at the thread's next call. */
-static __always_inline void requests_settle(struct bpf_thread_state *thread)
-{
-	if (thread->pending)
-		requests_left(thread);
-}
-
-static __always_inline struct kernel_pending *pending_of(struct bpf_thread_state *thread, struct task_struct *task)
-{
-	struct kernel_pending *pending = bpf_task_storage_get(&pending_calls, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-
-	if (!pending)
-		lose(thread->slot, KERNEL_LOST_NO_STORAGE, 1);
-	return pending;
-}
-
-/* An operation is posted: its handle will be at `at`. */
-static __always_inline void request_post(struct bpf_thread_state *thread, struct task_struct *task, u64 at, u64 bytes,
-					 bool persistent, bool slots)
-{
-	struct kernel_pending *pending = pending_of(thread, task);
-
-	if (!pending)
-		return;
-	pending->post_at = at;
-	pending->post_bytes = bytes;
-	pending->post_flags = persistent ? KERNEL_REQUEST_PERSISTENT : 0;
-	pending->slots = slots;
-	thread->pending = 1;
 }
 
 /*

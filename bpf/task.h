@@ -198,6 +198,7 @@ static __always_inline void ended(struct task_struct *task, u32 type)
 		close_vertex(thread, bpf_ktime_get_ns());
 	}
 	drop_open(thread, KERNEL_LOST_VANISHED);
+	requests_end(thread, task);
 	account_ended(thread, task->se.sum_exec_runtime, bpf_ktime_get_ns());
 	report_hits(thread, 0);
 	send_event(type, thread->tgid, thread->tid, bpf_ktime_get_ns());

@@ -11,6 +11,7 @@ import stg_compare  # noqa: E402
 from live import capture_run, graph, losses, main, tool  # noqa: E402
 
 ROUNDS, POSTED_UNSEEN, BEYOND = 20, 2 * 2, 6 * 2
+HANDED = 1000  # bytes of each completion of handed_over
 
 
 def book(logs, rank):
@@ -79,4 +80,23 @@ def test_mpich(tap, jobs):
     tap.ok(lost.get("approximated", 0) >= 2 * ROUNDS, "MPICH: unknown sizes are counted", lost)
 
 
-main(test_polls, test_open_mpi, test_mpich)
+def test_other_thread(tap, jobs, name="handed_over"):
+    """Another thread completes what one has posted: what the first had kept for itself is lost once, and counted."""
+    capture, lines, _ = capture_run(tap, jobs, name)
+    markers = stg_compare.markers_of(graph(jobs, capture), tool(name))
+    found = {}
+    for state in graph(jobs, capture):
+        if "at" in state and label(state, "requests") == "2":
+            found.setdefault(markers.get(state["at"]), []).append((state["n"], state["min_bytes"], state["max_bytes"]))
+    wanted = [(2 * ROUNDS, HANDED, HANDED)]
+    tap.equal([found.get(1), found.get(3), found.get(4)], [wanted] * 3, f"{name}: the bytes of completions in the posting thread")
+    tap.equal(found.get(2), [(2 * ROUNDS, 0, HANDED)], f"{name}: completions in another thread, the first of which finds nothing")
+    tap.equal(losses(lines).get("unmatched"), 2 * (2 + 2),
+              f"{name}: the two requests of the first, in each rank, are counted as not posted and as not completed")
+
+
+def test_other_thread_mpich(tap, jobs):
+    test_other_thread(tap, jobs, "mpich_handed_over")
+
+
+main(test_polls, test_open_mpi, test_mpich, test_other_thread, test_other_thread_mpich)

@@ -402,13 +402,16 @@ static void test_read_units(void **state)
 	assert_false(functions__read_units("Isend,Isend", &units));
 }
 
-/* A plain call needs six registers only, no requests, arrays of counts or arguments on the stack. */
+/* A plain call's vertex needs six registers only, no requests that are completed, arrays of counts or arguments on the
+ * stack. */
 static void test_plain(void **state)
 {
-	static const char *const plain[] = {"MPI_Send", "MPI_Recv", "MPI_Allreduce", "MPI_Bcast", "MPI_Barrier"};
-	static const char *const others[] = {"MPI_Isend",    "MPI_Waitall", "MPI_Test",	 "MPI_Alltoall",
-					     "MPI_Sendrecv", "MPI_Start",   "MPI_Reduce"};
+	static const char *const plain[] = {"MPI_Send",	 "MPI_Recv",	"MPI_Allreduce", "MPI_Bcast",
+					    "MPI_Isend", "MPI_Barrier", "MPI_Imrecv"};
+	static const char *const others[] = {"MPI_Waitall",  "MPI_Test",  "MPI_Alltoall",
+					     "MPI_Sendrecv", "MPI_Start", "MPI_Reduce"};
 	uint32_t send = functions__plain(&function_rows[functions__find("MPI_Send")]);
+	uint32_t imrecv = functions__plain(&function_rows[functions__find("MPI_Imrecv")]);
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
@@ -417,6 +420,8 @@ static void test_plain(void **state)
 		assert_int_equal(functions__plain(&function_rows[functions__find(others[i])]), 0);
 	/* count, datatype, destination and communicator: the first argument is a buffer, the fifth a tag */
 	assert_int_equal((send >> KERNEL_SITE_READS) & 0x3f, 0x2e);
+	/* where a request is written to does not make another call */
+	assert_int_equal((imrecv >> KERNEL_SITE_READS) & 0x3f, 0x06);
 	for (unsigned int i = 0; i < function_row_count; i++)
 		assert_int_equal(
 		    functions__plain(&function_rows[i]) & ~(KERNEL_SITE_PLAIN | 0x3fU << KERNEL_SITE_READS), 0);

@@ -289,13 +289,44 @@ static void recent_places_are_within(void **state)
 		assert_true(recent_place(&vertex) < KERNEL_RECENT);
 		assert_true(recent_edge_place(&edge) < KERNEL_RECENT_EDGES);
 		assert_true(recent_outlined_place(vertex.site) < KERNEL_RECENT_OUTLINED);
-		assert_true(recent_call_place(vertex.site) < KERNEL_RECENT_CALLS);
+		assert_true(recent_call_place(vertex.site, ~0U, (uint64_t[6]){i, i << 8}) < KERNEL_RECENT_CALLS);
+		assert_true(posted_place(vertex.site) < KERNEL_POSTED);
 		assert_true(recent_type_place(vertex.site * i) < KERNEL_TYPES);
 		used[recent_place(&vertex)] = true;
 	}
 	for (int i = 0; i < KERNEL_RECENT; i++)
 		places += used[i];
 	assert_int_equal(places, KERNEL_RECENT);
+}
+
+/* Variables of one array do not displace each other, whatever the size of a handle. */
+static void posted_operations_of_an_array_have_places(void **state)
+{
+	(void)state;
+	for (uint64_t size = 4; size <= 8; size += 4) {
+		for (uint64_t base = 0x7ffd1000; base < 0x7ffd1400; base += 128) {
+			uint64_t used = 0;
+
+			for (uint64_t i = 0; i < KERNEL_POSTED; i++)
+				used |= 1ULL << posted_place(base + i * size);
+			assert_int_equal(used, (1ULL << KERNEL_POSTED) - 1);
+		}
+	}
+}
+
+/* A program that copies its handles misses again and again; one that missed a few times recovers. */
+static void posted_operations_are_found_or_misses_weigh(void **state)
+{
+	uint32_t misses = 0;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		misses = misses_after(misses, i % 20 == 0);
+	assert_true(misses < KERNEL_POSTED_MISSES);
+	for (int i = 0; i < KERNEL_POSTED_MISSES / KERNEL_POSTED_MISS; i++)
+		misses = misses_after(misses, true);
+	assert_true(misses >= KERNEL_POSTED_MISSES);
+	assert_int_equal(misses_after(0, false), 0);
 }
 
 static void abnormal_needs_ratio_and_floor(void **state)
@@ -455,6 +486,8 @@ int main(void)
 	    cmocka_unit_test(handles_keep_their_range),
 	    cmocka_unit_test(calls_differ_by_what_their_row_reads),
 	    cmocka_unit_test(recent_places_are_within),
+	    cmocka_unit_test(posted_operations_of_an_array_have_places),
+	    cmocka_unit_test(posted_operations_are_found_or_misses_weigh),
 	    cmocka_unit_test(abnormal_needs_ratio_and_floor),
 	    cmocka_unit_test(tokens_bound_records),
 	    cmocka_unit_test(pauses_fall_into_classes),

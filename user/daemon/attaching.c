@@ -151,7 +151,7 @@ static int admit(struct tracker *tracker, struct attaching *attaching)
 static int enroll(struct tracker *tracker, struct attaching *attaching)
 {
 	struct tracked *fresh = &attaching->fresh;
-	struct kernel_counters *counters = &kernel_side__shared(tracker->parts.side)->counters[fresh->slot];
+	const struct kernel_shared *shared = kernel_side__shared(tracker->parts.side);
 	int status;
 
 	attaching->admitted = true; /* the process is the resolver's */
@@ -159,7 +159,8 @@ static int enroll(struct tracker *tracker, struct attaching *attaching)
 	if (status)
 		return status;
 	attaching->registered = true;
-	memset(counters, 0, sizeof(*counters));
+	memset(&shared->counters[fresh->slot], 0, sizeof(shared->counters[fresh->slot]));
+	shared->governed[fresh->slot].requester = 0;
 	fresh->governed = tracker__begin_governing(tracker, fresh, fresh->attached_ns);
 	if (!fresh->governed)
 		return -ENOMEM;

@@ -417,12 +417,17 @@ uint32_t functions__plain(const struct function_row *row)
 	const struct vapro_roles *roles = &row->roles;
 	const uint8_t read[] = {roles->count, roles->type, roles->peer, roles->root, roles->op, roles->comm};
 
-	if (roles->requests || roles->request || roles->count2 || roles->flags & VAPRO_ROLE_COUNT_ARRAY)
+	uint32_t arguments = 0;
+
+	if (roles->requests || roles->count2 || roles->flags & VAPRO_ROLE_COUNT_ARRAY)
 		return 0;
-	for (size_t i = 0; i < sizeof(read); i++)
+	for (size_t i = 0; i < sizeof(read); i++) {
 		if (read[i] > KERNEL_PLAIN_ARGUMENTS)
 			return 0;
-	return KERNEL_SITE_PLAIN | functions__arguments(row) << KERNEL_SITE_READS;
+		if (read[i])
+			arguments |= 1U << (read[i] - 1);
+	}
+	return KERNEL_SITE_PLAIN | arguments << KERNEL_SITE_READS;
 }
 
 unsigned int functions__arguments(const struct function_row *row)

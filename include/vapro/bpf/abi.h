@@ -121,9 +121,9 @@ struct kernel_governed {
 	u32 set;     /* bitmap of the units of functions that are not probed (functions__unit()); 0 = all are probed */
 	u64 thin_ns; /* returns of calls in states of a shorter span are suppressed */
 	u32 epoch;   /* raised whenever the cost was read: the busiest thread is found again from then on */
-	u32 pad_epoch;
-	u64 known_ns; /* requests posted before this time (CLOCK_MONOTONIC) may be unknown, which is no loss then */
-	/* set by the kernel side */
+	u32 requester; /* kernel side: the only thread that posts or completes requests; 0: none yet */
+	u64 known_ns;  /* requests posted before this time (CLOCK_MONOTONIC) may be unknown, which is no loss then */
+	/* set by the kernel side, as `requester` above, which every hit of a request reads beside them */
 	u64 calls[KERNEL_SPANS];   /* calls that may be suppressed, by the span of their state */
 	u64 time_ns[KERNEL_SPANS]; /* time from such calls to the next ones */
 	u64 thinned, thinned_io;   /* calls suppressed */
@@ -276,7 +276,27 @@ struct kernel_request_slot {
 
 #define KERNEL_REQUESTS 64 /* read per completion */
 
-/* Data that a call leaves to be read after its return; per thread, in task storage. */
+#define KERNEL_REQUESTERS 0xffffffffu /* instead of a thread: there are several */
+
+/*
+ * An operation that its thread posted, by the variable that holds its handle: while one thread alone posts and
+ * completes requests, a completion mostly finds all of its own here. All else goes through the maps of requests.
+ */
+#define KERNEL_POSTED 32
+
+struct kernel_posted {
+	u64 at; /* address of the variable; 0 = no entry */
+	u64 handle;
+	u64 bytes;
+	u32 epoch; /* the entry is valid in this epoch of its thread's posts */
+	u32 pad;
+};
+
+/* Completions that did not find their requests among the posted ones weigh so much, those that did 1 less. */
+#define KERNEL_POSTED_MISS 8
+#define KERNEL_POSTED_MISSES 64 /* from this on the maps have all: the program copies its handles */
+
+/* Data that a call leaves to be read after its return, and posted operations; per thread, in task storage. */
 struct kernel_pending {
 	u64 post_at; /* address of the request, 0 = nothing was posted */
 	u64 post_bytes;
@@ -284,10 +304,13 @@ struct kernel_pending {
 	u32 count;   /* handles below; 0 = no completion is pending */
 	u64 done_at; /* address of VAPRO_ROLE_DONE_* data */
 	u64 indices_at;
-	u64 array; /* address of the first handle */
-	u32 done;  /* VAPRO_ROLE_DONE_* */
-	u32 slots; /* variables are the application's own */
+	u64 array;	/* address of the first handle */
+	u32 done;	/* VAPRO_ROLE_DONE_* */
+	u32 slots;	/* variables are the application's own */
+	u32 any_posted; /* 1: there may be posted operations */
+	u32 misses;
 	u64 handle[KERNEL_REQUESTS];
+	struct kernel_posted posted[KERNEL_POSTED];
 };
 
 struct kernel_edge_key {

@@ -69,7 +69,7 @@ struct kernel_tally {
  */
 #define KERNEL_RECENT 16
 #define KERNEL_RECENT_EDGES 64
-#define KERNEL_RECENT_CALLS 8
+#define KERNEL_RECENT_CALLS 16
 #define KERNEL_RECENT_BUNDLES 128
 #define KERNEL_RECENT_OUTLINED 4
 #define KERNEL_TYPES 4
@@ -195,6 +195,7 @@ struct bpf_thread_state {
 	u64 registers[11];	  /* scratch, as `one`: registers at an entry */
 	struct kernel_bundle one; /* scratch: the stack of a program is too small for it */
 	u64 described;		  /* bytes of the vertex that was described last */
+	u32 posts_epoch;	  /* its posted operations are of this epoch, or forgotten */
 	struct kernel_recent recent[KERNEL_RECENT];
 	struct kernel_recent_edge recent_edges[KERNEL_RECENT_EDGES];
 	struct kernel_recent_call recent_calls[KERNEL_RECENT_CALLS];
