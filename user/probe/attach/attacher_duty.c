@@ -145,8 +145,10 @@ static struct mpi_image *find(const struct attacher *attacher, const struct atta
 bool attacher__end_learning(struct attacher *attacher, const struct attached_image *public, double stepped)
 {
 	struct mpi_image *image = find(attacher, public);
+	uint64_t polls = image ? mpi_image__polls(attacher, image) : 0;
 
-	if (!image || (double)mpi_image__polls(attacher, image) <= count_costs(attacher, image, stepped))
+	/* the counts are read only where they decide: that is a read of all rows of all CPUs */
+	if (!polls || (double)polls <= count_costs(attacher, image, stepped))
 		return false;
 	mpi_image__learnt(attacher, image);
 	mpi_image__begin_count(&attacher->base, image);
