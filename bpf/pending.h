@@ -35,6 +35,21 @@ static __always_inline bool requests_alone(const struct bpf_thread_state *thread
 	return false;
 }
 
+/* Moves a posted operation to the maps. Returns whether there is one at this index. */
+__noinline int posted_move(struct bpf_thread_state *thread, struct kernel_pending *pending, u32 index)
+{
+	struct kernel_posted *posted;
+
+	if (!thread || !pending)
+		return false;
+	posted = &pending->posted[index & (KERNEL_POSTED - 1)];
+	if (!posted->at || posted->epoch != thread->posts_epoch)
+		return false;
+	request_record(thread, posted, 0, true);
+	posted->at = 0;
+	return true;
+}
+
 /* Moves the posted operations to the maps. Returns how many there were. */
 __noinline int posted_flush(struct bpf_thread_state *thread, struct kernel_pending *pending)
 {
@@ -43,15 +58,8 @@ __noinline int posted_flush(struct bpf_thread_state *thread, struct kernel_pendi
 	if (!thread || !pending)
 		return 0;
 	pending->any_posted = 0;
-	for (u32 i = 0; i < KERNEL_POSTED; i++) {
-		struct kernel_posted *posted = &pending->posted[i];
-
-		if (!posted->at || posted->epoch != thread->posts_epoch)
-			continue;
-		request_record(thread, posted, 0, true);
-		posted->at = 0;
-		flushed++;
-	}
+	for (u32 i = 0; i < KERNEL_POSTED; i++)
+		flushed += posted_move(thread, pending, i);
 	return flushed;
 }
 
@@ -95,16 +103,44 @@ static __always_inline void request_posted(struct bpf_thread_state *thread, stru
 	request_record(thread, &of, pending->post_flags, pending->slots);
 }
 
+/* Adds a posted operation to a sum. Returns whether there is one with that handle in that variable. */
+__noinline int posted_sum(struct bpf_thread_state *thread, struct kernel_pending *pending, u64 at, u64 handle,
+			  struct request_sum *sum)
+{
+	struct kernel_posted *posted;
+
+	if (!thread || !pending || !sum)
+		return false;
+	posted = posted_at(thread, pending, at);
+	if (!posted || posted->handle != handle)
+		return false;
+	sum->bytes += posted->bytes;
+	sum->n++;
+	return true;
+}
+
+/* Removes a posted operation that is done. Returns whether there was one with that handle in that variable. */
+__noinline int posted_remove(struct bpf_thread_state *thread, struct kernel_pending *pending, u64 at, u64 handle)
+{
+	struct kernel_posted *posted;
+
+	if (!thread || !pending)
+		return false;
+	posted = posted_at(thread, pending, at);
+	if (!posted || posted->handle != handle)
+		return false;
+	posted->at = 0;
+	return true;
+}
+
 /*
  * Sums up the requests of a completion that are all among the thread's posted operations, and removes them where the
- * call is about all. Returns false where they are not.
+ * call is about all. Returns false where they are not: then the sum is of some.
  */
 __noinline int posted_complete(struct bpf_thread_state *thread, struct kernel_pending *pending, struct request_sum *sum)
 {
 	const struct kernel_recent_handle *null;
-	struct kernel_posted *posted;
-	u32 size, n = 0;
-	u64 bytes = 0;
+	u32 size, epoch = states_epoch;
 	bool mpich;
 
 	if (!thread || !pending || !sum)
@@ -118,39 +154,20 @@ __noinline int posted_complete(struct bpf_thread_state *thread, struct kernel_pe
 		if (i >= pending->count)
 			break;
 		pending->handle[i] = handle_at(pending->array + i * size, mpich);
-		if (null->handle == pending->handle[i] && null->epoch == states_epoch)
+		if (null->handle == pending->handle[i] && null->epoch == epoch)
 			continue;
-		posted = posted_at(thread, pending, pending->array + i * size);
-		if (!posted || posted->handle != pending->handle[i])
+		if (!posted_sum(thread, pending, pending->array + i * size, pending->handle[i], sum))
 			return false;
-		bytes += posted->bytes;
-		n++;
 	}
-	sum->n = n;
-	sum->bytes = bytes;
 	pending->misses = misses_after(pending->misses, false);
 	if (pending->done)
 		return true;
 	for (u32 i = 0; i < KERNEL_REQUESTS; i++) {
 		if (i >= pending->count)
 			break;
-		posted = posted_at(thread, pending, pending->array + i * size);
-		if (posted && posted->handle == pending->handle[i])
-			posted->at = 0;
+		posted_remove(thread, pending, pending->array + i * size, pending->handle[i]);
 	}
 	pending->count = 0;
-	return true;
-}
-
-/* Removes a request that a partial completion reports from the posted ones. Returns whether it was one. */
-static __always_inline bool posted_remove(struct bpf_thread_state *thread, struct kernel_pending *pending, u64 at,
-					  u64 handle)
-{
-	struct kernel_posted *posted = posted_at(thread, pending, at);
-
-	if (!posted || posted->handle != handle)
-		return false;
-	posted->at = 0;
 	return true;
 }
 
@@ -256,6 +273,7 @@ static __always_inline void requests_sum(struct bpf_thread_state *thread, struct
 {
 	if (!walk->start && posted_complete(thread, pending, sum))
 		return;
+	__builtin_memset(sum, 0, sizeof(*sum));
 	if (!walk->start && pending->any_posted && posted_flush(thread, pending))
 		pending->misses = misses_after(pending->misses, true);
 	requests_read(thread, pending, walk, sum);
