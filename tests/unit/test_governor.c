@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "../bpf/logic.h"
+#include "near.h"
 #include "overhead/governor.h"
 
 #define SECOND 1000000000ULL
@@ -346,9 +347,30 @@ static void a_burst_closes_no_cheap_load(void **state)
 	assert_false(governor__can_wait(&governor, &account, &steps, &plan, 1000000000));
 }
 
+/* lammps: each of 700 posts follows a pause; without it another call does, and costs as much more. */
+static void pauses_are_not_saved_where_another_call_follows_them(void **state)
+{
+	struct governor_load load = {.cost_ns = 10e6, .pauses_ns = 6e6, .pauses = 700, .entries = 2100};
+	double shares[GOVERNOR_UNITS] = {[2] = 1.0 / 3}, few[GOVERNOR_UNITS] = {[2] = 0.6, [3] = 0.3};
+
+	(void)state;
+	governor__saved_shares(&load, shares);
+	assert_near(shares[2], 0.4 / 3, 1e-9);
+	/* a tenth of 2100 calls can follow 210 pauses only: 490 of 700 are saved */
+	governor__saved_shares(&load, few);
+	assert_near(few[2] + few[3], 0.4 * 0.9 + 0.6 * 0.7, 1e-9);
+	assert_near(few[2], 2 * few[3], 1e-9);
+	/* nothing follows a pause, or nothing is known of it */
+	load.pauses_ns = load.pauses = 0;
+	shares[2] = 1.0 / 3;
+	governor__saved_shares(&load, shares);
+	assert_near(shares[2], 1.0 / 3, 1e-9);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(pauses_are_not_saved_where_another_call_follows_them),
 	    cmocka_unit_test(a_burst_closes_no_cheap_load),
 	    cmocka_unit_test(what_is_lost_counts_as_it_was),
 	    cmocka_unit_test(hosts_do_not_keep_step),

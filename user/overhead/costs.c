@@ -35,18 +35,32 @@ double costs__of_pauses(const struct costs *costs, int returned, const uint64_t 
 	return cost * fmax(0, fmin(longer, LONGER_MOST));
 }
 
+double costs__after_pauses(const struct costs *costs, const struct kernel_counters *counters, double *pauses)
+{
+	double cost = 0, usual = 0, most = 0;
+
+	for (int half = 0; half < 2; half++)
+		cost += costs__of_pauses(costs, half, counters->pauses[half], counters->preamble_ns[half]);
+	for (int i = 0; i < KERNEL_PAUSES; i++) {
+		usual += (double)counters->pauses[0][i] * costs->pause_ns[0][i];
+		if (counters->pauses[0][i])
+			most = fmax(most, costs->pause_ns[0][i]);
+	}
+	*pauses = most > 0 ? usual / most : 0;
+	return cost;
+}
+
 double costs__of(const struct costs *costs, const struct kernel_counters *counters)
 {
 	double returned = (double)counters->exit, entered = (double)(counters->enter + counters->left);
 	double cost = entered * costs->entry_ns + returned * costs__extra(costs->call_ns, costs->entry_ns) +
 		      (double)counters->stepped * costs__extra(costs->stepped_call_ns, costs->call_ns) +
-		      (double)counters->syscalls * costs->syscall_ns;
+		      (double)counters->syscalls * costs->syscall_ns,
+	       pauses;
 
 	cost += (double)(counters->enter - counters->rows) * program_extra(costs, counters, 0) +
 		returned * program_extra(costs, counters, 1);
-	for (int half = 0; half < 2; half++)
-		cost += costs__of_pauses(costs, half, counters->pauses[half], counters->preamble_ns[half]);
-	return cost;
+	return cost + costs__after_pauses(costs, counters, &pauses);
 }
 
 void costs__hits_since(const struct kernel_counters *now, const struct kernel_counters *since,

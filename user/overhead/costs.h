@@ -33,6 +33,12 @@ double costs__of_pauses(const struct costs *costs, int returned, const uint64_t 
 			uint64_t preamble_ns);
 
 /*
+ * Returns the part of costs__of() that hits cost more since they follow pauses, ns. *pauses: entries after a pause,
+ * each weighed by its usual cost as a share of that of the most expensive class of pauses that occurred.
+ */
+double costs__after_pauses(const struct costs *costs, const struct kernel_counters *counters, double *pauses);
+
+/*
  * Returns the cost of the hits in a process's counters, in ns. Where our BPF program was timed in the process,
  * hits cost as much more as it takes longer there than in the calibration, whose calls have no requests.
  */

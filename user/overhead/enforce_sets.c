@@ -73,6 +73,7 @@ bool enforcer__leave_out(struct enforcer *enforcer, struct governed *governed, u
 	cost = fmax(load->cost_ns / load->open_ns, governed->account.mean);
 	before = image_duty__without(duty);
 	enforcer->ops.unit_shares(enforcer->ctx, duty->image, shares);
+	governor__saved_shares(load, shares);
 	if (!governor__leave_out(&enforcer->governor, &duty->set, shares, cost, now_ns))
 		return false;
 	governed__describe_load(governed, text, sizeof(text));
@@ -91,6 +92,7 @@ bool enforcer__leave_out_closed(struct enforcer *enforcer, struct governed *wors
 	double shares[FUNCTIONS_UNITS], rest = 1;
 
 	enforcer->ops.unit_shares(enforcer->ctx, duty->image, shares);
+	governor__saved_shares(&worst->load, shares);
 	if (!governor__leave_out(&enforcer->governor, &set, shares, cost, now_ns))
 		return false;
 	for (int i = 0; i < FUNCTIONS_UNITS; i++)

@@ -261,6 +261,21 @@ bool governor__can_wait(const struct governor *governor, const struct governor_a
 	return (settling || (plan->cost > 0 && plan->open >= 1)) && spendable(governor, account) > latest;
 }
 
+void governor__saved_shares(const struct governor_load *load, double shares[GOVERNOR_UNITS])
+{
+	double all = 0, after_pauses, remaining, saved;
+
+	for (int i = 0; i < GOVERNOR_UNITS; i++)
+		all += shares[i];
+	if (all <= 0 || load->cost_ns <= 0 || load->pauses <= 0)
+		return;
+	after_pauses = fmin(1, load->pauses_ns / load->cost_ns);
+	remaining = fmin(1, fmax(0, 1 - all) * load->entries / load->pauses);
+	saved = 1 - after_pauses + after_pauses * (1 - remaining) / all;
+	for (int i = 0; i < GOVERNOR_UNITS; i++)
+		shares[i] *= saved;
+}
+
 bool governor__leave_out(const struct governor *governor, struct governor_set *set, const double shares[GOVERNOR_UNITS],
 			 double cost, uint64_t now_ns)
 {

@@ -122,7 +122,10 @@ bool governor__is_close(const struct governor *governor, const struct governor_a
 /* The load of one process's calls while its probes were open. */
 struct governor_load {
 	double open_ns;
-	double cost_ns;		      /* cost of all calls */
+	double cost_ns;	  /* cost of all calls */
+	double pauses_ns; /* part of it: what hits cost more since they follow pauses */
+	double pauses;	  /* number of these pauses, if all cost as much as the longest */
+	double entries;
 	double calls[KERNEL_SPANS];   /* calls by octave of the span of their states */
 	double time_ns[KERNEL_SPANS]; /* time of these calls, entry to entry */
 	double return_ns;	      /* saving of a suppressed return; 0 = none can be suppressed */
@@ -173,6 +176,12 @@ struct governor_set {
 	uint64_t restored_ns; /* time when all units were probed again; 0 = never */
 	unsigned level;	      /* the set stays 2^level times as long: units had to be left out again soon */
 };
+
+/*
+ * Turns the units' shares of a load's calls into shares of its cost that it saves to leave them out. What a hit costs
+ * more after a pause is not saved where another call follows the pause then: each call of the rest may follow one.
+ */
+void governor__saved_shares(const struct governor_load *load, double shares[GOVERNOR_UNITS]);
 
 /*
  * Leaves out more where the most expensive process costs so much: units by their shares of its cost, the greatest
