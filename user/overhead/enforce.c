@@ -210,19 +210,14 @@ static void spend(const struct enforcer *enforcer, struct governed *governed)
 	const struct costs *costs = enforcer->costs;
 	struct kernel_counters delta;
 	uint64_t thinned_io = orders->thinned_io, hits;
-	double cost, busiest, after_pauses, pauses;
+	double cost, busiest;
 
 	costs__hits_since(&now, since, &delta);
 	hits = delta.enter + delta.exit + delta.left + delta.stepped * (KERNEL_STEPPED_WEIGHT - 1);
 	busiest = governor__busiest(now.busiest, hits);
 	cost = costs__of(costs, &delta) * busiest;
-	if (!governed__is_closed(governed)) {
-		calls_cost__add(&governed->calls_cost, costs, &delta, cost);
-		after_pauses = costs__after_pauses(costs, &delta, &pauses);
-		governed->load.pauses_ns += after_pauses * busiest;
-		governed->load.pauses += pauses * busiest;
-		governed->load.entries += (double)(delta.enter + delta.left) * busiest;
-	}
+	if (!governed__is_closed(governed))
+		governed__add_hits(governed, costs, &delta, busiest);
 	governed->spent_ns += (uint64_t)(cost + (double)(now.syscalls - since->syscalls) * costs->syscall_ns +
 					 (double)(now.sampled - since->sampled) * costs->sample_ns +
 					 (double)(thinned_io - governed->charged_io) * costs->bystander_ns);

@@ -11,14 +11,26 @@
 #define CALLS_NS 1e9	 /* open time after which the share of calls is updated */
 #define CALLS_WEIGHT 0.3 /* weight of the new value */
 
-void calls_cost__add(struct calls_cost *calls, const struct costs *costs, const struct kernel_counters *delta,
-		     double cost_ns)
+static void add_calls(struct calls_cost *calls, const struct costs *costs, const struct kernel_counters *delta,
+		      double cost_ns)
 {
 	double exits = (double)delta->exit * costs__extra(costs->call_ns, costs->entry_ns);
 	double all = (double)(delta->enter + delta->left) * costs->entry_ns + exits;
 
 	if (all > 0)
 		calls->cost_ns += cost_ns * ((double)(delta->enter - delta->rows) * costs->entry_ns + exits) / all;
+}
+
+void governed__add_hits(struct governed *governed, const struct costs *costs, const struct kernel_counters *delta,
+			double busiest)
+{
+	struct governor_load *load = &governed->load;
+	double pauses;
+
+	add_calls(&governed->calls_cost, costs, delta, costs__of(costs, delta) * busiest);
+	load->pauses_ns += costs__after_pauses(costs, delta, &pauses) * busiest;
+	load->pauses += pauses * busiest;
+	load->entries += (double)(delta->enter + delta->left) * busiest;
 }
 
 void enforcer__limit_rows(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)

@@ -115,9 +115,10 @@ void enforcer__warn(const struct enforcer *enforcer, const char *code, pid_t pid
 /* Charges a process's account. Returns true where the process overdraws. */
 bool enforcer__charge(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns);
 
-/* Adds the part of the cost of these hits, ns, that is due to calls. */
-void calls_cost__add(struct calls_cost *calls, const struct costs *costs, const struct kernel_counters *delta,
-		     double cost_ns);
+/* Adds hits while probes are open to the load and to the cost of calls. busiest: the part of a process's busiest
+ * thread. */
+void governed__add_hits(struct governed *governed, const struct costs *costs, const struct kernel_counters *delta,
+			double busiest);
 
 /* Limits functions with exits of their own to what calls and waits of a process left of the budget, now and then. */
 void enforcer__limit_rows(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns);
