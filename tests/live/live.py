@@ -145,7 +145,9 @@ def attached(path, pids):
         reported = {r["pid"] for r in of_type(records(path), "process") if r["state"] == "attached"}
         return set(pids) <= reported
     if not until(look, 60):
-        raise RuntimeError(f"vaprod did not attach to {pids}")
+        lines = records(path) if os.path.exists(path) else []
+        raise RuntimeError(f"vaprod did not attach to {pids}: {[(r['pid'], r['state'], r.get('reason')) for r in of_type(lines, 'process')]}"
+                           f" after {len(lines)} records")
     go()
 
 
