@@ -28,8 +28,8 @@
 #define WORTH_MORE 1.1		  /* factor of covered time that is worth suppressing more */
 #define LEAST_LOAD_NS 5e7	  /* open time before a plan is made */
 #define LEAST_UNIT 0.02		  /* share of the cost: less is not worth a link's change */
-#define TO_SPARE 0.6	      /* share of the budget: a set is chosen once, by call shares, not quite those of cost */
-#define WORTH_LEAVING_OUT 0.3 /* share of the cost, where the rest does not keep the budget either */
+#define TO_SPARE 0.6	       /* share of the budget: a set is chosen once, by call shares, not quite those of cost */
+#define WORTH_LEAVING_OUT 0.15 /* savings below it are no reason to see coarser, if probes close all the same */
 
 /* Returns how long a set stays as it is. */
 static uint64_t retention_ns(const struct governor_set *set)
