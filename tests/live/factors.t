@@ -74,7 +74,7 @@ def quota_and_hog(tap, jobs, groups):
     groups.move("other", pids[1])
     out = os.path.join(logs, "out.ndjson")
     daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--window", 6, "--io", "off"], "vaprod")
-    groups.move("monitor", daemon.pid)  # the others' share would leave it 2 % of the CPUs: a minute until it is attached
+    groups.move("monitor", daemon.pid)  # in the root cgroup vaprod would have 2 % of the CPUs and attach after a minute
     attached(out, pids)
     time.sleep(QUIET)
     hog = jobs.start([tool("hog"), "--cpu", 0, "--seconds", DISTURBED], "hog")

@@ -170,7 +170,7 @@ def test_unseen_functions(tap, jobs):
     tap.equal(skipped, {"size unknown"}, "its functions are left out, with the reason")
     states = graph(jobs, capture)
     regions = [s for s in states if "at" not in s and "from.function=GOMP_parallel " in s["labels"] and ":exit" in s["labels"]]
-    # MPI's probes are there some steps before those of the OpenMP runtime: what is compared are the calls of the runtime
+    # The probes of MPI are linked some steps before those of the OpenMP runtime: regions are compared with calls of the runtime.
     begun = sum(s["n"] for s in states if "from.function=MPI_Allreduce " in s["labels"] and "to.function=GOMP_parallel" in s["labels"])
     tap.ok(begun > 50 and sum(s["n"] for s in regions) >= begun - 1, "each region is a computation", (regions, begun))
     tap.equal([s for s in states if "at" in s and "function=GOMP_parallel " in s["labels"]], [], "and no wait")

@@ -109,6 +109,7 @@ static void posts_are_left_out_by_their_cost(void **state)
 	set = (struct governor_set){0};
 	assert_false(governor__leave_out(&governor, &set, (const double[GOVERNOR_UNITS]){[1] = 0.1}, 0.2, SECOND));
 	assert_int_equal(set.without, 0);
+	assert_true(governor__leave_out(&governor, &set, (const double[GOVERNOR_UNITS]){[1] = 0.2}, 0.2, SECOND));
 	/* without a bound no function is left out */
 	governor__init(&governor, 1, 0, 1);
 	assert_false(governor__leave_out(&governor, &set, shares, 0.2, SECOND));
