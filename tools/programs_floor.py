@@ -40,12 +40,15 @@ def unit(program, options, coverage_of, in_words):
         costs = [(w["overhead_pct"]["mean"], s) for w, s in attached_s(records) if w["overhead_pct"]["mean"] is not None and s > 0]
         traps = traps_share(found)
         share, worst = share_of(costs, traps), max(percent for percent, _ in costs)
+        own_share = share_of(costs)
         rows = [t.row("without a budget: coverage in 30 s, and what it costs by the model",
-                      f"{in_words(coverage_of(records))}; {found['all_mean']:.2f} %, {worst:.2f} % in the most expensive window",
+                      f"{in_words(coverage_of(records))}; {found['all_mean']:.2f} %, {worst:.2f} % in the most expensive window: "
+                      f"{BUDGET_PCT:g} % allows for {own_share:.0%} of its time",
                       "information", True),
                 t.row("the machine's floor: the same with empty probes",
                       f"{traps * found['all_mean']:.2f} % ({traps:.0%} of the model's cost), {traps * worst:.2f} % in that window: "
                       f"{BUDGET_PCT:g} % allows for {share:.0%} of its time", "information", True)]
-        return {"rows": rows, "found": {**found, "traps": round(traps, 3), "share": round(share, 3), "covered": coverage_of(records)["total"]},
+        return {"rows": rows, "found": {**found, "traps": round(traps, 3), "share": round(share, 3), "own_share": round(own_share, 3),
+                                        "covered": coverage_of(records)["total"]},
                 "brief": f"{found['all_mean']:.2f} % without a budget, {traps:.0%} of it traps: {share:.0%} of its time for {BUDGET_PCT:g} %"}
     return Unit(program.name, "floor", 45, measure)
