@@ -4,7 +4,6 @@
  * vaprod does where the ring is full: blocks are discarded and counted. For tests of what brokers do to nodes.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +19,7 @@
 
 struct options {
 	const char *nats, *cluster;
-	double speed, flush_s, settle_s, pause_s;
+	double speed, flush_s, settle_s;
 	uint64_t memory_bytes;
 };
 
@@ -33,14 +32,6 @@ struct node {
 	bool has_event;
 	uint64_t time_ns; /* UTC of the latest event */
 };
-
-static volatile sig_atomic_t resumed;
-
-static void resume(int number)
-{
-	(void)number;
-	resumed = 1;
-}
 
 static void say_news(struct node *node)
 {
@@ -128,40 +119,12 @@ static bool settled(struct node *nodes, size_t count)
 	return true;
 }
 
-/* A time of the captures at which the play stops for a while, once. */
-struct stop {
-	uint64_t at_ns; /* 0: none, or it is over */
-	const char *name;
-	bool reached, said;
-};
-
-/*
- * Whether the play stops here; then *played_ns is set to the time of the stop. Once all until then is played, it is
- * printed where `report`, and ends where `go`.
- */
-static bool stops(struct stop *stop, uint64_t *played_ns, bool report, bool go)
-{
-	if (!stop->at_ns || *played_ns <= stop->at_ns)
-		return false;
-	*played_ns = stop->at_ns;
-	if (stop->reached && report && !stop->said) {
-		printf("{\"%s\": true}\n", stop->name);
-		fflush(stdout);
-		stop->said = true;
-	}
-	if (stop->reached && go)
-		stop->at_ns = 0;
-	stop->reached = true;
-	return true;
-}
-
 /* Plays all nodes at their pace. Returns 0 or -1. */
 static int play(struct node *nodes, size_t count, const struct options *options)
 {
 	uint64_t first_ns = UINT64_MAX, begun_ns = mono_now();
-	struct stop settle = {.at_ns = (uint64_t)(options->settle_s * 1e9), .name = "settling"};
-	struct stop pause = {.at_ns = (uint64_t)(options->pause_s * 1e9), .name = "paused"};
-	bool more = true;
+	uint64_t settle_ns = (uint64_t)(options->settle_s * 1e9);
+	bool more = true, settling = false;
 
 	for (size_t i = 0; i < count; i++) {
 		char err[512];
@@ -184,10 +147,17 @@ static int play(struct node *nodes, size_t count, const struct options *options)
 	fflush(stdout);
 	while (more) {
 		uint64_t played_ns = (uint64_t)((double)(mono_now() - begun_ns) * options->speed), now_ns;
-		bool quiet = settled(nodes, count);
 
-		if (stops(&pause, &played_ns, quiet, resumed) || stops(&settle, &played_ns, true, quiet))
-			begun_ns = mono_now() - (uint64_t)((double)played_ns / options->speed);
+		if (settle_ns && played_ns > settle_ns) {
+			played_ns = settle_ns;
+			if (!settling)
+				puts("{\"settling\": true}");
+			fflush(stdout);
+			settling = true;
+			begun_ns = mono_now() - (uint64_t)((double)settle_ns / options->speed);
+			if (settled(nodes, count))
+				settle_ns = 0;
+		}
 		now_ns = first_ns + played_ns;
 		more = false;
 		for (size_t i = 0; i < count; i++) {
@@ -237,8 +207,6 @@ static bool parse(struct options *options, int argc, char **argv, int *first)
 			options->memory_bytes = strtoull(value, NULL, 10);
 		else if (!strcmp(name, "--settle-at"))
 			options->settle_s = strtod(value, NULL);
-		else if (!strcmp(name, "--pause-at"))
-			options->pause_s = strtod(value, NULL);
 		else if (!strcmp(name, "--flush"))
 			options->flush_s = strtod(value, NULL);
 		else
@@ -261,14 +229,11 @@ int main(int argc, char **argv)
 		      "  --speed X        X seconds of the captures in a second (1)\n"
 		      "  --memory BYTES   of each node's ring (16 MiB)\n"
 		      "  --settle-at SECONDS  of the captures: goes on once all is acknowledged\n"
-		      "  --pause-at SECONDS  of the captures, before --settle-at: goes on after SIGUSR1\n"
 		      "  --flush SECONDS  that the end waits for acknowledgements (30)\n"
-		      "Prints when it began, when all is acknowledged at the pause, when it settles,\n"
-		      "and what became of the blocks of each node, as JSON.\n",
+		      "Prints when it began, when it settles, and what became of the blocks of each node, as JSON.\n",
 		      stderr);
 		return 2;
 	}
-	signal(SIGUSR1, resume);
 	count = (size_t)(argc - first);
 	nodes = calloc(count, sizeof(*nodes));
 	for (size_t i = 0; nodes && !ret && i < count; i++)

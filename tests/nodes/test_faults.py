@@ -70,16 +70,6 @@ class Faulty(unittest.TestCase):
         with open(player.log, encoding="utf-8") as file:
             return file.read()
 
-    PAUSE = ("--pause-at", "20")
-
-    def wait_for_pause(self, player):
-        """
-        Until the player pauses in the middle of the second window, and the first one is judged: all blocks are stored
-        then. Of blocks that come while a broker fails, a worker may read some that it has not stored.
-        """
-        wait_for(lambda: any("paused" in line for line in self.nodes.said(player)), 60, "the pause")
-        wait_for(lambda: any(record["type"] == "window" for record in self.nodes.records()), 30, "a window")
-
     def wait_for_drops(self, player):
         """Until the player waits for the broker; the rings are full then."""
         wait_for(lambda: any("settling" in line for line in self.nodes.said(player)), 30, "the time to settle")
@@ -97,10 +87,9 @@ class Faults(Faulty):
 
     def test_broker_absent_in_the_middle(self):
         self.nodes.start_worker("--lease", "10s")
-        player = self.nodes.start_playing(self.captures, "--speed", "10", "--memory", "20000", "--settle-at", "55", *self.PAUSE)
-        self.wait_for_pause(player)
+        player = self.nodes.start_playing(self.captures, "--speed", "10", "--memory", "20000", "--settle-at", "55")
+        wait_for(lambda: any(record["type"] == "window" for record in self.nodes.records()), 30, "a window")
         self.nodes.stop_broker(how=signal.SIGKILL)
-        player.send_signal(signal.SIGUSR1)
         self.wait_for_drops(player)
         self.nodes.start_broker()
         self.check_drops(player, 3)
@@ -239,14 +228,13 @@ class Faults(Faulty):
         self.addCleanup(subprocess.run, ["umount", "-l", store], check=True)
         self.nodes.start_broker()
         worker = self.nodes.start_worker("--late-after", "1s")
-        player = self.nodes.start_playing(self.captures, "--speed", "10", "--memory", "20000", "--settle-at", "55", *self.PAUSE)
-        self.wait_for_pause(player)
+        player = self.nodes.start_playing(self.captures, "--speed", "10", "--memory", "20000", "--settle-at", "55")
+        wait_for(lambda: any(record["type"] == "window" for record in self.nodes.records()), 30, "a window")
         filler = os.open(os.path.join(store, "filler"), os.O_CREAT | os.O_WRONLY)
         with self.assertRaises(OSError):
             while True:
                 os.write(filler, bytes(4096))
         os.close(filler)
-        player.send_signal(signal.SIGUSR1)
         self.wait_for_drops(player)
         wait_for(lambda: "the broker did not answer in time" in self.log_of(player), 30, "what the nodes say")
         wait_for(lambda: "did not renew the lease" in self.nodes.log(), 30, "what the worker says")
