@@ -71,12 +71,18 @@ static void drop_marks(struct source *source, uint64_t end_ns)
 	source->put = (struct place){source->reader->block, source->reader->event};
 }
 
-/* Windows keep their size and phase as long as one source lasts; only then another one leads. */
+/* Whether a source's next window follows the last one that was put; not so where blocks of it are missing. */
+static bool goes_on(const struct stream_merge *merge, const struct source *source)
+{
+	return source->window_count && source->windows[0].begin_ns < merge->end_ns + VAPRO_BIN_NS;
+}
+
+/* Windows keep their size and phase as long as one source goes on; only then another one leads, which begins first. */
 static struct source *find_leader(const struct stream_merge *merge)
 {
 	struct source *leader = NULL;
 
-	if (merge->leader && merge->leader->window_count)
+	if (merge->leader && goes_on(merge, merge->leader))
 		return merge->leader;
 	for (size_t i = 0; i < merge->count; i++) {
 		struct source *source = merge->order[i];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Streams of several hosts as one: times are converted to UTC, threads and states renumbered (states with equal texts
- * become one), windows are those of the source that began first, then of the next one that lasts longer. Of each
- * source at most about one window is read ahead, and held encoded.
+ * become one), windows are those of the source that began first, then, where that ends or misses some, of the one whose
+ * next window begins first. Of each source at most about one window is read ahead, and held encoded.
  *
  * Sources are files, or blocks that arrive: one that has nothing yet is waited for, unless the caller excuses it.
  */
