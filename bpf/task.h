@@ -202,10 +202,10 @@ static __always_inline void ended(struct task_struct *task, u32 type)
 	account_ended(thread, task->se.sum_exec_runtime, bpf_ktime_get_ns());
 	report_hits(thread, 0);
 	send_event(type, thread->tgid, thread->tid, bpf_ktime_get_ns());
+	/* posted operations are of an epoch of the thread's state, and end with it */
 	if (type == KERNEL_EXEC) {
 		bpf_task_storage_delete(&threads, task);
-		bpf_task_storage_delete(&pending_calls,
-					task); /* posted operations are of an epoch of the state above */
+		bpf_task_storage_delete(&pending_calls, task);
 	}
 }
 
