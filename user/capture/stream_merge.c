@@ -77,7 +77,7 @@ static bool goes_on(const struct stream_merge *merge, const struct source *sourc
 	return source->window_count && source->windows[0].begin_ns < merge->end_ns + VAPRO_BIN_NS;
 }
 
-/* Windows keep their size and phase as long as one source goes on; only then another one leads, which begins first. */
+/* Windows keep their size and phase while one source goes on; then the source leads whose next window begins first. */
 static struct source *find_leader(const struct stream_merge *merge)
 {
 	struct source *leader = NULL;
