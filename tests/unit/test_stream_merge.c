@@ -86,12 +86,15 @@ static void expect(struct source *sources, const uint64_t *ends)
 	struct put put;
 
 	for (int late = 0; late < 2; late++) {
+		size_t count = 0;
+
 		merge_windows(sources, late, &put);
-		for (size_t i = 0; ends[i]; i++) {
-			assert_true(i < put.count);
-			assert_int_equal(put.ends[i], ends[i]);
-			assert_int_equal(put.begins[i], i ? ends[i - 1] : ends[0] - 10);
+		for (; ends[count]; count++) {
+			assert_true(count < put.count);
+			assert_int_equal(put.ends[count], ends[count]);
+			assert_int_equal(put.begins[count], count ? ends[count - 1] : ends[0] - 10);
 		}
+		assert_int_equal(put.count, count);
 	}
 }
 
