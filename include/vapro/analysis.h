@@ -201,8 +201,8 @@ struct result_variance {
 	double whole_lost_seconds; /* loss if the time that was not observed was like the rest */
 	/* time right before and after it in which nothing was seen of its ranks: it may have begun or ended then */
 	double unseen_before_seconds, unseen_after_seconds;
-	double caused_seconds;	   /* others' waiting for it: losses of its effects */
-	double share;		   /* lost and caused share of ranks' time since its begin */
+	double caused_seconds; /* others' waiting for it: losses of its effects */
+	double share;	       /* lost and caused share of ranks' time since its begin */
 	enum vapro_severity severity;
 	enum vapro_confidence confidence;
 	bool work_unknown;    /* it rests on the kernel's account: the work in its time is unknown */
@@ -300,6 +300,7 @@ struct result_clock {
 	double offset_s;    /* ahead of the lower median of the job's known clocks; NAN: unknown */
 	double spread_s;    /* how far off offset_s may be; NAN: unknown */
 	double corrected_s; /* the times of the host's events were reduced by it */
+	double bound_s;	    /* how far off it is at most, by its own kernel; NAN: not synchronised, or unknown */
 };
 
 /* One job's window: a record covers its new part [begin_ns, end_ns). */
@@ -361,6 +362,9 @@ int analysis__add_interference(struct analysis *analysis, const struct vapro_int
 /* Adds a thread's account of a bin. */
 int analysis__add_account(struct analysis *analysis, const struct vapro_account *account);
 int analysis__add_facts(struct analysis *analysis, const struct vapro_process_facts *facts);
+
+/* Sets what is known of a host's clock; the last call holds. Returns 0 or -ENOMEM. */
+int analysis__add_host_clock(struct analysis *analysis, const struct vapro_host_clock *clock);
 
 /* Sets a thread's location; the last call holds. Returns -EINVAL for an unknown thread. */
 int analysis__place(struct analysis *analysis, const struct vapro_place *place);

@@ -175,6 +175,13 @@ struct vapro_place {
 	const char *cpus;	   /* CPUs it may use, as a list such as 0-3,7; NULL unknown */
 };
 
+/* What the kernel of a host says of its own clock (adjtimex). */
+struct vapro_host_clock {
+	const char *host;
+	bool synchronised;
+	uint64_t error_ns; /* how far off it is at most while it is synchronised */
+};
+
 /* Causes of loss; each is shown beside the numbers that it reduces. */
 enum vapro_loss {
 	VAPRO_LOST_RING_FULL,

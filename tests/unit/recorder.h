@@ -73,6 +73,9 @@ static inline int recorder__put(struct stream_sink *sink, const struct stream_ev
 		copy->name.function = recorder__copy(event->name.function);
 		copy->name.file = recorder__copy(event->name.file);
 		break;
+	case STREAM_HOST_CLOCK:
+		copy->host_clock.host = recorder__copy(event->host_clock.host);
+		break;
 	case STREAM_INSIDE:
 		copy->inside.site = recorder__copy(event->inside.site);
 		break;
@@ -133,6 +136,8 @@ static inline void recorder__clear(struct recorder *recorder)
 			free((char *)event->name.function);
 			free((char *)event->name.file);
 		}
+		if (event->type == STREAM_HOST_CLOCK)
+			free((char *)event->host_clock.host);
 		if (event->type == STREAM_INSIDE)
 			free((char *)event->inside.site);
 		if (event->type == STREAM_FACTS) {

@@ -92,11 +92,14 @@ static inline void streamed__announce(const struct streamed *stream)
 							      .to_symbol = "main+0x2"}});
 }
 
-/* Names, stages, hops and the end of a process come in the middle of windows. */
+/* Names, clocks, stages, hops and the end of a process come in the middle of windows. */
 static inline void streamed__rarities(const struct streamed *stream, uint64_t second)
 {
 	const uint64_t now = MONO + second * S;
 
+	if (second == 1 || second == 36)
+		streamed__put(stream, (struct stream_event){.type = STREAM_HOST_CLOCK,
+							    .host_clock = {second == 1 ? "n2" : "n1", true, 7 * MS}});
 	if (second == 3)
 		streamed__put(
 		    stream, (struct stream_event){.type = STREAM_NAME, .name = {"a@1+0x2", 0, "solve", 0, "cg.c", 12}});

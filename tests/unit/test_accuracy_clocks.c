@@ -110,15 +110,14 @@ static void assert_same(const struct job *job, const struct findings *even, cons
 	assert_int_equal(alarms(even), alarms(skewed));
 }
 
-static void assert_findings_stay(struct job job, enum vapro_workload_source source)
+static void assert_same_with(struct job job, enum vapro_workload_source source, const double *skews, size_t count)
 {
-	static const double skews[] = {0.13, 0.5, 2, -0.13, -0.5, -2};
 	struct findings even, skewed;
 
 	find(&job, source, &even);
 	assert_true(alarms(&even) > 0);
 	assert_offset(&even, &job);
-	for (size_t i = 0; i < sizeof(skews) / sizeof(*skews); i++) {
+	for (size_t i = 0; i < count; i++) {
 		job.skew_s = skews[i];
 		find(&job, source, &skewed);
 		assert_offset(&skewed, &job);
@@ -126,6 +125,26 @@ static void assert_findings_stay(struct job job, enum vapro_workload_source sour
 		findings__free(&skewed);
 	}
 	findings__free(&even);
+}
+
+static void assert_findings_stay(struct job job, enum vapro_workload_source source)
+{
+	static const double skews[] = {0.13, 0.5, 2, -0.13, -0.5, -2};
+
+	assert_same_with(job, source, skews, sizeof(skews) / sizeof(*skews));
+}
+
+/* All kernels say that their clocks are right, and one is wrong. */
+static void a_hog_on_a_host_whose_kernel_is_wrong(void **state)
+{
+	static const double skews[] = {0.05, -0.1, 0.3, -1, 0.004};
+	struct job job = usual(5e6);
+
+	(void)state;
+	job__effect(&job, EFFECT_CPU_BUSY, 42, 50, 2)->ranks = (struct job_ranks){RANKS_RANGE, 6, 6};
+	job.skewed_host = 1;
+	job.clock_error_s = 0.005;
+	assert_same_with(job, VAPRO_BY_ARGUMENTS, skews, sizeof(skews) / sizeof(*skews));
 }
 
 static void a_hog_on_the_skewed_host(void **state)
@@ -223,6 +242,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_hog_on_the_skewed_host),
 	    cmocka_unit_test(a_hog_beside_the_skewed_host),
+	    cmocka_unit_test(a_hog_on_a_host_whose_kernel_is_wrong),
 	    cmocka_unit_test(a_short_stall),
 	    cmocka_unit_test(a_slow_network),
 	    cmocka_unit_test(a_slow_host_is_named),

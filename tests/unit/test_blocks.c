@@ -443,7 +443,7 @@ static void test_versions(void **state)
 	block_reader__free(reader);
 }
 
-/* After a drop the counts are in the heads, and the next block has an introduction with places. */
+/* After a drop the counts are in the heads, and the next block has an introduction with places and the clock. */
 static void test_drops(void **state)
 {
 	struct wire_split *split = wire_split__new("main", "n1", "{}", &shelf.receiver);
@@ -457,6 +457,7 @@ static void test_drops(void **state)
 	put(sink, (struct stream_event){.type = STREAM_THREAD,
 					.thread = {.pid = 7, .job = "mpi:1", .host = "n1", .user = 1}});
 	put(sink, (struct stream_event){.type = STREAM_PLACE, .place = {.cpu = 3}});
+	put(sink, (struct stream_event){.type = STREAM_HOST_CLOCK, .host_clock = {"n1", true, 5000}});
 	put(sink, (struct stream_event){.type = STREAM_STATE, .state = {.to = "a@1+0x2", .labels = "", .common = ""}});
 	for (uint64_t i = 1; i <= 125; i++) {
 		put(sink, bundle(0, 0, mono + i * S, S / 2));
@@ -474,6 +475,8 @@ static void test_drops(void **state)
 		assert_int_equal(head.dropped_fragments, i >= 10 ? 40 : 0);
 		assert_int_equal(head.dropped_blocks, i >= 10 ? 4 : 0);
 		assert_int_equal(recorder__count(&got, STREAM_PLACE), head.flags & BLOCK_INTRODUCES ? 1 : 0);
+		/* the first block has it as it came, too */
+		assert_int_equal(recorder__count(&got, STREAM_HOST_CLOCK), !!(head.flags & BLOCK_INTRODUCES));
 		if (head.flags & BLOCK_INTRODUCES)
 			assert_true(i % 60 == 0 || i == 10 || i == 11);
 	}

@@ -74,6 +74,7 @@ static void test_exact(void **state)
 	events[count++] = (struct stream_event){.type = STREAM_NAME, .name = {"b@0+0x2", 1, NULL, 0x1c, NULL, 0}};
 	events[count++] = (struct stream_event){.type = STREAM_INSIDE, .inside = {1, 0, "b@0+0x3", 1ULL << 40}};
 	events[count++] = (struct stream_event){.type = STREAM_INSIDE, .inside = {0, 1, NULL, 2}};
+	events[count++] = (struct stream_event){.type = STREAM_HOST_CLOCK, .host_clock = {"n1", true, 1ULL << 40}};
 	events[count++] =
 	    (struct stream_event){.type = STREAM_WINDOW, .window = {UTC, UTC + 1, true, 0.123456789, 0.5, 0.25}};
 	events[count++] = (struct stream_event){.type = STREAM_END};
@@ -163,6 +164,11 @@ static void test_exact(void **state)
 			assert_int_equal(a->name.depth, b->name.depth);
 			assert_int_equal(a->name.offset, b->name.offset);
 			assert_int_equal(a->name.line, b->name.line);
+			break;
+		case STREAM_HOST_CLOCK:
+			same_text(a->host_clock.host, b->host_clock.host);
+			assert_true(a->host_clock.synchronised == b->host_clock.synchronised);
+			assert_int_equal(a->host_clock.error_ns, b->host_clock.error_ns);
 			break;
 		case STREAM_INSIDE:
 			assert_int_equal(a->inside.thread, b->inside.thread);

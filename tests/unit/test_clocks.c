@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,9 @@
 #define BEGIN_NS 1800000000000000000ULL
 #define CALLS_MAX 40000
 
-static const char *const names[] = {"n0", "n1", "n2", "n3"};
+/* No kernel says that its clock is synchronised. */
+static const struct clock_host_about unsynchronised[] = {
+    {"n0", INFINITY}, {"n1", INFINITY}, {"n2", INFINITY}, {"n3", INFINITY}};
 
 /* The moments at which all ranks leave the calls of a job, ns since its begin. */
 static double ends[CALLS_MAX];
@@ -112,7 +115,7 @@ static struct clocks *estimate(const struct host *hosts, uint32_t count, double 
 			assert_false(clocks__of(clocks, i).known);
 			add_calls(clocks, &hosts[i], 3, window * seconds / 2, (window + 1) * seconds / 2);
 		}
-		assert_int_equal(clocks__estimate(clocks, names, count), 0);
+		assert_int_equal(clocks__estimate(clocks, unsynchronised, count), 0);
 	}
 	return clocks;
 }
@@ -194,7 +197,7 @@ static void other_calls_show_nothing(void **state)
 		add_calls(clocks, &hosts[0], 3, 12 * window, 12 * window + 12);
 		make_calls(40, 0.9, 36, 2);
 		add_calls(clocks, &hosts[1], 3, 12 * window, 12 * window + 12);
-		assert_int_equal(clocks__estimate(clocks, names, 2), 0);
+		assert_int_equal(clocks__estimate(clocks, unsynchronised, 2), 0);
 		assert_unknown(clocks, 1);
 	}
 	/* nor do those of different call-sites */
@@ -204,7 +207,7 @@ static void other_calls_show_nothing(void **state)
 	for (unsigned window = 0; window < 3; window++) {
 		add_calls(clocks, &hosts[0], 3, 12 * window, 12 * window + 12);
 		add_calls(clocks, &hosts[1], 4, 12 * window, 12 * window + 12);
-		assert_int_equal(clocks__estimate(clocks, names, 2), 0);
+		assert_int_equal(clocks__estimate(clocks, unsynchronised, 2), 0);
 		assert_unknown(clocks, 1);
 	}
 	clocks__free(clocks);
@@ -224,7 +227,7 @@ static void hosts_that_do_not_synchronise_show_nothing(void **state)
 				make_calls_of_seed(3 * seed + i, 120);
 				add_calls(clocks, &host, 3, 10 * window, 10 * window + 10);
 			}
-			assert_int_equal(clocks__estimate(clocks, names, 3), 0);
+			assert_int_equal(clocks__estimate(clocks, unsynchronised, 3), 0);
 			for (uint32_t i = 0; i < 3; i++)
 				assert_unknown(clocks, i);
 		}
@@ -244,7 +247,7 @@ static void a_refuted_offset_is_forgotten(void **state)
 			make_calls_of_seed(window < 6 ? 1 : 2 + i, 120);
 			add_calls(clocks, &hosts[i], 3, 10 * window, 10 * window + 10);
 		}
-		assert_int_equal(clocks__estimate(clocks, names, 2), 0);
+		assert_int_equal(clocks__estimate(clocks, unsynchronised, 2), 0);
 		if (window == 5)
 			assert_offset(clocks, 1, 500, 500);
 	}
@@ -287,7 +290,7 @@ static void drift_is_followed(void **state)
 	for (unsigned window = 0; window < 50; window++) {
 		for (uint32_t i = 0; i < 2 && window != 40; i++)
 			add_calls(clocks, &hosts[i], 3, 10 * window, 10 * window + 10);
-		assert_int_equal(clocks__estimate(clocks, names, 2), 0);
+		assert_int_equal(clocks__estimate(clocks, unsynchronised, 2), 0);
 		assert_int_equal(clocks__of(clocks, 1).known, window >= 35);
 		steps += clocks__of(clocks, 1).corrected_ns != corrected;
 		corrected = clocks__of(clocks, 1).corrected_ns;
@@ -297,6 +300,193 @@ static void drift_is_followed(void **state)
 	assert_true(fabs(corrected - clocks__of(clocks, 1).offset_ns) <= 10e6);
 	assert_int_equal(steps, 2); /* at 135 and 145 ms */
 	clocks__free(clocks);
+}
+
+/* Bounds of the kernels of three hosts, the last of which may be wrong. */
+static const struct clock_host_about synchronised[] = {{"n0", 4e6}, {"n1", 6e6}, {"n2", 5e6}, {"n3", 1e6}};
+
+/* Jitter that is the same for all hosts shows the offset of clocks that are said to be right, and are. */
+static void synchronised_clocks_are_found(void **state)
+{
+	static const double offsets_ms[] = {0, 7, -9, 25};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(offsets_ms) / sizeof(*offsets_ms); i++) {
+		struct host hosts[] = {{0}, {.number = 1, .offset_ms = offsets_ms[i]}, {.number = 2}};
+		struct clocks *clocks = clocks__new();
+
+		make_calls(150, 0.2, 60, 0); /* some calls a bin: ends of the same calls are known of both hosts */
+		for (unsigned window = 0; window < 4; window++) {
+			for (uint32_t k = 0; k < 3; k++)
+				add_calls(clocks, &hosts[k], 3, 15 * window, 15 * window + 15);
+			assert_int_equal(clocks__estimate(clocks, synchronised, 3), 0);
+		}
+		assert_offset(clocks, 1, offsets_ms[i], fabs(offsets_ms[i]) < 20 ? 0 : offsets_ms[i]);
+		clocks__free(clocks);
+	}
+}
+
+/* A clock that is said to be synchronised and is not is found as soon as one of which nothing is said. */
+static void a_bound_may_be_wrong(void **state)
+{
+	static const double offsets_ms[] = {50, -80, 130, 300, -300, 500, 1000, -2000, 9000};
+	static const double periods_ms[] = {1, 4, 30, 100};
+
+	(void)state;
+	for (size_t p = 0; p < sizeof(periods_ms) / sizeof(*periods_ms); p++) {
+		for (size_t i = 0; i < sizeof(offsets_ms) / sizeof(*offsets_ms); i++) {
+			struct host hosts[] = {{0}, {.number = 1}, {.number = 2, .offset_ms = offsets_ms[i]}};
+
+			for (unsigned about = 0; about < 2; about++) {
+				struct clocks *clocks = clocks__new();
+
+				make_calls(periods_ms[p], 0.3, 25, 0.7);
+				for (unsigned window = 0; window < 2; window++) {
+					for (uint32_t k = 0; k < 3; k++)
+						add_calls(clocks, &hosts[k], 3, 12.5 * window, 12.5 * window + 12.5);
+					assert_int_equal(
+					    clocks__estimate(clocks, about ? synchronised : unsynchronised, 3), 0);
+				}
+				assert_offset(clocks, 2, offsets_ms[i], offsets_ms[i]);
+				clocks__free(clocks);
+			}
+		}
+	}
+}
+
+/* Iterations of ten calls: a clock that is off by whole iterations agrees well with equal clocks, too. */
+static void make_iterations(double seconds)
+{
+	static const double parts_ms[] = {210, 290, 400, 225, 320, 250, 205, 380, 240, 480};
+	uint64_t seed = 4;
+	double at = 0;
+
+	period_ns = 300e6;
+	for (call_count = 0; at < seconds * 1e9 && call_count < CALLS_MAX; call_count++) {
+		at += parts_ms[call_count % 10] * 1e6 * (1 + 0.02 * (2 * chance(&seed) - 1));
+		ends[call_count] = at;
+	}
+}
+
+static void whole_iterations_are_told_apart(void **state)
+{
+	struct host hosts[] = {{0}, {.number = 1}, {.number = 2, .offset_ms = 3000}};
+	struct clocks *clocks = clocks__new();
+
+	(void)state;
+	make_iterations(90);
+	for (unsigned window = 0; window < 6; window++) {
+		for (uint32_t k = 0; k < 3; k++)
+			add_calls(clocks, &hosts[k], 3, 15 * window, 15 * window + 15);
+		assert_int_equal(clocks__estimate(clocks, synchronised, 3), 0);
+	}
+	assert_offset(clocks, 1, 0, 0);
+	assert_offset(clocks, 2, 3000, 3000);
+	clocks__free(clocks);
+}
+
+#define MANY 120
+
+/* Estimates many hosts, each third of which is 0.5 s ahead, over windows of 12 s; numbers of hosts in an order. */
+static struct clocks *estimate_many(bool reverse, double error_ns, unsigned windows, size_t *known_first)
+{
+	static struct clock_host_about about[MANY];
+	static char host_names[MANY][8];
+	struct clocks *clocks = clocks__new();
+
+	make_calls_of_seed(7, 12.0 * windows);
+	for (uint32_t i = 0; i < MANY; i++) {
+		snprintf(host_names[i], sizeof(host_names[i]), "n%03u", i);
+		about[reverse ? MANY - 1 - i : i] = (struct clock_host_about){host_names[i], error_ns};
+	}
+	for (unsigned window = 0; window < windows; window++) {
+		for (uint32_t i = 0; i < MANY; i++) {
+			struct host host = {.number = reverse ? MANY - 1 - i : i, .offset_ms = i % 3 ? 0 : 500};
+
+			add_calls(clocks, &host, 3, 12.0 * window, 12.0 * window + 12);
+		}
+		assert_int_equal(clocks__estimate(clocks, about, MANY), 0);
+		if (window != 1)
+			continue;
+		*known_first = 0;
+		for (uint32_t i = 0; i < MANY; i++)
+			*known_first += clocks__of(clocks, i).known;
+	}
+	return clocks;
+}
+
+/* Comparisons of a window are bounded: not all hosts are searched at once. Who comes first does not matter. */
+static void many_hosts_take_turns(void **state)
+{
+	(void)state;
+	for (unsigned round = 0; round < 2; round++) {
+		double error_ns = round ? 2e6 : INFINITY;
+		size_t first, first_reverse, known = 0;
+		struct clocks *clocks = estimate_many(false, error_ns, 20, &first);
+		struct clocks *reverse = estimate_many(true, error_ns, 20, &first_reverse);
+
+		assert_int_equal(first, first_reverse);
+		assert_in_range(first, 2, MANY / 2);
+		for (uint32_t i = 0; i < MANY; i++) {
+			struct clock_offset a = clocks__of(clocks, i), b = clocks__of(reverse, MANY - 1 - i);
+
+			known += a.known;
+			if (a.known)
+				assert_offset(clocks, i, i % 3 ? 0 : 500, i % 3 ? 0 : 500);
+			assert_memory_equal(&a, &b, sizeof(a));
+		}
+		assert_in_range(known, MANY * 9 / 10, MANY);
+		clocks__free(clocks);
+		clocks__free(reverse);
+	}
+}
+
+/* Replaces clocks by ones that are read from their archive. */
+static struct clocks *load(struct clocks *clocks)
+{
+	struct archive *out = archive__new(), *in;
+	struct clocks *loaded = clocks__new();
+	const uint8_t *data;
+	size_t size;
+
+	clocks__archive(out, clocks);
+	data = archive__data(out, &size);
+	in = archive__open(data, size, 64 << 20);
+	clocks__archive(in, loaded);
+	assert_int_equal(archive__error(in), 0);
+	archive__free(in);
+	archive__free(out);
+	clocks__free(clocks);
+	return loaded;
+}
+
+/* Searches that wait, candidates and known offsets go on from a checkpoint as they would have without. */
+static void checkpoints_change_nothing(void **state)
+{
+	struct host hosts[] = {{0}, {.number = 1, .offset_ms = 100, .drift = 100e-6}, {.number = 2, .offset_ms = -3}};
+	struct clocks *clocks = clocks__new(), *loaded = clocks__new();
+
+	(void)state;
+	make_calls(16, 0.3, 500, 0.5);
+	for (unsigned window = 0; window < 50; window++) {
+		for (uint32_t i = 0; i < 3; i++) {
+			add_calls(clocks, &hosts[i], 3, 10 * window, 10 * window + 10);
+			add_calls(loaded, &hosts[i], 3, 10 * window, 10 * window + 10);
+			add_calls(clocks, &hosts[i], 4, 10 * window, 10 * window + 10);
+			loaded = load(loaded);
+			add_calls(loaded, &hosts[i], 4, 10 * window, 10 * window + 10);
+		}
+		assert_int_equal(clocks__estimate(clocks, synchronised, 3), 0);
+		assert_int_equal(clocks__estimate(loaded, synchronised, 3), 0);
+		for (uint32_t i = 0; i < 3; i++) {
+			struct clock_offset a = clocks__of(clocks, i), b = clocks__of(loaded, i);
+
+			assert_memory_equal(&a, &b, sizeof(a));
+		}
+	}
+	assert_true(clocks__of(clocks, 1).known);
+	clocks__free(clocks);
+	clocks__free(loaded);
 }
 
 static void memory_is_bounded(void **state)
@@ -333,6 +523,11 @@ int main(void)
 	    cmocka_unit_test(a_refuted_offset_is_forgotten),
 	    cmocka_unit_test(the_median_clock_is_right),
 	    cmocka_unit_test(drift_is_followed),
+	    cmocka_unit_test(synchronised_clocks_are_found),
+	    cmocka_unit_test(a_bound_may_be_wrong),
+	    cmocka_unit_test(whole_iterations_are_told_apart),
+	    cmocka_unit_test(many_hosts_take_turns),
+	    cmocka_unit_test(checkpoints_change_nothing),
 	    cmocka_unit_test(memory_is_bounded),
 	};
 

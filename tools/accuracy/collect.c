@@ -109,9 +109,22 @@ static void announce_rank(struct sim *sim, int rank)
 		     }});
 }
 
+static void announce_clock(struct sim *sim, int host)
+{
+	struct stream_event event = {.type = STREAM_HOST_CLOCK};
+	char name[16];
+
+	snprintf(name, sizeof(name), "n%d", host);
+	event.host_clock = (struct vapro_host_clock){
+	    .host = name, .synchronised = true, .error_ns = (uint64_t)(sim->job->clock_error_s * S_NS)};
+	put(sim, &event);
+}
+
 void collect__announce(struct sim *sim)
 {
 	put(sim, &(struct stream_event){.type = STREAM_CLOCK, .clock = {JOB_MONO_NS, JOB_BEGIN_NS}});
+	for (int host = 0; host < sim->job->hosts && sim->job->clock_error_s > 0; host++)
+		announce_clock(sim, host);
 	for (int rank = 0; rank < sim->job->ranks; rank++)
 		announce_rank(sim, rank);
 	announce_states(sim);

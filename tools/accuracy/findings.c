@@ -252,6 +252,8 @@ static int put(struct stream_sink *sink, const struct stream_event *event)
 		return analysis__add_bundle(analysis, &bundle);
 	case STREAM_INTERFERENCE:
 		return analysis__add_interference(analysis, &event->interference);
+	case STREAM_HOST_CLOCK:
+		return analysis__add_host_clock(analysis, &event->host_clock);
 	case STREAM_FACTS:
 		return analysis__add_facts(analysis, &event->facts);
 	case STREAM_WINDOW:

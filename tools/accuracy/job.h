@@ -116,6 +116,7 @@ struct job {
 	bool core_types;
 	int skewed_host; /* its clock is skew_s ahead of the others' */
 	double skew_s;
+	double clock_error_s; /* all hosts say that their clocks are at most so far off; 0: they say nothing */
 	bool bulk; /* bundles are drawn bin by bin, not from fragments: for jobs of many ranks and short fragments */
 };
 

@@ -56,7 +56,9 @@ struct analysis *analysis__new(const struct vapro_config *config, enum vapro_wor
 	analysis->context.stg = stg__new();
 	analysis->context.hops = hops__new();
 	analysis->context.inside = inside__new();
+	analysis->context.host_clocks = host_clocks__new();
 	if (!analysis->context.stg || !analysis->context.hops || !analysis->context.inside ||
+	    !analysis->context.host_clocks ||
 	    series__init(&analysis->context.series, &analysis->context.config, source, analysis->context.stg)) {
 		analysis__free(analysis);
 		return NULL;
@@ -75,6 +77,7 @@ void analysis__free(struct analysis *analysis)
 	series__free(&analysis->context.series);
 	hops__free(analysis->context.hops);
 	inside__free(analysis->context.inside);
+	host_clocks__free(analysis->context.host_clocks);
 	stg__free(analysis->context.stg);
 	driver__free(&analysis->context.driver);
 	places__free(&analysis->context.places);

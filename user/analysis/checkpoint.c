@@ -259,6 +259,7 @@ void analysis__archive(struct archive *archive, struct analysis *analysis)
 	places__archive(archive, &context->places);
 	archive_jobs(archive, analysis);
 	inside__archive(archive, context->inside, context->stg);
+	host_clocks__archive(archive, context->host_clocks);
 }
 
 /* ---- as a file */

@@ -96,7 +96,7 @@ int clock_shift__end_window(struct analysis_context *context, struct analysis_jo
 {
 	uint32_t hosts = stg__hosts(context->stg, job->id);
 	const struct stg_job *about;
-	const char **names;
+	struct clock_host_about *hosts_about;
 	struct shift *shifts;
 	bool any = false;
 	int error = -ENOMEM;
@@ -104,15 +104,17 @@ int clock_shift__end_window(struct analysis_context *context, struct analysis_jo
 	if (!job->clocks)
 		return 0;
 	about = stg__job(context->stg, job->id);
-	names = calloc(hosts, sizeof(*names));
+	hosts_about = calloc(hosts, sizeof(*hosts_about));
 	shifts = calloc(hosts, sizeof(*shifts));
-	if (!names || !shifts)
+	if (!hosts_about || !shifts)
 		goto cleanup;
 	for (size_t row = 0; row < about->row_count; row++)
-		names[about->rows[row].host_number] = about->rows[row].host;
+		hosts_about[about->rows[row].host_number].name = about->rows[row].host;
+	for (uint32_t i = 0; i < hosts; i++)
+		hosts_about[i].error_ns = host_clocks__error_ns(context->host_clocks, hosts_about[i].name);
 	for (uint32_t i = 0; i < hosts; i++)
 		shifts[i].exact_ns = (int64_t)clocks__of(job->clocks, i).corrected_ns;
-	error = clocks__estimate(job->clocks, names, hosts);
+	error = clocks__estimate(job->clocks, hosts_about, hosts);
 	for (uint32_t i = 0; !error && i < hosts; i++) {
 		int64_t before = shifts[i].exact_ns, now = (int64_t)clocks__of(job->clocks, i).corrected_ns;
 
@@ -125,7 +127,7 @@ int clock_shift__end_window(struct analysis_context *context, struct analysis_jo
 	if (any)
 		shift_events(context, job, shifts, begin);
 cleanup:
-	free(names);
+	free(hosts_about);
 	free(shifts);
 	return error;
 }
@@ -150,6 +152,7 @@ int clock_shift__list(const struct builder *builder, struct job_result *result)
 	for (size_t row = 0; row < builder->about->row_count; row++) {
 		uint32_t host = builder->about->rows[row].host_number;
 		struct clock_offset offset = clocks__of(builder->job->clocks, host);
+		double error_ns = host_clocks__error_ns(builder->context->host_clocks, builder->about->rows[row].host);
 
 		clocks[host] = (struct result_clock){
 		    .host = builder->about->rows[row].host,
@@ -157,6 +160,7 @@ int clock_shift__list(const struct builder *builder, struct job_result *result)
 		    .offset_s = offset.known ? offset.offset_ns / 1e9 : NAN,
 		    .spread_s = offset.known ? offset.spread_ns / 1e9 : NAN,
 		    .corrected_s = offset.corrected_ns / 1e9,
+		    .bound_s = isfinite(error_ns) ? error_ns / 1e9 : NAN,
 		};
 	}
 	qsort(clocks, hosts, sizeof(*clocks), compare_clocks);

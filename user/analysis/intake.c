@@ -223,6 +223,11 @@ int analysis__thread_seen(struct analysis *analysis, uint32_t thread, uint64_t f
 				to_ns && to_ns != UINT64_MAX ? to_ns + shift_ns : to_ns);
 }
 
+int analysis__add_host_clock(struct analysis *analysis, const struct vapro_host_clock *clock)
+{
+	return host_clocks__set(analysis->context.host_clocks, clock);
+}
+
 int analysis__place(struct analysis *analysis, const struct vapro_place *place)
 {
 	if (place->thread >= stg__threads(analysis->context.stg))

@@ -49,7 +49,8 @@ static void add_up(struct analysis_context *context, const struct analysis_job *
 	struct analysis_memory *memory = &context->memory;
 
 	memory->fixed = memory->elsewhere + series__bytes(&context->series) + stg__bytes(context->stg) +
-			hops__bytes(context->hops) + inside__bytes(context->inside) + memory->results;
+			hops__bytes(context->hops) + inside__bytes(context->inside) +
+			host_clocks__bytes(context->host_clocks) + memory->results;
 	for (size_t i = 0; i < job_count; i++)
 		memory->fixed += job_bytes(&jobs[i]);
 	memory->series = context->series.count;

@@ -11,6 +11,7 @@
 #define VAPRO_ANALYSIS_WINDOW_H
 
 #include "detect/account.h"
+#include "analysis/host_clocks.h"
 #include "detect/clocks.h"
 #include "detect/coverage.h"
 #include "detect/evidence.h"
@@ -116,6 +117,7 @@ struct analysis_context {
 	struct series_book series;
 	struct hops *hops;
 	struct inside *inside;
+	struct host_clocks *host_clocks;
 	uint32_t last_variance;
 	unsigned counted; /* groups of counters that any bundle has, as bits */
 	struct driver driver;

@@ -57,6 +57,8 @@ const char *capture__check(struct stream_event *event, uint32_t threads, uint32_
 		if (event->inside.thread >= threads || event->inside.state >= states)
 			return "samples of an unknown thread or state";
 		return NULL;
+	case STREAM_HOST_CLOCK:
+		return event->host_clock.host ? NULL : "a clock of no host";
 	case STREAM_CLOCK:
 	case STREAM_END:
 		break;

@@ -194,6 +194,12 @@ static const struct capture_column inside_columns[] = {
     COLUMN("samples", COLUMN_U64, inside.samples, "count in this window"),
 };
 
+static const struct capture_column host_clock_columns[] = {
+    COLUMN("host", COLUMN_TEXT, host_clock.host, "name"),
+    COLUMN("synchronised", COLUMN_BOOL, host_clock.synchronised, "by its own kernel"),
+    COLUMN("error_ns", COLUMN_U64, host_clock.error_ns, "ns: how far off its clock is at most while it is"),
+};
+
 #define TABLE(member)                                                                                                  \
 	{                                                                                                              \
 #member, member##_columns, sizeof(member##_columns) / sizeof(member##_columns[0]),                     \
@@ -217,6 +223,7 @@ const struct capture_table capture_tables[CAPTURE_TYPES] = {
     [STREAM_ACCOUNT] = TABLE(account),
     [STREAM_NAME] = TABLE(name),
     [STREAM_INSIDE] = TABLE(inside),
+    [STREAM_HOST_CLOCK] = TABLE(host_clock),
 };
 
 const char *const capture_wire_name[WIRES] = {

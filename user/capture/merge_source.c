@@ -283,6 +283,7 @@ int merge_source__take(struct stream_merge *merge, struct source *source, struct
 	switch (event->type) {
 	case STREAM_LINE:
 	case STREAM_NAME:
+	case STREAM_HOST_CLOCK:
 		return pass(merge, source, event);
 	case STREAM_CLOCK:
 		source->offset = event->clock.utc_ns - event->clock.mono_ns;

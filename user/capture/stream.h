@@ -29,7 +29,8 @@ enum stream_type {
 	STREAM_HOP,
 	STREAM_ACCOUNT,
 	STREAM_NAME,
-	STREAM_INSIDE, /* added last: files hold the other numbers */
+	STREAM_INSIDE,
+	STREAM_HOST_CLOCK, /* added last: files hold the other numbers */
 };
 
 struct stream_clock {
@@ -107,6 +108,7 @@ struct stream_event {
 		struct stream_name name;
 		struct stream_inside inside;
 		struct stream_window window;
+		struct vapro_host_clock host_clock;
 	};
 };
 

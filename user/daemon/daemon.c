@@ -67,6 +67,17 @@ static void time_interrupts(struct daemon *daemon)
 	}
 }
 
+/* Announces what the kernel knows of the clock, at first and when it changes. */
+static void announce_clock(struct daemon *daemon)
+{
+	struct stream_event event = {.type = STREAM_HOST_CLOCK, .host_clock = host_clock__read(daemon->host)};
+
+	if (daemon->host_clock.host && !host_clock__differs(&event.host_clock, &daemon->host_clock))
+		return;
+	daemon->host_clock = event.host_clock;
+	stream__put(&daemon->tee.sink, &event);
+}
+
 static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 {
 	struct stream_event event = {.type = STREAM_WINDOW};
@@ -83,6 +94,7 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 						  (cpu - daemon->cpu_at_window) / ((double)(end - begin) * 1e-9) * 100};
 	daemon->window_cpu_pct = event.window.daemon_cpu_pct;
 	pipeline__held_elsewhere(daemon->tee.pipeline, resolver__bytes(daemon->resolver));
+	announce_clock(daemon);
 	io_tracing__end_window(&daemon->io, &event.window, (double)(end - begin) * 1e-9);
 	if (stream__put(&daemon->tee.sink, &event))
 		log__error("out of memory: this window is lost");
@@ -443,6 +455,7 @@ int daemon__run(const struct daemon_options *options)
 		collector__set_clock(daemon.collector, &daemon.clock);
 		daemon__make_board(&daemon);
 		daemon__emit_hello(&daemon);
+		announce_clock(&daemon);
 		begin(&daemon);
 		daemon__serve(&daemon);
 		daemon__show(&daemon);

@@ -9,6 +9,7 @@
 #include "query/status_server.h"
 #include "report/board.h"
 #include "base/clock.h"
+#include "target/host_clock.h"
 #include "daemon/io_tracing.h"
 #include "daemon/sleep.h"
 #include "probe/pmu/counters.h"
@@ -79,6 +80,7 @@ struct daemon {
 	struct hop_refusals refusals;
 	struct remote remote;
 	struct stream_clock clock;
+	struct vapro_host_clock host_clock; /* as announced last */
 	struct query_server *queries;	   /* or NULL */
 	struct status_server *status;	   /* or NULL */
 	struct board *board;		   /* what it shows; or NULL */

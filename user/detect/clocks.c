@@ -14,18 +14,39 @@
 #define CORRECT_FROM_NS 20e6	/* a smaller offset is left alone: a tenth of a bin */
 #define CORRECT_AGAIN_NS 10e6	/* a correction stays until the offset has moved so far */
 #define CORRECT_SPREAD_NS 50e6	/* a less certain offset is reported only */
+#define BOUND_NS 20e6		/* an offset may be so much greater than the kernels' bounds */
+/*
+ * Comparisons of a window, as clock_search counts them: some 30 ms of a 3 GHz CPU. Whatever the number of hosts, a
+ * window of 10 s takes so much; a search among all differences of ordinals is 2,000 to 3,000 comparisons.
+ */
+#define COMPARISONS_MOST 32768
+#define TRIES_POSSIBLE 6 /* in a checkpoint */
 
 struct clock_host {
 	struct clock_track *tracks;
 	size_t track_count, track_capacity;
-	struct clock_link link; /* to the first host by name: that of the track that agrees best */
+	struct clock_link link; /* to the base: that of the track that agrees best */
 	struct clock_offset offset;
+};
+
+/* The ends of the base's calls at one call-site, listed once a window. */
+struct base_ends {
+	struct clock_end room[CLOCK_CALLS];
+	struct clock_ends ends;
+	bool listed;
 };
 
 struct clocks {
 	struct clock_host *hosts;
 	size_t host_count, capacity;
+	uint64_t windows; /* estimated so far */
+	uint64_t base;	  /* number of the host that others are compared with, from 1; 0: none yet */
+};
+
+/* Room of one window. */
+struct room {
 	struct clock_scratch scratch;
+	struct base_ends base_ends[SITES_MAX]; /* by track of the base */
 };
 
 struct clocks *clocks__new(void)
@@ -69,6 +90,19 @@ static struct clock_track *find(const struct clock_host *host, uint32_t site)
 	return NULL;
 }
 
+/* Notes how much longer than usual the calls since the latest end took. */
+static void note_gap(struct clock_track *track, uint64_t end_ns, uint32_t n)
+{
+	track->pending += n;
+	if (end_ns <= track->last_ns)
+		return; /* of one bin, bundles of short and of long calls overlap */
+	if (track->last_ns && track->each_ns > 0)
+		track->new_gap_ns = fmax(track->new_gap_ns,
+					 (double)(end_ns - track->last_ns) - track->each_ns * (double)track->pending);
+	track->last_ns = end_ns;
+	track->pending = 0;
+}
+
 int clocks__add(struct clocks *clocks, uint32_t host, int32_t rank, uint32_t site, uint64_t start_ns, uint64_t end_ns,
 		uint32_t n)
 {
@@ -95,6 +129,7 @@ int clocks__add(struct clocks *clocks, uint32_t host, int32_t rank, uint32_t sit
 		track->rank = rank;
 		track->count = 0;
 		track->before = 0;
+		track->last_ns = 0;
 	}
 	if (track->count == CLOCK_CALLS) {
 		for (size_t i = 0; i < CLOCK_CALLS / 4; i++)
@@ -105,23 +140,191 @@ int clocks__add(struct clocks *clocks, uint32_t host, int32_t rank, uint32_t sit
 	if (grow(&track->calls, &track->capacity, track->count + 1, sizeof(*track->calls)))
 		return -ENOMEM;
 	track->calls[track->count++] = (struct clock_calls){start_ns, end_ns, n};
+	note_gap(track, end_ns, n);
 	return 0;
 }
 
-/* Links a host to another by the call-site that agrees best. */
-static void link_to(struct clocks *clocks, struct clock_host *host, const struct clock_host *base)
+/* Times are counted from the first call of the base, so that doubles have them exactly. */
+static uint64_t base_origin(const struct clock_host *base)
 {
-	host->link = (struct clock_link){0};
-	for (size_t i = 0; i < host->track_count; i++) {
-		struct clock_track *track = &host->tracks[i];
-		const struct clock_track *other = find(base, track->site);
+	return base->tracks[0].count ? base->tracks[0].calls[0].end_ns : 0;
+}
 
-		if (!other)
-			continue;
-		clock_track__link(other, track, &clocks->scratch, &track->link);
-		if (track->link.known && (!host->link.known || track->link.cost < host->link.cost))
-			host->link = track->link;
+static bool is_known(const struct clock_host *host)
+{
+	for (size_t i = 0; i < host->track_count; i++) {
+		if (host->tracks[i].link.known)
+			return true;
 	}
+	return false;
+}
+
+/* A track of a host in the order in which links are searched. */
+struct turn {
+	const char *host;
+	struct clock_pair pair;
+	bool known; /* another call-site of the host has shown its offset */
+};
+
+/*
+ * Hosts whose offset is unknown first; of these candidates, which take one more search to become known, and then what
+ * was searched the longest time ago.
+ */
+static int compare_turns(const void *a, const void *b)
+{
+	const struct turn *left = a, *right = b;
+	uint64_t former = left->pair.other->turn.tried, later = right->pair.other->turn.tried;
+	int order;
+
+	if (left->known != right->known)
+		return left->known ? 1 : -1;
+	if (left->pair.other->link.found != right->pair.other->link.found)
+		return left->pair.other->link.found ? -1 : 1;
+	if (former != later)
+		return former < later ? -1 : 1;
+	order = strcmp(left->host, right->host);
+	if (order)
+		return order;
+	return (left->pair.other->site > right->pair.other->site) - (left->pair.other->site < right->pair.other->site);
+}
+
+/* The ends of the base's calls at the call-site of one of its tracks. */
+static const struct clock_ends *ends_of_base(const struct clock_host *base, struct clock_track *track,
+					     struct room *room)
+{
+	struct base_ends *listed = &room->base_ends[track - base->tracks];
+
+	if (!listed->listed) {
+		listed->ends = clock_ends__list(track, base_origin(base), &room->scratch, listed->room);
+		track->each_ns = listed->ends.each_ns;
+		listed->listed = true;
+	}
+	return &listed->ends;
+}
+
+/* Lists the tracks of all hosts that have one in common with the base. Returns how many. */
+static size_t list_turns(struct clocks *clocks, const struct clock_host_about *about, struct turn *turns)
+{
+	const struct clock_host *base = &clocks->hosts[clocks->base - 1];
+	double base_error_ns = about[clocks->base - 1].error_ns;
+	size_t count = 0;
+
+	for (size_t i = 0; i < clocks->host_count; i++) {
+		struct clock_host *host = &clocks->hosts[i];
+		bool known = is_known(host);
+
+		for (size_t k = 0; host != base && k < host->track_count; k++) {
+			struct clock_track *other = &host->tracks[k], *track = find(base, other->site);
+
+			if (!track)
+				continue;
+			turns[count++] =
+			    (struct turn){.host = about[i].name,
+					  .known = known,
+					  .pair = {.base = track,
+						   .other = other,
+						   .bound_ns = base_error_ns + about[i].error_ns + BOUND_NS,
+						   .window = clocks->windows}};
+		}
+	}
+	return count;
+}
+/* Links all hosts to the base. Comparisons go to known links and searches in order of turns, then to audits. */
+static void link_turns(struct turn *turns, size_t count, const struct clock_host *base, struct room *room)
+{
+	struct clock_scratch *scratch = &room->scratch;
+
+	for (size_t i = 0; i < count; i++) {
+		struct clock_pair *pair = &turns[i].pair;
+		bool may_search = scratch->spent < COMPARISONS_MOST;
+
+		if (!pair->other->link.known && (!may_search || !clock_track__is_due(pair)))
+			continue;
+		pair->base_ends = ends_of_base(base, pair->base, room);
+		clock_track__link(pair, scratch, may_search);
+	}
+	for (size_t i = 0; i < count && scratch->spent < COMPARISONS_MOST; i++) {
+		struct clock_pair *pair = &turns[i].pair;
+
+		if (!pair->other->link.unaudited)
+			continue;
+		pair->base_ends = ends_of_base(base, pair->base, room);
+		clock_track__audit(pair, scratch);
+	}
+}
+
+/* Returns 0 or -ENOMEM. */
+static int link_all(struct clocks *clocks, const struct clock_host_about *about)
+{
+	struct turn *turns = calloc(clocks->host_count * SITES_MAX, sizeof(*turns));
+	struct room *room = malloc(sizeof(*room));
+	size_t count;
+	int ret;
+
+	if (turns && room) {
+		room->scratch.spent = 0;
+		for (size_t i = 0; i < SITES_MAX; i++)
+			room->base_ends[i].listed = false;
+		count = list_turns(clocks, about, turns);
+		qsort(turns, count, sizeof(*turns), compare_turns);
+		link_turns(turns, count, &clocks->hosts[clocks->base - 1], room);
+	}
+	ret = turns && room ? 0 : -ENOMEM;
+	free(turns);
+	free(room);
+	return ret;
+}
+
+/* Ends a window: what arrives from now on is new. Sets each host's link to that of its track that agrees best. */
+static void end_window(struct clocks *clocks)
+{
+	for (size_t i = 0; i < clocks->host_count; i++) {
+		struct clock_host *host = &clocks->hosts[i];
+
+		host->link = (struct clock_link){.known = i + 1 == clocks->base};
+		for (size_t k = 0; k < host->track_count; k++) {
+			struct clock_track *track = &host->tracks[k];
+
+			track->new_gap_ns = 0;
+			track->turn.gap_ns *= CLOCK_GAP_DECAY;
+			if (i + 1 != clocks->base && track->link.known &&
+			    (!host->link.known || track->link.cost < host->link.cost))
+				host->link = track->link;
+		}
+	}
+}
+
+/*
+ * Chooses the host that others are compared with, the first by name, of synchronised ones if there are any. It stays: a
+ * host that joins later does not make all offsets unknown.
+ */
+static void choose_base(struct clocks *clocks, const struct clock_host_about *about)
+{
+	uint64_t base = 0;
+	bool known = false;
+
+	for (size_t i = 0; i < clocks->host_count; i++) {
+		bool synchronised = isfinite(about[i].error_ns);
+
+		known |= i + 1 != clocks->base && is_known(&clocks->hosts[i]);
+		if (!clocks->hosts[i].track_count)
+			continue;
+		if (!base || (synchronised && !isfinite(about[base - 1].error_ns)) ||
+		    (synchronised == isfinite(about[base - 1].error_ns) &&
+		     strcmp(about[i].name, about[base - 1].name) < 0))
+			base = i + 1;
+	}
+	if (!clocks->base)
+		clocks->base = base;
+	if (!base || known || isfinite(about[clocks->base - 1].error_ns) || !isfinite(about[base - 1].error_ns))
+		return;
+	for (size_t i = 0; i < clocks->host_count; i++) {
+		for (size_t k = 0; k < clocks->hosts[i].track_count; k++) {
+			clocks->hosts[i].tracks[k].link = (struct clock_link){0};
+			clocks->hosts[i].tracks[k].turn = (struct clock_turn){0};
+		}
+	}
+	clocks->base = base;
 }
 
 static int compare_offsets(const void *a, const void *b)
@@ -146,35 +349,21 @@ static void correct(struct clock_offset *offset)
 		offset->corrected_ns = offset->offset_ns;
 }
 
-int clocks__estimate(struct clocks *clocks, const char *const *names, uint32_t hosts)
+/* Sets the offsets of all hosts from their links. Returns 0 or -ENOMEM. */
+static int set_offsets(struct clocks *clocks)
 {
-	struct clock_host *base = NULL;
-	const char *first = NULL;
+	double *sorted = calloc(clocks->host_count + 1, sizeof(*sorted));
 	size_t known = 0;
-	double *sorted;
 
-	for (uint32_t i = 0; i < hosts && i < clocks->host_count; i++) {
-		if (clocks->hosts[i].track_count && (!first || strcmp(names[i], first) < 0)) {
-			base = &clocks->hosts[i];
-			first = names[i];
-		}
-	}
-	sorted = calloc(clocks->host_count + 1, sizeof(*sorted));
 	if (!sorted)
 		return -ENOMEM;
-	for (size_t i = 0; base && i < clocks->host_count; i++) {
-		struct clock_host *host = &clocks->hosts[i];
-
-		if (host == base)
-			host->link = (struct clock_link){.known = true};
-		else
-			link_to(clocks, host, base);
-		if (host->link.known)
-			sorted[known++] = host->link.offset_ns;
+	for (size_t i = 0; i < clocks->host_count; i++) {
+		if (clocks->hosts[i].link.known)
+			sorted[known++] = clocks->hosts[i].link.offset_ns;
 	}
 	if (known)
 		qsort(sorted, known, sizeof(*sorted), compare_offsets);
-	for (size_t i = 0; base && i < clocks->host_count; i++) {
+	for (size_t i = 0; i < clocks->host_count; i++) {
 		struct clock_host *host = &clocks->hosts[i];
 		struct clock_offset *offset = &host->offset;
 
@@ -188,6 +377,21 @@ int clocks__estimate(struct clocks *clocks, const char *const *names, uint32_t h
 	}
 	free(sorted);
 	return 0;
+}
+
+int clocks__estimate(struct clocks *clocks, const struct clock_host_about *about, uint32_t hosts)
+{
+	int ret;
+
+	if (!clocks->host_count || hosts < clocks->host_count)
+		return 0;
+	clocks->windows++;
+	choose_base(clocks, about);
+	ret = clocks->base ? link_all(clocks, about) : 0;
+	if (ret)
+		return ret;
+	end_window(clocks);
+	return set_offsets(clocks);
 }
 
 struct clock_offset clocks__of(const struct clocks *clocks, uint32_t host)
@@ -208,6 +412,11 @@ static const struct archive_column track_columns[] = {
     ARCHIVE_ONE(struct clock_track, link.known),     ARCHIVE_ONE(struct clock_track, link.slip),
     ARCHIVE_ONE(struct clock_track, link.until),     ARCHIVE_ONE(struct clock_track, link.offset_ns),
     ARCHIVE_ONE(struct clock_track, link.spread_ns), ARCHIVE_ONE(struct clock_track, link.cost),
+    ARCHIVE_ONE(struct clock_track, link.unaudited), ARCHIVE_ONE(struct clock_track, turn.tries),
+    ARCHIVE_ONE(struct clock_track, turn.due),	     ARCHIVE_ONE(struct clock_track, turn.tried),
+    ARCHIVE_ONE(struct clock_track, turn.gap_ns),    ARCHIVE_ONE(struct clock_track, each_ns),
+    ARCHIVE_ONE(struct clock_track, last_ns),	     ARCHIVE_ONE(struct clock_track, pending),
+    ARCHIVE_ONE(struct clock_track, new_gap_ns),
 };
 static const struct archive_table track_table = ARCHIVE_TABLE("clock track", struct clock_track, track_columns);
 
@@ -224,7 +433,7 @@ static void archive_track(struct archive *archive, struct clock_track *track)
 	archive__rows(archive, &calls_table, &track->calls, &track->count, &track->capacity);
 	archive__check(archive,
 		       fabs(track->link.slip) < ORDINAL_POSSIBLE && fabs(track->link.until) < ORDINAL_POSSIBLE &&
-			   fabs(track->link.offset_ns) < OFFSET_POSSIBLE_NS,
+			   fabs(track->link.offset_ns) < OFFSET_POSSIBLE_NS && track->turn.tries <= TRIES_POSSIBLE,
 		       "a clock has an impossible link");
 	if (!archive__check(archive, track->count <= CLOCK_CALLS, "a clock has too many calls"))
 		return;
@@ -236,6 +445,9 @@ static void archive_track(struct archive *archive, struct clock_track *track)
 void clocks__archive(struct archive *archive, struct clocks *clocks)
 {
 	archive__rows(archive, &host_table, &clocks->hosts, &clocks->host_count, &clocks->capacity);
+	archive__number(archive, &clocks->windows);
+	archive__number(archive, &clocks->base);
+	archive__check(archive, clocks->base <= clocks->host_count, "clocks have an unknown base");
 	for (size_t i = 0; i < clocks->host_count && !archive__error(archive); i++) {
 		struct clock_host *host = &clocks->hosts[i];
 

@@ -10,6 +10,9 @@
  * all equal agrees with many differences; then, and without such calls, the offset stays unknown. Calls of hosts that
  * do not synchronise may agree by chance for a while: an offset is known only when later calls by themselves show it
  * again.
+ *
+ * A kernel whose clock is synchronised has a bound of its error. Where two hosts have one, offsets within the sum of
+ * both (and CLOCK_BOUND_NS) are searched first, since few differences of ordinals agree with these.
  */
 #ifndef VAPRO_DETECT_CLOCKS_H
 #define VAPRO_DETECT_CLOCKS_H
@@ -42,11 +45,19 @@ size_t clocks__bytes(const struct clocks *clocks);
 int clocks__add(struct clocks *clocks, uint32_t host, int32_t rank, uint32_t site, uint64_t start_ns, uint64_t end_ns,
 		uint32_t n);
 
+/* What is known of a host beside its calls. */
+struct clock_host_about {
+	const char *name;
+	double
+	    error_ns; /* how far off its clock is at most, by its own kernel; INFINITY: not synchronised, or unknown */
+};
+
 /*
- * Estimates all offsets again; names: by host, they make the result independent of the order of hosts. An offset that
- * has become unknown is no longer corrected. Returns 0 or -ENOMEM.
+ * Estimates all offsets again at the end of a window; about: by host. Names make the result independent of the order of
+ * hosts. The comparisons of a window are bounded by their number: hosts that do not get their turn wait for a later
+ * window. An offset that has become unknown is no longer corrected. Returns 0 or -ENOMEM.
  */
-int clocks__estimate(struct clocks *clocks, const char *const *names, uint32_t hosts);
+int clocks__estimate(struct clocks *clocks, const struct clock_host_about *about, uint32_t hosts);
 
 /* Writes or reads all that is known (base/archive.h); clocks to be read are new. */
 void clocks__archive(struct archive *archive, struct clocks *clocks);

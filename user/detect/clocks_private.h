@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Shared by clocks.c and clock_track.c: the calls of a host at one call-site, and the offset of a pair of hosts. */
+/*
+ * What the files of clocks.h share: the calls of a host at one call-site (clock_ends.c), the search for the offset of a
+ * pair of hosts (clock_search.c), the state of that offset from window to window (clock_track.c), all hosts of a job
+ * (clocks.c).
+ */
 #ifndef VAPRO_DETECT_CLOCKS_PRIVATE_H
 #define VAPRO_DETECT_CLOCKS_PRIVATE_H
 
 #include "detect/clocks.h"
 
-#define CLOCK_CALLS 512 /* bundles: at least ten seconds of a busy call-site */
+#define CLOCK_CALLS 512		  /* bundles: at least ten seconds of a busy call-site */
+#define CLOCK_PAIRS_LEAST 16	  /* fewer calls are not compared */
+#define CLOCK_OFFSET_MOST_NS 10e9 /* a greater offset is not searched */
+#define CLOCK_NOISE_NS 20e3	  /* of a cost */
+#define CLOCK_GAP_DECAY 0.8	  /* a window: gaps leave the calls that are compared */
 
 /* A bundle of calls: the first start and the last end, ns. */
 struct clock_calls {
@@ -17,11 +25,20 @@ struct clock_calls {
 struct clock_link {
 	bool found;	  /* a candidate at least */
 	bool known;	  /* confirmed by calls after those it was found by */
+	bool unaudited;	  /* found near equal clocks; whether a greater offset agrees better was not searched yet */
 	double slip;	  /* ordinal of the other host's call less the base's ordinal of that call */
 	double until;	  /* ordinal of the base's last call that it was found by */
 	double offset_ns; /* other less base */
 	double spread_ns; /* as in struct clock_offset */
 	double cost;	  /* mean deviation of the calls from the offset, ns */
+};
+
+/* When a link is searched again; windows are numbered from 1. */
+struct clock_turn {
+	uint32_t tries; /* searches since the link was known or new that did not make it known */
+	uint64_t due;	/* window from which on it is searched again; 0: at once */
+	uint64_t tried; /* window of the latest search; 0: none */
+	double gap_ns;	/* longest gap that the latest search had; decays */
 };
 
 /* The calls of one rank at one call-site, in order of arrival. */
@@ -31,33 +48,114 @@ struct clock_track {
 	uint64_t before;	   /* calls that were dropped */
 	struct clock_calls *calls; /* at most CLOCK_CALLS */
 	size_t count, capacity;
-	struct clock_link link; /* to the first host by name */
+	double each_ns;		   /* typical time from call to call when the calls were listed last; 0: never */
+	uint64_t last_ns, pending; /* latest end, and calls of bundles since then */
+	double new_gap_ns;	/* longest gap of the calls since the last window, beyond the usual time of its calls */
+	struct clock_link link; /* to the base host */
+	struct clock_turn turn;
 };
 
 /* The end of a call whose ordinal is certain. */
 struct clock_end {
-	double ordinal, ns; /* ns: since the origin of the scratch */
+	double ordinal, ns; /* ns: since the origin */
 };
 
+/* Ends of calls in order; the items belong to others. */
 struct clock_ends {
-	struct clock_end items[CLOCK_CALLS];
+	const struct clock_end *items;
 	uint32_t count;
-	double each_ns; /* typical time from call to call */
+	double each_ns;	    /* typical time from call to call */
+	uint64_t origin_ns; /* what times count from */
+};
+
+/* The end of a call by the other host's clock: between two bounds, and most likely at `ns`. */
+struct clock_estimate {
+	double own_ns, ns, least, most;
+	bool regular;
+};
+
+#define CLOCK_TRIED 1024
+
+/* How well the calls of two hosts agree for a difference of ordinals. */
+struct clock_agreement {
+	int64_t slip;
+	double offset_ns, cost;
+	uint32_t pairs;
 };
 
 /* Room for one link at a time. */
 struct clock_scratch {
-	uint64_t origin_ns;
 	struct clock_ends base, other;
+	struct clock_end other_room[CLOCK_CALLS];
 	struct clock_calls sorted[CLOCK_CALLS];
 	double differences[CLOCK_CALLS];
+	struct clock_estimate estimates[CLOCK_CALLS];
+	struct clock_agreement rough[CLOCK_TRIED]; /* by some of the calls, of one search */
+	struct clock_agreement exact[CLOCK_TRIED]; /* by all calls, of one search */
+	uint32_t rough_count, exact_count;
+	uint64_t spent; /* comparisons, as clock_search counts them */
+};
+
+/* Lists the ends of calls whose ordinals are certain, in ns since origin_ns; they lie in the room. */
+struct clock_ends clock_ends__list(const struct clock_track *track, uint64_t origin_ns, struct clock_scratch *scratch,
+				   struct clock_end room[static CLOCK_CALLS]);
+
+/* Whether there are enough calls to be compared. */
+bool clock_ends__enough(const struct clock_ends *ends);
+
+/* Leaves the calls after an ordinal. */
+void clock_ends__drop_until(struct clock_ends *ends, double ordinal);
+
+double clock_ends__last_ordinal(const struct clock_ends *ends);
+
+#define CLOCK_GAPS 4 /* longest of each host, that may be the same */
+
+/* The gaps that are longest beyond the typical time of their calls, longest first, and the calls after them. */
+struct clock_gaps {
+	double ns[CLOCK_GAPS], ordinals[CLOCK_GAPS];
+	uint32_t count;
+};
+
+struct clock_gaps clock_ends__gaps(const struct clock_ends *ends);
+
+/* The median of numbers, which are put in another order. */
+double clock_ends__median(double *numbers, uint32_t count);
+
+/* Compares all calls for one difference of ordinals, both ways. */
+struct clock_agreement clock_search__compare(struct clock_scratch *scratch, int64_t slip);
+
+/* The greatest cost of calls that are the same, ns. */
+double clock_search__most_cost(const struct clock_scratch *scratch);
+
+/*
+ * Search an offset: among all differences of ordinals, or among those near equal clocks (at most bound_ns apart). They
+ * return false, and leave the link alone, where none agrees, or too different ones agree about as well. Near equal
+ * clocks an offset also has to agree much better than those around it: where calls are regular, and where the true
+ * offset lies outside, all of them agree about equally well.
+ */
+bool clock_search__all(struct clock_scratch *scratch, struct clock_link *link);
+bool clock_search__near(struct clock_scratch *scratch, double bound_ns, struct clock_link *link);
+
+/* What is known before a link is estimated. */
+struct clock_pair {
+	struct clock_track *base;
+	const struct clock_ends *base_ends;
+	struct clock_track *other;
+	double bound_ns; /* the kernels of both hosts say that their clocks are at most so far apart */
+	uint64_t window; /* number of this window, from 1 */
 };
 
 /*
- * Finds the offset between two tracks of one call-site. It is a candidate until later calls alone show the same. A link
- * that is known stays as long as it agrees, as nothing else agrees for certain, and as no calls can be compared.
+ * Finds the offset between two tracks of one call-site. It is a candidate until
+ * later calls alone show the same. A link that is known stays as long as it agrees, as nothing else agrees for certain,
+ * and as no calls can be compared. Without may_search, a known link that no longer agrees is not searched again.
  */
-void clock_track__link(const struct clock_track *base, const struct clock_track *other, struct clock_scratch *scratch,
-		       struct clock_link *link);
+void clock_track__link(const struct clock_pair *pair, struct clock_scratch *scratch, bool may_search);
+
+/* Whether a search is due in this window: it is time, or a gap of its calls may show what the latest search did not. */
+bool clock_track__is_due(const struct clock_pair *pair);
+
+/* Searches among all differences of ordinals for an offset that agrees better than one found near equal clocks. */
+void clock_track__audit(const struct clock_pair *pair, struct clock_scratch *scratch);
 
 #endif

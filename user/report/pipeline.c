@@ -323,6 +323,8 @@ static int pipeline__put(struct stream_sink *sink, const struct stream_event *ev
 		return counted(pipeline,
 			       analysis__add_inside(pipeline->analysis, event->inside.thread, event->inside.state,
 						    event->inside.site, event->inside.samples));
+	case STREAM_HOST_CLOCK:
+		return counted(pipeline, analysis__add_host_clock(pipeline->analysis, &event->host_clock));
 	case STREAM_WINDOW:
 		return end_window(pipeline, &event->window);
 	case STREAM_END:

@@ -177,7 +177,8 @@ static bool add_clocks(cJSON *object, const struct job_result *result)
 		ok = item && cJSON_AddItemToArray(list, item) && json__add_text(item, "host", clock->host) &&
 		     json__add_number(item, "offset_ms", 1e3 * clock->offset_s, 3) &&
 		     json__add_number(item, "spread_ms", 1e3 * clock->spread_s, 3) &&
-		     json__add_number(item, "corrected_ms", 1e3 * clock->corrected_s, 3);
+		     json__add_number(item, "corrected_ms", 1e3 * clock->corrected_s, 3) &&
+		     json__add_number(item, "bound_ms", 1e3 * clock->bound_s, 3);
 	}
 	return ok;
 }

@@ -25,6 +25,7 @@ struct known_site {
 struct announcements {
 	char *tunables, *hello;
 	struct stream_clock clock;
+	struct vapro_host_clock host_clock; /* host NULL: none yet */
 	struct intern *texts, *site_ids;
 	struct known_thread *threads;
 	struct vapro_state *states;
@@ -193,6 +194,9 @@ int announcements__note(struct announcements *announced, const struct stream_eve
 		return note_seen(announced, &event->seen);
 	case STREAM_NAME:
 		return note_name(announced, &event->name);
+	case STREAM_HOST_CLOCK:
+		announced->host_clock = event->host_clock;
+		return own(announced, &announced->host_clock.host) ? 0 : -ENOMEM;
 	case STREAM_BUNDLE:
 	case STREAM_INTERFERENCE:
 	case STREAM_FACTS:
@@ -220,6 +224,11 @@ const char *announcements__hello(const struct announcements *announced)
 struct stream_clock announcements__clock(const struct announcements *announced)
 {
 	return announced->clock;
+}
+
+const struct vapro_host_clock *announcements__host_clock(const struct announcements *announced)
+{
+	return announced->host_clock.host ? &announced->host_clock : NULL;
 }
 
 size_t announcements__threads(const struct announcements *announced)

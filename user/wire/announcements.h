@@ -25,6 +25,7 @@ struct stream_clock announcements__clock(const struct announcements *announced);
 size_t announcements__threads(const struct announcements *announced); /* how many */
 
 /* NULL where there is none. The texts live as long as the object. */
+const struct vapro_host_clock *announcements__host_clock(const struct announcements *announced);
 const struct vapro_thread *announcements__thread(const struct announcements *announced, uint32_t id);
 const struct vapro_place *announcements__place(const struct announcements *announced, uint32_t thread);
 const struct stream_seen *announcements__seen(const struct announcements *announced, uint32_t thread);

@@ -288,6 +288,7 @@ static bool times_of(const struct stream_event *event, const struct stream_clock
 	case STREAM_PLACE:
 	case STREAM_NAME:
 	case STREAM_INSIDE:
+	case STREAM_HOST_CLOCK:
 		break;
 	}
 	return true;
@@ -336,6 +337,7 @@ uint32_t *block__thread_of(struct stream_event *event)
 	case STREAM_STAGE:
 	case STREAM_HOP:
 	case STREAM_NAME:
+	case STREAM_HOST_CLOCK:
 		break;
 	}
 	return NULL;

@@ -82,9 +82,10 @@ static void add_record(struct block_writer *writer, const struct stream_event *e
 	writer->head.events++;
 }
 
-/* Begins a block with the clock. */
+/* Begins a block with the clock, and where it has an introduction with what is known of that. */
 static void begin(struct block_writer *writer, uint64_t now_ns)
 {
+	const struct vapro_host_clock *host_clock = announcements__host_clock(writer->announced);
 	struct stream_event event = {.type = STREAM_CLOCK};
 
 	writer->begun_ns = now_ns;
@@ -93,6 +94,10 @@ static void begin(struct block_writer *writer, uint64_t now_ns)
 	writer->dropped = false;
 	writer->clock = event.clock = announcements__clock(writer->announced);
 	add_record(writer, &event);
+	if (writer->introduce && host_clock) {
+		event = (struct stream_event){.type = STREAM_HOST_CLOCK, .host_clock = *host_clock};
+		add_record(writer, &event);
+	}
 }
 
 /* Returns the thread's number in the block, and announces it if it has none. UINT32_MAX: unknown, or out of memory. */

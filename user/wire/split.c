@@ -308,6 +308,7 @@ static int split__put(struct stream_sink *sink, const struct stream_event *event
 	case STREAM_STAGE:
 	case STREAM_HOP:
 	case STREAM_NAME:
+	case STREAM_HOST_CLOCK:
 		return put_all(split, event);
 	case STREAM_STATE:
 		break;
