@@ -19,6 +19,7 @@ figures that mean something, an otherwise idle machine.
   drain      calls flat out: nothing lost unsaid, vaprod's CPU and memory
   inside     samples of slow computation while they are taken, of the CPU time of the ranks
   analysis   bundles and fragments a second of `vapro analyze`, 16 to 4096 ranks
+  hosts      the same job as one host and as up to 1,024: how much longer `vapro analyze` takes
   ndjson     what vaprod writes
   nodes      many nodes: bytes on the wire, a worker's CPU, memory and profile, the delay of its records,
              vaprod with and without --publish
@@ -53,7 +54,7 @@ PARTS = {
     "calls": bench_calls.part_calls, "hits": bench_calls.part_hits, "attach": bench_calls.part_attach,
     "programs": bench_programs.part_programs, "model": bench_model.part_model, "pauses": bench_model.part_pauses,
     "drain": bench_model.part_drain, "inside": bench_inside.part_inside,
-    "analysis": bench_analysis.part_analysis, "ndjson": bench_analysis.part_ndjson,
+    "analysis": bench_analysis.part_analysis, "hosts": bench_analysis.part_hosts, "ndjson": bench_analysis.part_ndjson,
     "nodes": bench_nodes.part_nodes,
     "page": bench_page.part_page, "top": bench_top.part_top,
 }

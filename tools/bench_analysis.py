@@ -74,6 +74,37 @@ def part_analysis():
     return rows
 
 
+# the same job as one host and as many: ranks, bundles a second, fragments in each, seconds, ranks of a host, bar
+BY_HOSTS = ((4096, 20, 20, 65, 64, 1.3), (1024, 20, 20, 65, 16, 1.3), (256, 100, 1, 65, 64, 1.3), (1024, 20, 20, 45, 1, 2))
+
+
+def user_time(command):
+    """User time of a command, seconds."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in (0, 4):
+        raise RuntimeError(f"{command} ended with {process.returncode}")
+    return usage.ru_utime
+
+
+def part_hosts():
+    """How much longer the same job takes where its ranks are on many hosts, by user time."""
+    rows, directory = [], scratch("hosts")
+    for ranks, bundles, fragments, seconds, per_host, most in BY_HOSTS if not QUICK else BY_HOSTS[2:]:
+        captures = [os.path.join(directory, f"{name}.vap") for name in ("one", "many")]
+        for capture, ranks_per_host in zip(captures, (ranks, per_host)):
+            subprocess.run([MAKE_CAPTURE, "--ranks", str(ranks), "--seconds", str(seconds), "--bundles", str(bundles), "--fragments",
+                            str(fragments), "--ranks-per-host", str(ranks_per_host), capture], check=True, stdout=subprocess.DEVNULL)
+        times = [[user_time([VAPRO, "analyze", capture]) for capture in captures] for _ in range(repeat(3, 1))]
+        one, many = (min(t[i] for t in times) for i in range(2))
+        for capture in captures:
+            os.remove(capture)
+        rows.append(row(f"{ranks} ranks on {ranks // per_host} hosts: user time, as one host 1", f"{many / one:.2f} ({many:.2f} s)",
+                        f"at most {most}", many / one <= most, ratio=many / one, seconds=many, one_host_seconds=one))
+    return rows
+
+
 def part_ndjson():
     seconds, directory = repeat(45, 12), scratch("ndjson")
     watch_demo(directory, watch=seconds)
