@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/archive.h"
 #include "base/arena.h"
 #include "base/intern.h"
 #include "model/reference.h"
@@ -293,6 +294,87 @@ static void test_ends(void **state)
 	stg__free(stg);
 }
 
+/* A graph that was written and read back. */
+static struct stg *copy_of(struct stg *stg)
+{
+	struct archive *out = archive__new(), *in;
+	struct stg *copy = stg__new();
+	const uint8_t *bytes;
+	size_t size;
+
+	stg__archive(out, stg);
+	assert_int_equal(archive__error(out), 0);
+	bytes = archive__data(out, &size);
+	in = archive__open(bytes, size, 1 << 20);
+	stg__archive(in, copy);
+	assert_int_equal(archive__error(in), 0);
+	archive__free(in);
+	archive__free(out);
+	return copy;
+}
+
+/* A main thread ends the threads of its process: of this job, on this host, and that have not ended before. */
+static void check_processes(struct stg *stg)
+{
+	const struct stg_job *job = stg__job(stg, 0);
+	uint64_t expected[] = {90, 90, 0, 0, 0, 0, 50, 90, 0, 0};
+
+	assert_int_equal(stg__thread_seen(stg, 6, 0, 50), 0);
+	assert_int_equal(stg__thread_seen(stg, 0, 10, 90), 0);
+	for (uint32_t i = 0; i < 10; i++)
+		assert_int_equal(stg__thread(stg, i)->to_ns, expected[i]);
+	assert_int_equal(job->rows[stg__thread(stg, 0)->row].to_ns, 90);
+	assert_int_equal(job->rows[stg__thread(stg, 2)->row].to_ns, 0);
+	/* the number is used again; what has ended keeps its end */
+	assert_int_equal(stg__thread_seen(stg, 0, 100, 0), 0);
+	assert_int_equal(stg__add_thread(stg, &(struct vapro_thread){.id = 10,
+								     .rank = 0,
+								     .thread = 4,
+								     .world_size = 2,
+								     .pid = 100,
+								     .tid = 107,
+								     .job = "j",
+								     .host = "h"}),
+			 0);
+	assert_int_equal(stg__thread_seen(stg, 10, 110, 0), 0);
+	assert_int_equal(stg__thread_seen(stg, 0, 100, 190), 0);
+	expected[0] = 190;
+	for (uint32_t i = 0; i < 10; i++)
+		assert_int_equal(stg__thread(stg, i)->to_ns, expected[i]);
+	assert_int_equal(stg__thread(stg, 10)->to_ns, 190);
+	stg__free(stg);
+}
+
+static void test_processes(void **state)
+{
+	struct stg *stg = stg__new(), *copy;
+	const struct vapro_thread threads[] = {
+	    {.rank = 0, .pid = 100, .tid = 100, .job = "j", .host = "h"},
+	    {.rank = 0, .thread = 1, .pid = 100, .tid = 101, .job = "j", .host = "h"},
+	    {.rank = 1, .pid = 200, .tid = 200, .job = "j", .host = "h"},
+	    {.rank = 2, .pid = 100, .tid = 100, .job = "j", .host = "g"}, /* the same number on another host */
+	    {.rank = 2, .thread = 1, .pid = 100, .tid = 101, .job = "j", .host = "g"},
+	    {.rank = 0, .pid = 100, .tid = 105, .job = "other", .host = "h"},
+	    {.rank = 0, .thread = 2, .pid = 100, .tid = 102, .job = "j", .host = "h"},
+	    {.rank = 0, .thread = 3, .pid = 100, .tid = 103, .job = "j", .host = "h"},
+	    {.rank = 3, .job = "j", .host = "h"}, /* neither process nor task are known */
+	    {.rank = 4, .job = "j", .host = "h"},
+	};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(threads) / sizeof(*threads); i++) {
+		struct vapro_thread thread = threads[i];
+
+		thread.id = i;
+		thread.world_size = 5;
+		assert_int_equal(stg__add_thread(stg, &thread), 0);
+		assert_int_equal(stg__thread_seen(stg, i, 10, 0), 0);
+	}
+	copy = copy_of(stg);
+	check_processes(stg);
+	check_processes(copy);
+}
+
 static void test_stg(void **state)
 {
 	struct stg *stg = stg__new();
@@ -362,6 +444,7 @@ int main(void)
 	    cmocka_unit_test(test_reference_random_work),
 	    cmocka_unit_test(test_stg),
 	    cmocka_unit_test(test_ends),
+	    cmocka_unit_test(test_processes),
 	    cmocka_unit_test(test_placement),
 	    cmocka_unit_test(test_names),
 	};

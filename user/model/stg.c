@@ -27,9 +27,10 @@ struct stg *stg__new(void)
 	stg->kinds = table__new();
 	stg->commons = table__new();
 	stg->tasks = table__new();
+	stg->processes = table__new();
 	stg->hosts = table__new();
 	if (!stg->texts || !stg->jobs_by_name || !stg->rows || !stg->kinds || !stg->commons || !stg->tasks ||
-	    !stg->hosts) {
+	    !stg->processes || !stg->hosts) {
 		stg__free(stg);
 		return NULL;
 	}
@@ -54,6 +55,7 @@ void stg__free(struct stg *stg)
 	table__free(stg->kinds);
 	table__free(stg->commons);
 	table__free(stg->tasks);
+	table__free(stg->processes);
 	table__free(stg->hosts);
 	intern__free(stg->texts);
 	free(stg);
@@ -159,6 +161,25 @@ void stg__unlink_thread(struct stg *stg, uint32_t id)
 		*at = thread->next;
 }
 
+uint32_t stg__process(const struct stg *stg, const struct stg_thread *thread)
+{
+	uint64_t process = (uint64_t)thread->job << 32 | thread->about.pid;
+	uint32_t first;
+
+	return table__get(stg->processes, process, intern__id(stg->texts, thread->about.host), &first) ? first : 0;
+}
+
+int stg__join_process(struct stg *stg, uint32_t id)
+{
+	struct stg_thread *thread = &stg->threads[id];
+	uint64_t process = (uint64_t)thread->job << 32 | thread->about.pid;
+
+	if (!thread->about.pid)
+		return 0;
+	thread->sibling = stg__process(stg, thread);
+	return table__put(stg->processes, process, intern__id(stg->texts, thread->about.host), id + 1);
+}
+
 int stg__add_thread(struct stg *stg, const struct vapro_thread *thread)
 {
 	struct stg_thread new = {.about = *thread};
@@ -186,7 +207,10 @@ int stg__add_thread(struct stg *stg, const struct vapro_thread *thread)
 		return -ENOMEM;
 	if (thread->world_size > job->world_size)
 		job->world_size = thread->world_size;
-	stg->threads[stg->thread_count++] = new;
+	stg->threads[stg->thread_count] = new;
+	if (stg__join_process(stg, thread->id))
+		return -ENOMEM;
+	stg->thread_count++;
 	stg__link_thread(stg, thread->id);
 	return 0;
 }
@@ -349,7 +373,8 @@ uint32_t stg__find_job(const struct stg *stg, const char *name, uint32_t user)
 
 size_t stg__bytes(const struct stg *stg)
 {
-	const struct table *tables[] = {stg->jobs_by_name, stg->rows, stg->kinds, stg->commons, stg->tasks, stg->hosts};
+	const struct table *tables[] = {stg->jobs_by_name, stg->rows,	   stg->kinds, stg->commons,
+					stg->tasks,	   stg->processes, stg->hosts};
 	size_t bytes = intern__bytes(stg->texts) + stg->thread_capacity * sizeof(*stg->threads) +
 		       stg->state_capacity * sizeof(*stg->states) + stg->job_capacity * sizeof(*stg->jobs);
 

@@ -30,6 +30,7 @@ struct stg_thread {
 	uint64_t work_to;		 /* last bin of its account, + 2 */
 	double on_cpu_ns, attributed_ns; /* by its account, since work_from */
 	uint32_t processor;		 /* equal for threads on CPUs of one model and core type; 0: unknown */
+	uint32_t sibling;		 /* next thread of the process in its job, + 1 */
 };
 
 struct stg_state {

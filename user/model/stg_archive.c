@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The graph in checkpoints: see stg.h. Numbers by text, row and kind follow from what is written. */
+/*
+ * The graph in checkpoints: see stg.h. Numbers by text, row and kind, and the lists of processes follow from what is
+ * written.
+ */
 #include "model/stg_private.h"
 
 #include <errno.h>
@@ -137,6 +140,8 @@ static void number_threads(struct archive *archive, struct stg *stg)
 		if (thread->about.tid)
 			put(archive, stg->tasks, (uint64_t)thread->about.pid << 32 | thread->about.tid,
 			    intern__id(stg->texts, thread->about.host), id);
+		if (!archive__error(archive) && stg__join_process(stg, id))
+			archive__fail(archive, -ENOMEM, "out of memory");
 	}
 }
 

@@ -3,7 +3,6 @@
 #include "model/stg_private.h"
 
 #include <errno.h>
-#include <string.h>
 
 #define WORK_LEAST_NS 1e9 /* time in which a thread beside the first could run, before its share of work is known */
 
@@ -36,11 +35,10 @@ static void end_row(struct stg *stg, struct stg_row *row)
 /* Ends all threads of a process with its main thread. */
 static void end_process(struct stg *stg, const struct stg_thread *leader)
 {
-	for (uint32_t i = 0; i < stg->thread_count; i++) {
-		struct stg_thread *thread = &stg->threads[i];
+	for (uint32_t at = stg__process(stg, leader); at; at = stg->threads[at - 1].sibling) {
+		struct stg_thread *thread = &stg->threads[at - 1];
 
-		if (thread->job != leader->job || thread->about.pid != leader->about.pid || thread->to_ns ||
-		    strcmp(thread->about.host, leader->about.host))
+		if (thread->to_ns)
 			continue;
 		thread->to_ns = leader->to_ns;
 		end_row(stg, &stg->jobs[thread->job].rows[thread->row]);
@@ -146,18 +144,16 @@ void stg__shift_host(struct stg *stg, uint32_t job, uint32_t host, int64_t ns)
 {
 	struct stg_job *of = &stg->jobs[job];
 
-	for (size_t i = 0; i < stg->thread_count; i++) {
-		struct stg_thread *thread = &stg->threads[i];
+	for (size_t i = 0; i < of->row_count; i++) {
+		struct stg_row *row = &of->rows[i];
 
-		if (thread->job != job || of->rows[thread->row].host_number != host)
+		if (row->host_number != host)
 			continue;
-		shift(&thread->from_ns, ns);
-		shift(&thread->to_ns, ns);
-	}
-	for (size_t row = 0; row < of->row_count; row++) {
-		if (of->rows[row].host_number != host)
-			continue;
-		shift(&of->rows[row].from_ns, ns);
-		shift(&of->rows[row].to_ns, ns);
+		shift(&row->from_ns, ns);
+		shift(&row->to_ns, ns);
+		for (uint32_t at = row->first; at; at = stg->threads[at - 1].next) {
+			shift(&stg->threads[at - 1].from_ns, ns);
+			shift(&stg->threads[at - 1].to_ns, ns);
+		}
 	}
 }

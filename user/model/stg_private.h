@@ -9,7 +9,7 @@
 
 struct stg {
 	struct intern *texts;
-	struct table *jobs_by_name, *rows, *kinds, *commons, *tasks, *hosts;
+	struct table *jobs_by_name, *rows, *kinds, *commons, *tasks, *processes, *hosts;
 	struct stg_thread *threads;
 	size_t thread_count, thread_capacity;
 	struct stg_state *states;
@@ -25,5 +25,11 @@ int stg__find_row(struct stg *stg, const struct stg_thread *thread, int32_t numb
 /* Adds a thread to the list of its row, and takes it out of it. */
 void stg__link_thread(struct stg *stg, uint32_t id);
 void stg__unlink_thread(struct stg *stg, uint32_t id);
+
+/* Adds a thread of a known process to the list of the process. Returns 0 or -ENOMEM. */
+int stg__join_process(struct stg *stg, uint32_t id);
+
+/* The first thread in the list of a thread's process, + 1; 0: the process is not known. */
+uint32_t stg__process(const struct stg *stg, const struct stg_thread *thread);
 
 #endif
