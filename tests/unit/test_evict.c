@@ -208,9 +208,51 @@ static void test_oldest_go(void **state)
 	stg__free(stg);
 }
 
+/* Threads whose last history went with the unused room go on with a new one. */
+static void test_shrink(void **state)
+{
+	struct vapro_config config;
+	struct stg *stg = stg__new();
+	struct series_book book;
+	struct vapro_bundle bundle;
+	struct bundle_rec rec;
+	unsigned char used[64] = {1};
+
+	(void)state;
+	sim_config(&config);
+	assert_int_equal(series__init(&book, &config, VAPRO_BY_ARGUMENTS, stg), 0);
+	for (uint32_t i = 0; i < 8; i++) {
+		char to[16];
+		struct vapro_thread thread = {.id = i, .rank = (int32_t)i, .pid = i + 1, .job = "j", .host = "h"};
+		struct vapro_state call = {.id = i, .class = VAPRO_COMMUNICATION, .to = to, .labels = "f=x"};
+
+		snprintf(to, sizeof(to), "a+%u", i);
+		assert_int_equal(stg__add_thread(stg, &thread), 0);
+		assert_int_equal(stg__add_state(stg, &call), 0);
+	}
+	for (uint32_t i = 0; i < 64; i++) {
+		bundle = bundle_of(i / 8, i % 8, 8);
+		assert_int_equal(series__add(&book, &bundle, bundle.factor, &rec), 0);
+	}
+	book.window = 10;
+	assert_int_equal(evict__series(&book, used, 64), 63);
+	evict__shrink(&book);
+	assert_int_equal(book.count, 1);
+	for (uint32_t i = 8; i-- > 0;) {
+		bundle = bundle_of(i, i, 8);
+		assert_int_equal(series__add(&book, &bundle, bundle.factor, &rec), 0);
+		assert_int_equal(rec.series, i ? 8 - i : 0);
+		assert_int_equal(book.series[rec.series].thread, i);
+		assert_int_equal(book.series[rec.series].cpu.n, i ? MEMBERS : 2 * MEMBERS);
+	}
+	series__free(&book);
+	stg__free(stg);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_oldest_go), cmocka_unit_test(test_an_hour)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_oldest_go), cmocka_unit_test(test_shrink),
+					   cmocka_unit_test(test_an_hour)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

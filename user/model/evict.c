@@ -134,6 +134,10 @@ void evict__shrink(struct series_book *book)
 		book->free_series = (uint32_t)i;
 	}
 	book->count = count;
+	for (size_t i = 0; i < book->latest_capacity; i++) {
+		if (book->latest[i] >= count)
+			book->latest[i] = 0;
+	}
 	spare = count + 1;
 	series = spare < book->capacity ? realloc(book->series, spare * sizeof(*series)) : NULL;
 	if (!series)
