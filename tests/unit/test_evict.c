@@ -249,10 +249,77 @@ static void test_shrink(void **state)
 	stg__free(stg);
 }
 
+/* The list of a job has each of its series once, in ascending order, whatever numbers were released and taken again. */
+static void check_list(const struct series_book *book, uint32_t job, size_t expected)
+{
+	struct series_ids ids = job_series__ids(book, job);
+
+	assert_int_equal(ids.count, expected);
+	for (size_t i = 0; i < ids.count; i++) {
+		assert_int_equal(book->series[ids.ids[i]].job, job);
+		assert_true(!i || ids.ids[i - 1] < ids.ids[i]);
+	}
+}
+
+static void test_lists(void **state)
+{
+	struct vapro_config config;
+	struct stg *stg = stg__new();
+	struct series_book book;
+	struct vapro_bundle bundle;
+	struct bundle_rec rec;
+	unsigned char used[64] = {0};
+
+	(void)state;
+	sim_config(&config);
+	assert_int_equal(series__init(&book, &config, VAPRO_BY_ARGUMENTS, stg), 0);
+	for (uint32_t i = 0; i < 12; i++) {
+		char to[16];
+		struct vapro_thread thread = {.id = i,
+					      .rank = (int32_t)i / 3,
+					      .pid = i + 1,
+					      .job = i % 3 ? i % 3 == 1 ? "j" : "k" : "l",
+					      .host = "h"};
+		struct vapro_state call = {.id = i, .class = VAPRO_COMMUNICATION, .to = to, .labels = "f=x"};
+
+		snprintf(to, sizeof(to), "a+%u", i);
+		assert_int_equal(stg__add_thread(stg, &thread), 0);
+		assert_int_equal(stg__add_state(stg, &call), 0);
+	}
+	check_list(&book, 0, 0);
+	for (uint32_t i = 0; i < 48; i++) {
+		book.window = i % 2;
+		bundle = bundle_of(i % 12, i / 12, 8);
+		assert_int_equal(series__add(&book, &bundle, bundle.factor, &rec), 0);
+	}
+	for (uint32_t job = 0; job < 3; job++)
+		check_list(&book, job, 16);
+	/* those of every second thread go, and the last job gets new ones */
+	book.window = 3;
+	assert_int_equal(evict__series(&book, used, 24), 24);
+	for (uint32_t i = 0; i < 20; i++) {
+		bundle = bundle_of(i % 4 * 3 + 2, 4 + i / 4, 8);
+		assert_int_equal(series__add(&book, &bundle, bundle.factor, &rec), 0);
+	}
+	check_list(&book, 0, 8);
+	check_list(&book, 2, 28);
+	assert_int_equal(series__forget(&book, 2), 0);
+	check_list(&book, 2, 0);
+	bundle = bundle_of(0, 11, 8);
+	assert_int_equal(series__add(&book, &bundle, bundle.factor, &rec), 0);
+	evict__shrink(&book);
+	check_list(&book, 0, 9);
+	check_list(&book, 1, 8);
+	check_list(&book, 2, 0);
+	check_list(&book, 99, 0);
+	series__free(&book);
+	stg__free(stg);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_oldest_go), cmocka_unit_test(test_shrink),
-					   cmocka_unit_test(test_an_hour)};
+					   cmocka_unit_test(test_lists), cmocka_unit_test(test_an_hour)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

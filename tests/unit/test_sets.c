@@ -17,6 +17,7 @@ static struct sets sets;
 static int end_sets(void **state)
 {
 	sets__clear(&sets);
+	job_series__clear(&book);
 	return teardown(state);
 }
 
@@ -26,6 +27,7 @@ static int end_sets(void **state)
 static void begin(uint32_t ranks, uint32_t hosts, enum vapro_workload_source source)
 {
 	sets__clear(&sets);
+	job_series__clear(&book);
 	other_job(ranks, hosts);
 	for (uint32_t i = 0; i < WORKLOADS * RANKS; i++)
 		slow[i / RANKS][i % RANKS] = 1;
@@ -36,6 +38,8 @@ static void begin(uint32_t ranks, uint32_t hosts, enum vapro_workload_source sou
 				    .count = WORKLOADS * ranks,
 				    .workloads = workloads,
 				    .workload_count = WORKLOADS};
+	for (uint32_t i = 0; i < book.count; i++)
+		assert_int_equal(job_series__add(&book, 0, i), 0);
 }
 
 static void slow_down(uint32_t first, uint32_t step, double ratio, double other_ratio)

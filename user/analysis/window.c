@@ -25,20 +25,28 @@ static void leave_to_account(const struct analysis_job *job, struct bundle_rec *
 	rec->reference = 0;
 }
 
+/* Empties the sums over the view and over the new part of the job's histories. */
+static void begin_sums(struct series_book *book, uint32_t job)
+{
+	struct series_ids ids = job_series__ids(book, job);
+
+	for (size_t i = 0; i < ids.count; i++) {
+		struct series *series = &book->series[ids.ids[i]];
+
+		series->normal_live = (struct series_pile){0};
+		series->usual_live = (struct series_usual){0};
+		series->window_ns = series->window_n = 0;
+		memset(series->half_n, 0, sizeof(series->half_n));
+		memset(series->half_net_ns, 0, sizeof(series->half_net_ns));
+		memset(series->window_uncovered_ns, 0, sizeof(series->window_uncovered_ns));
+	}
+}
+
 static void judge(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
 {
 	struct series *series = context->series.series;
 
-	for (size_t i = 0; i < context->series.count; i++) {
-		if (series[i].job != job->id)
-			continue;
-		series[i].normal_live = (struct series_pile){0};
-		series[i].usual_live = (struct series_usual){0};
-		series[i].window_ns = series[i].window_n = 0;
-		memset(series[i].half_n, 0, sizeof(series[i].half_n));
-		memset(series[i].half_net_ns, 0, sizeof(series[i].half_net_ns));
-		memset(series[i].window_uncovered_ns, 0, sizeof(series[i].window_uncovered_ns));
-	}
+	begin_sums(&context->series, job->id);
 	job->known_from = span->view;
 	for (size_t i = 0; i < job->rec_count; i++) {
 		float counted = job->recs[i].reference - job->recs[i].waited_ns / (float)job->recs[i].n;

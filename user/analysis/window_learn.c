@@ -37,13 +37,11 @@ static bool disturbed(const struct analysis_job *job, const struct series *serie
 }
 
 /* Makes the job's histories forget what they know of the view. */
-static void begin_view(struct series_book *book, uint32_t job)
+static void begin_view(struct series_book *book, struct series_ids ids)
 {
-	for (size_t i = 0; i < book->count; i++) {
-		struct series *series = &book->series[i];
+	for (size_t i = 0; i < ids.count; i++) {
+		struct series *series = &book->series[ids.ids[i]];
 
-		if (series->job != job)
-			continue;
 		series->view_n = series->view_bundles = series->view_squares = 0;
 		memset(series->third_n, 0, sizeof(series->third_n));
 		memset(series->third_ns, 0, sizeof(series->third_ns));
@@ -83,6 +81,7 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 {
 	const struct stg_job *about = stg__job(context->stg, job->id);
 	double *computing = calloc(about->row_count + 1, sizeof(*computing));
+	struct series_ids ids = job_series__ids(&context->series, job->id);
 	struct series *series = context->series.series;
 	bool alarms = any_alarm(&job->book);
 	uint64_t thirds[SERIES_THIRDS - 1];
@@ -90,7 +89,7 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 	int error = computing ? 0 : -ENOMEM;
 
 	set_thirds(view, end, thirds);
-	begin_view(&context->series, job->id);
+	begin_view(&context->series, ids);
 	for (size_t i = 0; !error && i < job->rec_count; i++) {
 		struct bundle_rec *rec = &job->recs[i];
 		struct series *at = &series[rec->series];
@@ -125,10 +124,8 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 			at->view_squares += ns * ns / bundle_rec__units(rec);
 		}
 	}
-	for (size_t i = 0; !error && i < context->series.count; i++) {
-		if (series[i].job == job->id)
-			error = batches__close(&series[i].batches_live);
-	}
+	for (size_t i = 0; !error && i < ids.count; i++)
+		error = batches__close(&series[ids.ids[i]].batches_live);
 	for (size_t i = 0; !error && i < job->open_count; i++) {
 		if (series[job->open[i].series].class == VAPRO_COMPUTATION)
 			computing[series[job->open[i].series].row] += computed_in(&job->open[i], view, end);

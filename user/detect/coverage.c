@@ -237,13 +237,14 @@ int coverage__end(struct coverage *coverage, const struct series_book *book, uin
 		  const struct coverage_facts *facts)
 {
 	struct gap *gaps = NULL;
+	struct series_ids ids = job_series__ids(book, job);
 	size_t count = 0, capacity = 0;
 	int error = -ENOMEM;
 
-	for (size_t i = 0; i < book->count; i++) {
-		const struct series *series = &book->series[i];
+	for (size_t i = 0; i < ids.count; i++) {
+		const struct series *series = &book->series[ids.ids[i]];
 
-		if (series->job != job || series->window_ns <= 0)
+		if (series->window_ns <= 0)
 			continue;
 		if (grow(&gaps, &capacity, count + 1, sizeof(*gaps)))
 			goto cleanup;

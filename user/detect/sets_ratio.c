@@ -62,11 +62,13 @@ static void add_rows(struct finder *finder)
 {
 	const struct series_book *book = finder->book;
 
-	for (size_t i = 0; i < book->count; i++) {
-		const struct series *series = &book->series[i];
+	struct series_ids ids = job_series__ids(book, finder->id);
+
+	for (size_t i = 0; i < ids.count; i++) {
+		const struct series *series = &book->series[ids.ids[i]];
 		double base;
 
-		if (series->job != finder->id || series->class != VAPRO_COMPUTATION || !sets__compared(finder, series))
+		if (series->class != VAPRO_COMPUTATION || !sets__compared(finder, series))
 			continue;
 		base = sets__base(finder, series);
 		for (int k = 0; base > 0 && k < THIRDS; k++) {

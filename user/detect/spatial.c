@@ -22,10 +22,12 @@ void spatial__clear(struct spatial *spatial)
 
 void spatial__window(struct series_book *book, uint32_t job)
 {
-	for (size_t i = 0; i < book->count; i++) {
-		struct series *series = &book->series[i];
+	struct series_ids ids = job_series__ids(book, job);
 
-		if (series->job != job || series->half_n[0] < DRIFT_FRAGMENTS || series->half_n[1] < DRIFT_FRAGMENTS)
+	for (size_t i = 0; i < ids.count; i++) {
+		struct series *series = &book->series[ids.ids[i]];
+
+		if (series->half_n[0] < DRIFT_FRAGMENTS || series->half_n[1] < DRIFT_FRAGMENTS)
 			continue;
 		if (series->mean_count == SERIES_WINDOWS) {
 			memmove(series->halves, series->halves + 2, 2 * (SERIES_WINDOWS - 1) * sizeof(*series->halves));
@@ -249,6 +251,8 @@ static int compare_rares(const void *a, const void *b)
 
 int spatial__find(struct spatial *spatial, const struct series_book *book, const struct stg *stg, uint32_t job)
 {
+	struct series_ids ids = job_series__ids(book, job);
+
 	spatial__clear(spatial);
 	for (size_t i = 0; i < book->workload_count; i++) {
 		const struct workload *workload = &book->workloads[i];
@@ -259,8 +263,8 @@ int spatial__find(struct spatial *spatial, const struct series_book *book, const
 		if (drift(spatial, book, stg, workload))
 			return -ENOMEM;
 	}
-	for (size_t i = 0; i < book->count; i++) {
-		if (book->series[i].job == job && rare(spatial, book, stg, &book->series[i]))
+	for (size_t i = 0; i < ids.count; i++) {
+		if (rare(spatial, book, stg, &book->series[ids.ids[i]]))
 			return -ENOMEM;
 	}
 	if (spatial->rare_count)

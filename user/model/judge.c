@@ -192,10 +192,11 @@ void judge__bundle(const struct series_book *book, struct bundle_rec *rec)
 
 void judge__usual(struct series_book *book, uint32_t job)
 {
-	for (size_t i = 0; i < book->count; i++) {
-		struct series *series = &book->series[i];
+	struct series_ids ids = job_series__ids(book, job);
 
-		if (series->job == job)
-			series->usual_blocked = series->class == VAPRO_COMMUNICATION ? 0 : (float)usual_blocked(series);
+	for (size_t i = 0; i < ids.count; i++) {
+		struct series *series = &book->series[ids.ids[i]];
+
+		series->usual_blocked = series->class == VAPRO_COMMUNICATION ? 0 : (float)usual_blocked(series);
 	}
 }

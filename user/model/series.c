@@ -53,6 +53,7 @@ void series__free(struct series_book *book)
 	free(book->series);
 	free(book->latest);
 	free(book->workloads);
+	job_series__clear(book);
 	table__free(book->by_key);
 	table__free(book->by_kind);
 	alike__free(book->alike);
@@ -184,8 +185,12 @@ static int find_series(struct series_book *book, const struct vapro_bundle *bund
 	error = take_series(book, id);
 	if (error)
 		return error;
-	if (table__put(book->by_key, key, workload_id, *id))
+	if (job_series__add(book, thread->job, *id))
 		return -ENOMEM;
+	if (table__put(book->by_key, key, workload_id, *id)) {
+		job_series__drop(book, thread->job);
+		return -ENOMEM;
+	}
 	workload = &book->workloads[workload_id];
 	book->series[*id] = (struct series){
 	    .thread = bundle->thread,
@@ -439,6 +444,7 @@ static bool keeps_workload(const void *ctx, uint32_t value)
 void series__release(struct series_book *book, uint32_t id)
 {
 	clear(&book->series[id]);
+	job_series__drop(book, book->series[id].job);
 	book->series[id] = (struct series){.job = SERIES_NONE, .next = book->free_series};
 	book->free_series = id;
 }
@@ -454,14 +460,13 @@ void workload__release(struct series_book *book, uint32_t id)
 int series__forget(struct series_book *book, uint32_t job)
 {
 	struct survivors survivors = {.book = book, .job = job};
+	struct series_ids ids = job_series__ids(book, job);
 
 	if (table__prune(book->by_key, keeps_series, &survivors) ||
 	    table__prune(book->by_kind, keeps_workload, &survivors))
 		return -ENOMEM;
-	for (size_t i = 0; i < book->count; i++) {
-		if (book->series[i].job == job)
-			series__release(book, (uint32_t)i);
-	}
+	for (size_t i = 0; i < ids.count; i++)
+		series__release(book, ids.ids[i]);
 	for (size_t i = 0; i < book->workload_count; i++) {
 		if (book->workloads[i].job == job)
 			workload__release(book, (uint32_t)i);
@@ -473,7 +478,8 @@ size_t series__bytes(const struct series_book *book)
 {
 	size_t bytes = book->capacity * sizeof(*book->series) + book->workload_capacity * sizeof(*book->workloads) +
 		       book->latest_capacity * sizeof(*book->latest) + table__bytes(book->by_key) +
-		       table__bytes(book->by_kind) + book->truths.capacity * sizeof(*book->truths.items);
+		       table__bytes(book->by_kind) + book->truths.capacity * sizeof(*book->truths.items) +
+		       job_series__bytes(book);
 
 	for (size_t i = 0; i < book->count; i++)
 		bytes += (book->series[i].cpu.capacity + book->series[i].net.capacity + book->series[i].least.capacity +

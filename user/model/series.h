@@ -19,6 +19,7 @@
 #include "model/batches.h"
 #include "model/cluster.h"
 #include "model/histogram.h"
+#include "model/job_series.h"
 #include "model/bundle_rec.h"
 #include "base/pool.h"
 #include "model/stg.h"
@@ -131,6 +132,8 @@ struct series_book {
 	struct workload *workloads;
 	size_t workload_count, workload_capacity;
 	struct table *by_key, *by_kind;
+	struct job_series *by_job; /* lists of series, by job */
+	size_t job_capacity;
 	uint32_t *latest; /* by thread: its last series */
 	size_t latest_capacity;
 	uint32_t window;     /* window being filled, a number of the caller */

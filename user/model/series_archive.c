@@ -268,7 +268,8 @@ static void read_series_belongings(struct archive *archive, struct series_book *
 	series->batches_live.count = series->batches_live.items && own->any_live;
 	if (series->job == SERIES_NONE)
 		return;
-	error = table__put(book->by_key, key_of(series), series->workload, id);
+	error =
+	    table__put(book->by_key, key_of(series), series->workload, id) || job_series__add(book, series->job, id);
 	if (!error && own->latest)
 		error = table__put(book->by_key, key_of(series), SERIES_LATEST, id);
 	if (error)
