@@ -260,6 +260,62 @@ static void test_quota_of_version_1(void **state)
 	assert_string_equal(quota.text, "cpu.cfs_quota_us 25000 of cpu.cfs_period_us 100000");
 }
 
+static uint64_t find_memory(void)
+{
+	char mounts[128], membership[128];
+	struct quota_roots roots;
+
+	snprintf(mounts, sizeof(mounts), "%s/mounts", root);
+	snprintf(membership, sizeof(membership), "%s/cgroup", root);
+	quota__read_roots(mounts, &roots);
+	return quota__memory(&roots, membership);
+}
+
+/* The least limit on the way up holds, that of a container's root, too. */
+static void test_memory(void **state)
+{
+	char text[512];
+
+	(void)state;
+	assert_true(find_memory() == UINT64_MAX); /* no cgroup files */
+	snprintf(text, sizeof(text), "cgroup2 %s/v2 cgroup2 rw 0 0\n", root);
+	write_file("mounts", text);
+	write_file("cgroup", "0::/slurm/job_7\n");
+	write_file("v2/slurm/job_7/memory.max", "max\n");
+	assert_true(find_memory() == UINT64_MAX);
+	write_file("v2/memory.max", "12884901888\n");
+	assert_true(find_memory() == 12ULL << 30);
+	write_file("v2/slurm/memory.max", "4294967296\n");
+	assert_true(find_memory() == 4ULL << 30);
+	write_file("v2/slurm/job_7/memory.max", "8589934592\n");
+	assert_true(find_memory() == 4ULL << 30);
+	/* beyond memory.high the kernel takes memory back, and holds the processes up */
+	write_file("v2/slurm/job_7/memory.high", "2147483648\n");
+	assert_true(find_memory() == 2ULL << 30);
+	write_file("cgroup", "0::/\n");
+	assert_true(find_memory() == 12ULL << 30);
+}
+
+/* In a container the path of version 1 is the host's; the mounted root is the container's own group. */
+static void test_memory_of_version_1(void **state)
+{
+	char text[512];
+
+	(void)state;
+	snprintf(text, sizeof(text), "cgroup %s/cpu cgroup rw,cpu 0 0\ncgroup %s/memory cgroup rw,memory 0 0\n", root,
+		 root);
+	write_file("mounts", text);
+	write_file("cgroup", "5:memory:/docker/abc\n2:cpu:/other\n");
+	write_file("cpu/memory.limit_in_bytes", "1\n");
+	assert_true(find_memory() == UINT64_MAX);
+	write_file("memory/memory.limit_in_bytes", "9223372036854771712\n"); /* no limit */
+	assert_true(find_memory() == 9223372036854771712ULL);
+	write_file("memory/memory.limit_in_bytes", "3221225472\n");
+	assert_true(find_memory() == 3ULL << 30);
+	write_file("memory/docker/abc/memory.limit_in_bytes", "1073741824\n");
+	assert_true(find_memory() == 1ULL << 30);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -269,6 +325,8 @@ int main(void)
 	    cmocka_unit_test(test_self),
 	    cmocka_unit_test_setup_teardown(test_quota, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_quota_of_version_1, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_memory, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_memory_of_version_1, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "base/exit_codes.h"
@@ -15,9 +16,13 @@
 #include "cli/completion.h"
 #include "cli/options.h"
 #include "daemon/daemon.h"
+#include "target/quota.h"
 #include "worker/worker.h"
 
 #define S 1000000000ULL
+#define MEMORY_LEAST (16UL << 20)
+#define MEMORY_STEP (1UL << 30)
+#define MEMORY_SHARE 2 /* the other half is for further jobs, and for a checkpoint that is written or read */
 
 enum {
 	ROW_NATS = 1,
@@ -54,7 +59,10 @@ static const struct option_row rows[] = {
     {"idle", "TIME", "a job that sends nothing for so long has ended (10m)", ROW_IDLE, 0},
     {"lease", "TIME", "a worker that does not renew its lease for so long has lost it; renewed five times in it (5s)",
      ROW_LEASE, 0},
-    {"memory", "SIZE", "of a job's analysis and of its blocks in memory, at most (1G)", ROW_MEMORY, 0},
+    {"memory", "SIZE",
+     "of a job's analysis and of its blocks in memory, at most (half of the machine's memory, or of the cgroup's "
+     "limit)",
+     ROW_MEMORY, 0},
     OPTIONS_GROUP("Other"),
     {"completion", COMPLETION_SHELLS, "print the completion of options for this shell", ROW_COMPLETION, 0},
     {"version", NULL, "print the version", ROW_VERSION, 0},
@@ -125,7 +133,7 @@ static int set(struct worker_options *worker, int id, const struct options *opti
 		worker->renew_ns = worker->expire_ns / 5;
 		return 0;
 	case ROW_MEMORY:
-		if (units__bytes(value, &number) || number < (double)(16 << 20)) {
+		if (units__bytes(value, &number) || number < MEMORY_LEAST) {
 			snprintf(err, size, "--memory: '%s' is no size of at least 16M", value);
 			return -1;
 		}
@@ -202,16 +210,38 @@ static int check(const struct worker_options *worker)
 	return 0;
 }
 
+/*
+ * What a job may hold unless --memory says it. Whole GiB where there is one: a checkpoint is refused by a worker that
+ * has less memory than the worker that made it, and machines of one kind differ by some MiB.
+ */
+static size_t share_of_memory(void)
+{
+	struct quota_roots roots;
+	struct sysinfo info;
+	uint64_t bytes;
+
+	quota__read_roots("/proc/self/mounts", &roots);
+	bytes = quota__memory(&roots, "/proc/self/cgroup");
+	/* a system call, since /proc may be hidden (ProcSubset=pid) */
+	if (!sysinfo(&info) && (uint64_t)info.totalram * info.mem_unit < bytes)
+		bytes = (uint64_t)info.totalram * info.mem_unit;
+	bytes /= MEMORY_SHARE;
+	if (bytes >= MEMORY_STEP)
+		bytes -= bytes % MEMORY_STEP;
+	return bytes > MEMORY_LEAST ? (size_t)bytes : MEMORY_LEAST;
+}
+
 int worker__main(int argc, char **argv, const volatile sig_atomic_t *stop)
 {
 	struct worker_options worker = {
 	    .store = {.broker = {.name = "vapro-worker"}, .replicas = 1},
-	    .job = {.late_after_ns = 10 * S, .again_ns = 60 * S, .memory_bytes = 1UL << 30},
+	    .job = {.late_after_ns = 10 * S, .again_ns = 60 * S, .memory_bytes = share_of_memory()},
 	    .renew_ns = S,
 	    .expire_ns = 5 * S,
 	    .idle_ns = 600 * S,
 	    .stop = stop,
 	};
+	char memory[32];
 	int status;
 
 	log__init("vapro-worker", LOG_LEVEL_INFO);
@@ -222,6 +252,8 @@ int worker__main(int argc, char **argv, const volatile sig_atomic_t *stop)
 		status = check(&worker);
 	if (status)
 		return status;
+	units__format_bytes(worker.job.memory_bytes, memory, sizeof(memory));
+	log__info("a job holds at most %s (--memory)", memory);
 	worker.to_stdout |= !worker.output;
 	return worker__run(&worker) ? EXIT_FAILED : EXIT_OK;
 }

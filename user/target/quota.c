@@ -95,13 +95,16 @@ void quota__read_roots(const char *mounts, struct quota_roots *roots)
 			snprintf(roots->unified, sizeof(roots->unified), "%s", entry.mnt_dir);
 		if (!roots->cpu[0] && !strcmp(entry.mnt_type, "cgroup") && hasmntopt(&entry, "cpu"))
 			snprintf(roots->cpu, sizeof(roots->cpu), "%s", entry.mnt_dir);
+		if (!roots->memory[0] && !strcmp(entry.mnt_type, "cgroup") && hasmntopt(&entry, "memory"))
+			snprintf(roots->memory, sizeof(roots->memory), "%s", entry.mnt_dir);
 	}
 	if (file)
 		endmntent(file);
 }
 
-/* Whether a line of membership is about the CPU: "3:cpu,cpuacct:/path", or "0::/path". */
-static char *group_of(char *line, bool *unified)
+/* The group of a line of membership about a controller, "3:cpu,cpuacct:/path" or "0::/path"; NULL: it is about others.
+ */
+static char *group_of(char *line, const char *controller, bool *unified)
 {
 	char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL, *rest, *name;
 
@@ -113,7 +116,7 @@ static char *group_of(char *line, bool *unified)
 	if (*unified)
 		return group;
 	for (name = strtok_r(controllers + 1, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
-		if (!strcmp(name, "cpu"))
+		if (!strcmp(name, controller))
 			return group;
 	}
 	return NULL;
@@ -127,7 +130,7 @@ bool quota__find(const struct quota_roots *roots, const char *membership, struct
 
 	while (file && fgets(line, sizeof(line), file)) {
 		bool unified = false;
-		char *group = group_of(line, &unified);
+		char *group = group_of(line, "cpu", &unified);
 		const char *root = unified ? roots->unified : roots->cpu;
 
 		if (group && *group == '/' && *root)
@@ -137,4 +140,46 @@ bool quota__find(const struct quota_roots *roots, const char *membership, struct
 		fclose(file);
 	*quota = best.quota;
 	return best.found;
+}
+
+static void limit(const char *directory, const char *name, uint64_t *least)
+{
+	unsigned long long bytes;
+	char text[64], *end;
+
+	if (!read_file(directory, name, text, sizeof(text)))
+		return;
+	bytes = strtoull(text, &end, 10); /* not a number: "max" */
+	if (end != text && bytes < *least)
+		*least = bytes;
+}
+
+uint64_t quota__memory(const struct quota_roots *roots, const char *membership)
+{
+	FILE *file = fopen(membership, "re");
+	uint64_t least = UINT64_MAX;
+	char line[1024];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		bool unified = false;
+		char *group = group_of(line, "memory", &unified), directory[1536], *end;
+		const char *root = unified ? roots->unified : roots->memory;
+
+		if (!group || *group != '/' || !*root)
+			continue;
+		snprintf(directory, sizeof(directory), "%s%s", root, strcmp(group, "/") ? group : "");
+		/* the root has a limit, too, where it is that of a container */
+		for (;;) {
+			limit(directory, unified ? "memory.max" : "memory.limit_in_bytes", &least);
+			if (unified)
+				limit(directory, "memory.high", &least);
+			end = strrchr(directory, '/');
+			if (strlen(directory) <= strlen(root) || !end)
+				break;
+			*end = '\0';
+		}
+	}
+	if (file)
+		fclose(file);
+	return least;
 }
