@@ -27,18 +27,11 @@ static char *copy(const char *text)
 static int64_t number_of(struct intern *keys, const char *format, const char *a, const char *b, const char *c,
 			 const char *d, int x, int y)
 {
-	char *key = NULL;
-	size_t size;
+	char *key;
 	uint32_t id;
-	FILE *out = open_memstream(&key, &size);
 
-	if (!out)
+	if (asprintf(&key, format, x, y, a, b, c, d) < 0)
 		return -ENOMEM;
-	fprintf(out, format, x, y, a, b, c, d);
-	if (fclose(out)) {
-		free(key);
-		return -ENOMEM;
-	}
 	id = intern__id(keys, key);
 	free(key);
 	return id == INTERN_NONE ? -ENOMEM : (int64_t)id - 1; /* the table's 0 is NULL */

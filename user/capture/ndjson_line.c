@@ -273,40 +273,38 @@ static int compare_labels(const void *a, const void *b)
 	return strcmp((*(cJSON *const *)a)->string, (*(cJSON *const *)b)->string);
 }
 
-/* Blanks separate labels, and the first = ends a key: inside they become _. */
-static void print_word(FILE *out, const char *word, bool key)
+/* Blanks separate labels, and the first = ends a key: inside they become _. Returns the end of the copy. */
+static char *copy_word(char *to, const char *word, bool key)
 {
 	for (; *word; word++)
-		putc(isspace((unsigned char)*word) || iscntrl((unsigned char)*word) || (key && *word == '=') ? '_'
-													     : *word,
-		     out);
+		*to++ = isspace((unsigned char)*word) || iscntrl((unsigned char)*word) || (key && *word == '=') ? '_'
+														: *word;
+	return to;
 }
 
 static char *join(cJSON *const *labels, size_t count, bool common)
 {
 	static const char *const own[] = {"comm", "file", "peer"}; /* mean one rank only */
-	const char *separator = "";
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	size_t size = 1;
+	char *text, *at;
 
-	if (!out)
+	for (size_t i = 0; i < count; i++)
+		size += strlen(labels[i]->string) + strlen(labels[i]->valuestring) + 2;
+	text = at = malloc(size);
+	if (!text)
 		return NULL;
 	for (size_t i = 0; i < count; i++) {
 		const char *key = labels[i]->string;
 
 		if (common && (!strcmp(key, own[0]) || !strcmp(key, own[1]) || !strcmp(key, own[2])))
 			continue;
-		fputs(separator, out);
-		print_word(out, key, true);
-		putc('=', out);
-		print_word(out, labels[i]->valuestring, false);
-		separator = " ";
+		if (at > text)
+			*at++ = ' ';
+		at = copy_word(at, key, true);
+		*at++ = '=';
+		at = copy_word(at, labels[i]->valuestring, false);
 	}
-	if (fclose(out)) {
-		free(text);
-		return NULL;
-	}
+	*at = '\0';
 	return text;
 }
 
