@@ -14,6 +14,7 @@
 #define NEARLY 1.25	     /* times the least cost: agrees nearly as well */
 #define ROUGHLY 1.5	     /* times a cost: some of the calls may cost that much where all cost less */
 #define SPREAD_MOST_NS 50e6
+#define STRIDE 6 /* items that are passed over at once */
 #define CANDIDATES 6
 #define ROUGH_CANDIDATES 16
 #define DOUBTS 32
@@ -23,16 +24,26 @@
 static struct clock_estimate estimate(const struct clock_ends *ends, uint32_t at, double ordinal)
 {
 	const struct clock_end *from = &ends->items[at], *to = &ends->items[at + 1];
-	double calls = ordinal - from->ordinal, left = to->ordinal - ordinal, gap = to->ns - from->ns;
-	double share = gap * calls / (calls + left), rest = gap * left / (calls + left);
-	double quick = QUICK * ends->each_ns;
+	double calls = ordinal - from->ordinal, left = to->ordinal - ordinal;
+	double each = (to->ns - from->ns) / (calls + left), quick = QUICK * ends->each_ns;
+	double least = quick < each ? quick : each;
 
 	return (struct clock_estimate){
-	    .ns = calls == 0 ? from->ns : from->ns + share,
-	    .regular = calls == 0 || gap <= REGULAR * ends->each_ns * (calls + left),
-	    .least = from->ns + (quick * calls < share ? quick * calls : share),
-	    .most = to->ns - (quick * left < rest ? quick * left : rest),
+	    .ns = from->ns + each * calls,
+	    .regular = calls == 0 || each <= REGULAR * ends->each_ns,
+	    .least = from->ns + least * calls,
+	    .most = to->ns - least * left,
 	};
+}
+
+/* The last item from `at` on whose ordinal is not greater, but one before the last item at most. */
+static uint32_t last_until(const struct clock_ends *ends, uint32_t at, double ordinal)
+{
+	while (at + STRIDE + 1 < ends->count && ends->items[at + STRIDE].ordinal <= ordinal)
+		at += STRIDE;
+	while (at + 2 < ends->count && ends->items[at + 1].ordinal <= ordinal)
+		at++;
+	return at;
 }
 
 /* How far a call's end is from where the offset has it, ns. */
@@ -65,8 +76,7 @@ static struct clock_agreement compare(const struct clock_ends *of, uint32_t ever
 	for (uint32_t i = 0, at = 0; i < of->count && with->count > 1; i += every) {
 		double ordinal = of->items[i].ordinal + slip;
 
-		while (at + 2 < with->count && with->items[at + 1].ordinal <= ordinal)
-			at++;
+		at = last_until(with, at, ordinal);
 		if (ordinal < with->items[at].ordinal)
 			continue;
 		if (ordinal > with->items[at + 1].ordinal)
