@@ -28,6 +28,7 @@ u64 utc_offset_ns;    /* CLOCK_MONOTONIC + this = UTC; changed only between wind
 u32 generation = 1;   /* raised whenever links were closed: calls open before are no fragments */
 u32 discover = 1;     /* report unknown processes */
 u32 report_execs = 1; /* report every exec: mappings are not watched, or the executed file matters */
+u32 wake_execs;	      /* each exec wakes vaprod: links for all processes have to go where it is a translator's */
 u32 hold;	      /* links are being opened or closed one by one: hits of some are incomplete */
 u32 watch_interrupts; /* interrupts are timed: programs at their tracepoints are attached */
 u32 rows_generation;  /* raised whenever links of single rows were closed or opened: no edge may span that */

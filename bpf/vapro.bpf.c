@@ -136,6 +136,8 @@ int BPF_PROG(task_exec, struct task_struct *task, int old_pid, struct linux_binp
 	ended(task, KERNEL_EXEC);
 	if (report_execs)
 		send_event(KERNEL_EXEC, task->tgid, task->pid, bpf_ktime_get_ns());
+	if (wake_execs)
+		bpf_ringbuf_output(&wakes, &wake_execs, sizeof(wake_execs), BPF_RB_FORCE_WAKEUP);
 	return 0;
 }
 

@@ -172,6 +172,25 @@ static void begin_count(void *ctx, const struct attached_image *image)
 	memset(fake->counted, 0, sizeof(fake->counted));
 }
 
+static uint32_t others(void *ctx, const struct attached_image *image)
+{
+	const struct fake *fake = ctx;
+
+	(void)image;
+	return fake->others;
+}
+
+static bool share(void *ctx, const struct attached_image *image)
+{
+	struct fake *fake = ctx;
+	bool shared = fake->others && !fake->strangers;
+
+	(void)image;
+	if (shared)
+		fake->others = 0;
+	return shared;
+}
+
 static bool govern_rows(void *ctx, uint64_t hits, uint64_t now_ns)
 {
 	(void)ctx;
@@ -227,6 +246,8 @@ void fake__begin(struct fake *fake, double budget_pct, double cap_pct, uint64_t 
 						.leave_out = leave_out,
 						.unit_shares = unit_shares,
 						.begin_count = begin_count,
+						.others = others,
+						.share = share,
 						.govern_rows = govern_rows,
 						.close_costliest_rows = close_costliest_rows,
 						.limit_rows = limit_rows,
@@ -241,7 +262,8 @@ void fake__begin(struct fake *fake, double budget_pct, double cap_pct, uint64_t 
 			      .costs = {.entry_ns = FAKE_ENTRY_NS,
 					.call_ns = FAKE_ENTRY_NS + FAKE_RETURN_NS,
 					.syscall_ns = FAKE_SYSCALL_NS,
-					.bystander_ns = FAKE_BYSTANDER_NS}};
+					.bystander_ns = FAKE_BYSTANDER_NS,
+					.beside_ns = FAKE_BESIDE_NS}};
 	clock_of = fake;
 	governor__init(&fake->governor, budget_pct, cap_pct, seed);
 	fake->enforcer = enforcer__new(&fake->governor, &fake->costs, &ops, fake);
@@ -307,7 +329,10 @@ static void live(struct fake *fake, struct fake_process *process)
 	cost *= orders->no_io ? costs->bystander_ns : costs->syscall_ns;
 	cost += program->rows / 100 * 2 * costs->entry_ns;
 	for (int i = 0; i < FAKE_FUNCTIONS; i++) {
-		each[i] = !is_probed(fake, i) ? 0 : is_suppressed(process, i) ? costs->entry_ns : costs->call_ns;
+		each[i] = !is_probed(fake, i) ? 0
+			  : is_suppressed(process, i) && !fake->others
+			      ? costs->entry_ns
+			      : costs->call_ns + fake->others * costs->beside_ns;
 		cost += program->calls[i] / 100 * each[i];
 	}
 	slow = 1 + cost / FAKE_LOOK;

@@ -15,6 +15,7 @@
 #define FAKE_RETURN_NS 300.0
 #define FAKE_SYSCALL_NS 500.0
 #define FAKE_BYSTANDER_NS 100.0
+#define FAKE_BESIDE_NS 40.0
 #define FAKE_POLLS 400000 /* a second */
 #define FAKE_PROCESSES 12
 #define FAKE_WARNINGS 64
@@ -65,6 +66,8 @@ struct fake {
 	bool open[FAKE_FUNCTIONS], costly[FAKE_FUNCTIONS];
 	double counted[FAKE_FUNCTIONS]; /* cost of calls since counting began */
 	uint32_t without;
+	uint32_t others;		      /* processes that have links of their own at the same sites */
+	bool strangers;			      /* the image cannot be linked for all */
 	unsigned closings, openings, changes; /* of links */
 	uint64_t last_opening, least_between_openings;
 	double open_looks;

@@ -7,6 +7,8 @@
 
 static const struct process_mapping mapping = {.device = 1, .inode = 2, .path = "libmpi.so"};
 
+#define MANY 40 /* processes */
+
 enum { BCAST = 100, REDUCE = 200, ISEND = 300, FREE = 400, TEST = 500 }; /* offsets of functions */
 
 static unsigned int row_of(const char *name)
@@ -125,22 +127,70 @@ static void links_of_processes_give_way_to_one_for_all(void **state)
 	end(attacher);
 }
 
-static void at_most_sixteen_processes_have_links_of_their_own(void **state)
+/* Any number of processes has links of their own; a closed image stays closed for each of them. */
+static void many_processes_have_links_of_their_own(void **state)
 {
 	struct mpi_image *image;
 	struct attacher *attacher = begin(ATTACH_MODE_MULTI, 0, &image);
 
 	(void)state;
-	for (int i = 0; i < ATTACHER_MAX_FILTERED; i++)
+	for (int i = 0; i < MANY; i++)
 		assert_int_equal(attach(attacher, 10 + i, true), 0);
-	assert_int_equal(attach(attacher, 99, true), -E2BIG);
-	assert_int_equal(side.count, 4 * ATTACHER_MAX_FILTERED);
-	attacher__release(attacher, 99);
+	assert_int_equal(side.count, 4 * MANY);
+	assert_int_equal(image->base.public.filtered, MANY);
+	assert_false(attacher__any_linked(attacher));
 	attacher__release(attacher, 10);
 	assert_false(is_open(&side, BCAST, 10));
-	assert_int_equal(attach(attacher, 99, true), 0);
-	assert_int_equal(attach(attacher, 99, true), 0);
-	assert_int_equal(side.count, 4 * ATTACHER_MAX_FILTERED);
+	assert_int_equal(image->base.public.filtered, MANY - 1);
+	end(attacher);
+}
+
+/* Links for all take the place of those of each, and give way again in two steps: nobody else is reached in between. */
+static void images_are_shared_and_parted(void **state)
+{
+	struct mpi_image *image;
+	struct attacher *attacher = begin(ATTACH_MODE_SESSION, 0, &image);
+
+	(void)state;
+	for (int pid = 10; pid < 13; pid++)
+		assert_int_equal(attach(attacher, pid, true), 0);
+	assert_int_equal(attacher__share(attacher, &image->base.public), 0);
+	assert_int_equal(side.count, 4);
+	assert_true(is_open(&side, BCAST, 0) && attacher__any_linked(attacher));
+	assert_int_equal(image->base.public.filtered, 0);
+	assert_int_equal(attacher__share(attacher, &image->base.public), 0);
+	assert_int_equal(attach(attacher, 13, true), 0);
+	assert_int_equal(side.count, 4);
+	attacher__close_shared(attacher);
+	assert_int_equal(side.count, 0);
+	assert_int_equal(attacher__part(attacher), 0);
+	assert_int_equal(side.count, 16);
+	assert_true(is_open(&side, BCAST, 13) && is_open(&side, FREE, 10) && !attacher__any_linked(attacher));
+	side.order[0] = '\0';
+	attacher__close_shared(attacher);
+	assert_int_equal(attacher__part(attacher), 0);
+	assert_string_equal(side.order, "");
+	end(attacher);
+}
+
+/* What is closed to keep the budget stays closed when links are made again. */
+static void closed_functions_stay_closed_when_parted(void **state)
+{
+	struct mpi_image *image;
+	struct attacher *attacher = begin(ATTACH_MODE_SESSION, 0, &image);
+	struct attacher_closed closed;
+
+	(void)state;
+	assert_int_equal(attach(attacher, 10, false), 0);
+	assert_int_equal(attach(attacher, 11, false), 0);
+	attacher__close(attacher, &image->base.public, 0, 1, &closed);
+	assert_int_equal(side.count, 0);
+	attacher__close_shared(attacher);
+	assert_int_equal(attacher__part(attacher), 0);
+	assert_int_equal(side.count, 0);
+	assert_int_equal(attacher__open(attacher, &image->base.public), 0);
+	assert_int_equal(side.count, 8);
+	assert_true(is_open(&side, BCAST, 10) && !is_open(&side, BCAST, 0));
 	end(attacher);
 }
 
@@ -455,7 +505,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(links_of_processes_give_way_to_one_for_all),
-	    cmocka_unit_test(at_most_sixteen_processes_have_links_of_their_own),
+	    cmocka_unit_test(many_processes_have_links_of_their_own),
+	    cmocka_unit_test(images_are_shared_and_parted),
+	    cmocka_unit_test(closed_functions_stay_closed_when_parted),
 	    cmocka_unit_test(the_costliest_functions_are_closed_and_opened_again),
 	    cmocka_unit_test(without_calls_the_former_functions_are_closed),
 	    cmocka_unit_test(the_expensive_links_are_open_for_least_time),

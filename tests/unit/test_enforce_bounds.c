@@ -53,6 +53,52 @@ static void hot_programs_keep_budget_and_cap(void **state)
 			}
 }
 
+/* Links of other processes are part of the cost; where they are much of it and nobody is harmed one replaces them. */
+static void links_of_others_are_charged_and_give_way(void **state)
+{
+	static const struct fake_program warm = {.calls = {5000}}, calm = {.calls = {500}};
+	struct fake_process *process = begin(&warm, 1, 120);
+
+	fake.others = 63;
+	fake.strangers = true;
+	fake__run(&fake, 60);
+	assert_true(fake.openings > 0);
+	assert_true(fake__peak(&fake, process) < 0.02 && fake__mean(&fake, process, 0) < 0.01);
+	end(state);
+	process = begin(&warm, 1, 120);
+	fake.others = 63;
+	fake__run(&fake, 60);
+	assert_int_equal(fake.others, 0);
+	assert_int_equal(fake.closings, 0);
+	end(state);
+	process = begin(&calm, 1, 120);
+	fake.others = 63;
+	fake__run(&fake, 60);
+	assert_int_equal(fake.others, 63);
+	assert_int_equal(fake.closings, 0);
+	end(state);
+}
+
+/* Where others hijack each return, its suppression saves nothing and is not tried. */
+static void returns_beside_others_are_not_suppressed(void **state)
+{
+	static const struct fake_program hot = {.calls = {20000}, .octaves = {1}, .spares_returns = true};
+	struct fake_process *process = begin(&hot, 1, 120);
+
+	fake.others = 1;
+	fake.strangers = true;
+	fake__run(&fake, 60);
+	assert_int_equal(process->orders.thin_ns, 0);
+	assert_true(fake__mean(&fake, process, 0) < 0.01);
+	end(state);
+	process = begin(&hot, 1, 120);
+	fake.others = 1;
+	fake__run(&fake, 60);
+	assert_int_equal(fake.others, 0);
+	assert_true(process->orders.thin_ns > 0);
+	end(state);
+}
+
 static void any_look_may_be_the_first(void **state)
 {
 	static const struct fake_program idle = {.calls = {10}}, hot = {.calls = {700000}, .spares_returns = true};
@@ -501,6 +547,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(hot_programs_keep_budget_and_cap),
+	    cmocka_unit_test(links_of_others_are_charged_and_give_way),
+	    cmocka_unit_test(returns_beside_others_are_not_suppressed),
 	    cmocka_unit_test(any_look_may_be_the_first),
 	    cmocka_unit_test(bursts_are_seen),
 	    cmocka_unit_test(short_states_go_first),

@@ -8,7 +8,6 @@
 #include <cmocka.h>
 
 #include "daemon/verdict.h"
-#include "probe/attach/attacher.h"
 
 #define S 1000000000ULL
 
@@ -46,6 +45,7 @@ static void what_is_not_shared_remains_so(void **state)
 	assert_true(verdicts__concern(&verdicts, "/mnt/container/libmpi.so.40"));
 	verdicts__mapped(&verdicts, "/mnt/container/libmpi.so.40");
 	assert_true(verdicts__is_alone(&verdicts, &none, &mpi, 0, 1000 * S));
+	assert_true(verdicts__is_shared(&verdicts, &none, &mpi, 1000 * S));
 }
 
 static void what_is_shared_is_looked_at_again(void **state)
@@ -59,14 +59,19 @@ static void what_is_shared_is_looked_at_again(void **state)
 	assert_false(verdicts__is_alone(&verdicts, &all, &mpi, 1, 2 * S + 1));
 }
 
-static void more_ranks_than_links_are_looked_at_again(void **state)
+/* Few targets have links of their own though nobody else maps the image; beside others any number has. */
+static void few_targets_are_alone_in_any_case(void **state)
 {
 	struct process_mapping mpi = own_image("/usr/lib/libmpi.so.40");
-	struct verdicts verdicts = reported;
+	struct verdicts verdicts = {.reported = true, .few = 2};
 
 	(void)state;
-	assert_true(verdicts__is_alone(&verdicts, &none, &mpi, 0, 1 * S));
-	assert_false(verdicts__is_alone(&verdicts, &all, &mpi, ATTACHER_MAX_FILTERED, 1 * S));
+	assert_true(verdicts__is_alone(&verdicts, &all, &mpi, 0, 1 * S));
+	assert_true(verdicts__is_alone(&verdicts, &all, &mpi, 1, 9 * S));
+	assert_false(verdicts__is_alone(&verdicts, &all, &mpi, 2, 9 * S));
+	assert_false(verdicts__is_shared(&verdicts, &all, &mpi, 9 * S));
+	verdicts__mapped(&verdicts, "libmpi.so.40");
+	assert_true(verdicts__is_alone(&verdicts, &none, &mpi, 100, 9 * S));
 }
 
 static void unreported_mappings_are_looked_for(void **state)
@@ -102,10 +107,8 @@ static void several_images_are_known(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(what_is_not_shared_remains_so),
-	    cmocka_unit_test(what_is_shared_is_looked_at_again),
-	    cmocka_unit_test(more_ranks_than_links_are_looked_at_again),
-	    cmocka_unit_test(unreported_mappings_are_looked_for),
+	    cmocka_unit_test(what_is_not_shared_remains_so),	 cmocka_unit_test(what_is_shared_is_looked_at_again),
+	    cmocka_unit_test(few_targets_are_alone_in_any_case), cmocka_unit_test(unreported_mappings_are_looked_for),
 	    cmocka_unit_test(several_images_are_known),
 	};
 

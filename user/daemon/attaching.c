@@ -14,7 +14,8 @@
 #include "base/log.h"
 #include "target/kernel_range.h"
 
-#define FIRST_NS 3000000000ULL /* the first processes of an image: what they call is read for all */
+#define UNSHARED_NS 10000000000ULL /* between two searches for other processes that map an image */
+#define FIRST_NS 3000000000ULL	   /* the first processes of an image: what they call is read for all */
 
 static int own_slot(struct tracker *tracker)
 {
@@ -28,8 +29,24 @@ bool tracker__is_alone(struct tracker *tracker, const struct process_mapping *ma
 {
 	if (attacher__linked(tracker->parts.attacher, mapping))
 		return false;
-	return verdicts__is_alone(&tracker->verdicts, tracker->selection, mapping,
+	return tracker__spares_bystanders(tracker, now_ns) ||
+	       verdicts__is_alone(&tracker->verdicts, tracker->selection, mapping,
 				  attacher__own_links(tracker->parts.attacher, mapping), now_ns);
+}
+
+bool tracker__share(struct tracker *tracker, const struct attached_image *image, uint64_t now_ns)
+{
+	struct process_mapping mapping = {.device = image->device, .inode = image->inode, .path = image->path};
+
+	/* perf links cannot be closed in time when a translator comes */
+	if (image->linked || image->filtered < 2 || kernel_side__frugal(tracker->parts.side) ||
+	    tracker__spares_bystanders(tracker, now_ns) ||
+	    (tracker->unshared_ns && now_ns < tracker->unshared_ns + UNSHARED_NS))
+		return false;
+	if (!verdicts__is_shared(&tracker->verdicts, tracker->selection, &mapping, now_ns))
+		return !attacher__share(tracker->parts.attacher, image);
+	tracker->unshared_ns = now_ns;
+	return false;
 }
 
 static const struct tracked *rank_of(const struct tracker *tracker, const struct process *process)
@@ -57,6 +74,11 @@ static const char *refusal_of(const struct tracker *tracker, const struct proces
 	*status = -EPERM;
 	if (process->opted_out)
 		return "VAPRO=off in its environment";
+	if (process->translator) {
+		snprintf(err, err_size, "it runs under a binary translator (%s), which a probe would kill",
+			 process->translator);
+		return err;
+	}
 	if (process->traced)
 		return "a debugger or tracer is attached to it (ptrace)";
 	if (returns_kill(process) && !tracker->parts.no_return && !kernel_side__spares_returns(tracker->parts.side) &&
@@ -210,7 +232,7 @@ static int refuse(struct tracker *tracker, struct attaching *attaching, int stat
 	if (fresh->governed)
 		enforcer__remove(tracker->enforcer, fresh->governed);
 	/* a process that is no target may map what targets map; what was read of it may be freed by now */
-	if (fresh->identity.opted_out || fresh->identity.traced)
+	if (fresh->identity.opted_out || fresh->identity.traced || fresh->identity.translator)
 		verdicts__outdated(&tracker->verdicts);
 	tracker__emit_process(tracker, fresh, LINE_REFUSED, 0, attaching->reason);
 	if (attaching->reason != attaching->err)

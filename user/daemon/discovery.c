@@ -166,6 +166,7 @@ int tracker__scan(struct tracker *tracker, uint64_t now_ns, char *err, size_t er
 {
 	int status = 0;
 
+	tracker__find_translators(tracker, now_ns);
 	for (size_t i = 0; i < tracker->selection->pid_count && !status; i++)
 		status = consider(tracker, tracker->selection->pids[i], 0, now_ns, err, err_size);
 	if (status)
@@ -180,6 +181,7 @@ void tracker__rescan(struct tracker *tracker, uint64_t now_ns)
 	char ignored[512];
 
 	verdicts__outdated(&tracker->verdicts);
+	tracker__find_translators(tracker, now_ns);
 	if (tracker->selection->pid_count && !tracker->selection->glob_count)
 		return;
 	process__each(is_candidate, collect_candidate, &scanning);

@@ -108,6 +108,17 @@ static void begin_count(void *ctx, const struct attached_image *image)
 	attacher__begin_count(tracker->parts.attacher, image);
 }
 
+static uint32_t others(void *ctx, const struct attached_image *image)
+{
+	(void)ctx;
+	return image->filtered ? image->filtered - 1 : 0;
+}
+
+static bool share(void *ctx, const struct attached_image *image)
+{
+	return tracker__share(ctx, image, mono_now());
+}
+
 static bool govern_rows(void *ctx, uint64_t hits, uint64_t now_ns)
 {
 	const struct tracker *tracker = ctx;
@@ -152,6 +163,8 @@ struct enforcer *tracker__new_enforcer(struct tracker *tracker)
 						.leave_out = leave_out,
 						.unit_shares = unit_shares,
 						.begin_count = begin_count,
+						.others = others,
+						.share = share,
 						.govern_rows = govern_rows,
 						.close_costliest_rows = close_costliest_rows,
 						.limit_rows = limit_rows,

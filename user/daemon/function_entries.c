@@ -69,7 +69,9 @@ static bool is_alone(struct tracker *tracker, const struct process_mapping *mapp
 
 	if (is_libc(mapping))
 		return true; /* every process maps libc: never a link for all mappers */
-	return !row_attacher__linked(rows, mapping) &&
+	if (row_attacher__linked(rows, mapping))
+		return false;
+	return tracker__spares_bystanders(tracker, mono_now()) ||
 	       verdicts__is_alone(&tracker->verdicts, tracker->selection, mapping,
 				  row_attacher__own_links(rows, mapping), mono_now());
 }

@@ -11,10 +11,33 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
-#include "target/kernel_range.h"
+#include "target/translator.h"
 
 #define REMAP_NS 100000000ULL /* mappings come in bursts */
 #define ENDS_AT_ONCE 64
+
+#define FILTERED_MOST 64    /* targets with links of their own though nobody else maps the image */
+#define FILTERED_UNKNOWN 16 /* the same where costs are not known, or not bounded */
+#define FILTER_SHARE 0.25   /* of the budget */
+#define USUAL_CALLS 500	    /* calls a second */
+
+/*
+ * How many targets get links of their own in any case: as long as these cost a job of usual calls no considerable part
+ * of its budget. None do where the kernel shows their main threads only; all do where links cannot be closed soon.
+ */
+static size_t few_targets(const struct tracker_parts *parts)
+{
+	double affordable = parts->governor.budget * FILTER_SHARE / (USUAL_CALLS * 1e-9);
+
+	if (kernel_side__frugal(parts->side))
+		return SIZE_MAX;
+	if (kernel_side__facts(parts->side)->thread_filter == FACT_YES)
+		return 0;
+	if (parts->costs->beside_ns <= 0 || affordable <= 0)
+		return FILTERED_UNKNOWN;
+	affordable = 1 + affordable / parts->costs->beside_ns;
+	return affordable < FILTERED_MOST ? (size_t)affordable : FILTERED_MOST;
+}
 
 struct tracker *tracker__new(const struct tracker_parts *parts, const struct selection *selection)
 {
@@ -25,6 +48,7 @@ struct tracker *tracker__new(const struct tracker_parts *parts, const struct sel
 	tracker->parts = *parts;
 	tracker->selection = selection;
 	tracker->verdicts.reported = parts->finds;
+	tracker->verdicts.few = few_targets(parts);
 	tracker->slots[KERNEL_SLOTS - 1] = true; /* reserved for the calibration child */
 	tracker->statics = static_mpi__new();
 	tracker->topology = topology__new("/sys", "/proc/cpuinfo");
@@ -158,6 +182,9 @@ void tracker__mapped(struct tracker *tracker, pid_t pid, const char *path, uint6
 
 	if (path[0] != '/' || path[1] == '/') /* no file: the vdso, or code compiled at run time */
 		return;
+	tracker__translated(tracker, pid, path, now_ns);
+	if (tracked && !tracked->ended_ns && translator__of_path(path))
+		detach(tracker, tracked, "a binary translator runs it now", now_ns);
 	if (!tracked || tracked->ended_ns) {
 		tracker__mapped_beside(tracker, pid, path);
 		if (mpi)
@@ -179,12 +206,16 @@ void tracker__exec(struct tracker *tracker, pid_t pid, uint64_t exec_ns, uint64_
 			return; /* the process was read after the exec, whose mappings arrived first, another way */
 		detach(tracker, tracked, "it became another program (exec)", now_ns);
 	}
+	if (!tracker->parts.finds && translator__of_process(pid))
+		tracker__find_translators(tracker, now_ns);
 	tracker__executed(tracker, pid, now_ns);
 }
 
 void tracker__poll(struct tracker *tracker, uint64_t now_ns)
 {
 	tracker__inspect(tracker, now_ns);
+	*kernel_side__shared(tracker->parts.side)->wake_execs =
+	    attacher__any_linked(tracker->parts.attacher) || row_attacher__any_linked(tracker->parts.rows);
 	if (attach_costs__is_due(&tracker->costs, now_ns))
 		attach_costs__step(&tracker->costs, tracker__expects(tracker), cpu_of_process(), now_ns);
 	look_for_ends(tracker);

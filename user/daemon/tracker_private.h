@@ -9,6 +9,7 @@
 #include "probe/elf/static_mpi.h"
 #include "probe/bpf/shared.h"
 #include "daemon/attach_costs.h"
+#include "daemon/bystanders.h"
 #include "daemon/tracker.h"
 #include "daemon/verdict.h"
 #include "overhead/enforce.h"
@@ -75,6 +76,8 @@ struct tracker {
 	struct topology *topology;
 	uint64_t *named_start; /* start times of the processes requested by pid; 0 = not seen yet */
 	struct verdicts verdicts;
+	struct bystanders bystanders;
+	uint64_t unshared_ns; /* last time at which an image was not linked for all, since others map it */
 	struct attach_costs costs;
 	struct enforcer *enforcer;
 	struct ended_thread *ended; /* in the order of end times */
@@ -161,6 +164,9 @@ uint32_t tracker__flags_of(const struct tracker *tracker, const struct process *
 
 /* Returns whether a process gets links of its own (verdict.h); never where the image is linked for all. */
 bool tracker__is_alone(struct tracker *tracker, const struct process_mapping *mapping, uint64_t now_ns);
+
+/* Links an image for all processes, where that is cheaper and harms nobody. Returns whether it did. */
+bool tracker__share(struct tracker *tracker, const struct attached_image *image, uint64_t now_ns);
 
 /* Emits a `process` line. */
 void tracker__emit_process(struct tracker *tracker, const struct tracked *tracked, enum line_process_state state,

@@ -3,10 +3,9 @@
 
 #include <string.h>
 
-#include "probe/attach/attacher.h"
 #include "wire/hash.h"
 
-#define LIFETIME_NS 1000000000ULL /* of a verdict that other processes may change unseen */
+#define LIFETIME_NS 1000000000ULL /* of what other processes may change unseen */
 
 /* A file has one name but many paths: processes see it from mounts of their own. */
 static uint64_t name_of(const char *path)
@@ -28,21 +27,37 @@ static struct verdict *find(struct verdicts *verdicts, const struct process_mapp
 	return NULL;
 }
 
-bool verdicts__is_alone(struct verdicts *verdicts, const struct selection *selection,
-			const struct process_mapping *mapping, uint32_t linked, uint64_t now_ns)
+/* What is known of an image, by a search where that may have changed. */
+static const struct verdict *look_at(struct verdicts *verdicts, const struct selection *selection,
+				     const struct process_mapping *mapping, uint64_t now_ns)
 {
 	struct verdict *verdict = find(verdicts, mapping);
+	size_t others;
 
-	/* a job that is just starting may have more than the first few ranks by now */
-	if (verdict && ((verdicts->reported && verdict->unshared) ||
-			(now_ns <= verdict->at_ns + LIFETIME_NS && linked < ATTACHER_MAX_FILTERED)))
-		return verdict->alone;
+	if (verdict && ((verdicts->reported && !verdict->shared) || now_ns <= verdict->at_ns + LIFETIME_NS))
+		return verdict;
 	if (!verdict)
 		verdict = &verdicts->of[verdicts->next++ % VERDICTS];
 	*verdict = (struct verdict){
 	    .device = mapping->device, .inode = mapping->inode, .name = name_of(mapping->path), .at_ns = now_ns};
-	verdict->alone = selection__shares(selection, mapping, ATTACHER_MAX_FILTERED, &verdict->unshared);
-	return verdict->alone;
+	verdict->targets = selection__sharers(selection, mapping, &others);
+	verdict->shared = others;
+	return verdict;
+}
+
+bool verdicts__is_alone(struct verdicts *verdicts, const struct selection *selection,
+			const struct process_mapping *mapping, uint32_t linked, uint64_t now_ns)
+{
+	const struct verdict *verdict = look_at(verdicts, selection, mapping, now_ns);
+
+	/* a job that is just starting may have more than the first few ranks by now */
+	return verdict->shared || (verdict->targets <= verdicts->few && linked < verdicts->few);
+}
+
+bool verdicts__is_shared(struct verdicts *verdicts, const struct selection *selection,
+			 const struct process_mapping *mapping, uint64_t now_ns)
+{
+	return look_at(verdicts, selection, mapping, now_ns)->shared;
 }
 
 bool verdicts__concern(const struct verdicts *verdicts, const char *path)

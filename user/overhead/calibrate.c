@@ -25,6 +25,9 @@
 #define MEASURE_S 0.015
 #define QUICK_S 0.003
 
+#define BESIDE 16    /* links beside another; where each takes long to remove, fewer */
+#define FEW_BESIDE 4 /* see above */
+
 #define WORK_BATCHES 9
 #define WORK_LOOPS 10000ULL
 #define WORK_NS 1e6
@@ -277,6 +280,33 @@ static int link_own(struct kernel_side *side, const struct process *self, void (
 	return kernel_side__link(side, &sites, link);
 }
 
+/*
+ * Measures what a link of another process adds to a call, by a link of this process with the same site many times: the
+ * kernel asks each of them at each hit.
+ */
+static double measure_beside(struct kernel_side *side, const struct process *self, const struct child *child,
+			     double call_ns)
+{
+	const struct process_mapping *mapping =
+	    process__mapping_at(self, (uint64_t)(uintptr_t)vapro_calibrate_emulated);
+	uint32_t count = kernel_side__frugal(side) ? FEW_BESIDE : BESIDE;
+	uint64_t offsets[BESIDE], cookies[BESIDE];
+	struct kernel_sites sites = {
+	    .path = "/proc/self/exe", .offsets = offsets, .cookies = cookies, .count = count, .pid = getpid()};
+	struct kernel_link *link;
+	double with;
+
+	for (uint32_t i = 0; i < count && mapping; i++) {
+		offsets[i] = (uint64_t)(uintptr_t)vapro_calibrate_emulated - mapping->start + mapping->offset;
+		cookies[i] = CALIBRATION_ROW;
+	}
+	if (!mapping || kernel_side__link(side, &sites, &link))
+		return 0;
+	with = calibrate__measure(child, 'e');
+	kernel_side__unlink(side, link);
+	return costs__extra(with, call_ns) / count;
+}
+
 int calibrate__link_call(struct kernel_side *side, const struct process *self, pid_t pid, struct kernel_link **link)
 {
 	return link_own(side, self, vapro_calibrate_emulated, pid, false, link);
@@ -368,6 +398,7 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 		memset(counters, 0, sizeof(*counters));
 		costs->call_ns = costs__extra(calibrate__measure(&child, 'e'), bare);
 		find_programs(counters, costs);
+		costs->beside_ns = measure_beside(side, self, &child, costs->call_ns + bare);
 		kernel_side__unlink(side, link);
 		/* measured next to the call, since a return is the difference */
 		track_child(side, child.pid, KERNEL_PROCESS_NO_RETURN);

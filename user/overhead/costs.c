@@ -63,6 +63,15 @@ double costs__of(const struct costs *costs, const struct kernel_counters *counte
 	return cost + costs__after_pauses(costs, counters, &pauses);
 }
 
+double costs__of_others(const struct costs *costs, const struct kernel_counters *counters, uint32_t others)
+{
+	double calls = (double)(counters->enter - counters->rows), suppressed = calls - (double)counters->exit;
+
+	if (!others)
+		return 0;
+	return calls * others * costs->beside_ns + fmax(0, suppressed) * costs__extra(costs->call_ns, costs->entry_ns);
+}
+
 void costs__hits_since(const struct kernel_counters *now, const struct kernel_counters *since,
 		       struct kernel_counters *delta)
 {

@@ -16,6 +16,7 @@ struct costs {
 	double syscall_ns;	/* a traced IO system call */
 	double bystander_ns;	/* any system call of an untracked process, while IO is traced */
 	double sample_ns;	/* a sample of a clock in a thread; 0 where none is taken */
+	double beside_ns; /* a link of another process at the sites of a call: the kernel asks each whom it is for */
 	/* extra cost of an entry and a return after a pause (KERNEL_PAUSES); medians */
 	double pause_ns[2][KERNEL_PAUSES];
 	double preamble_ns[2][KERNEL_PAUSES]; /* time of the first part of our BPF program at these hits; medians */
@@ -50,6 +51,12 @@ double costs__of(const struct costs *costs, const struct kernel_counters *counte
  */
 void costs__hits_since(const struct kernel_counters *now, const struct kernel_counters *since,
 		       struct kernel_counters *delta);
+
+/*
+ * Returns what the links of so many other processes at the same sites add to the hits of a process, ns. Their returns
+ * are hijacked for all processes, so that a suppressed return costs as any other.
+ */
+double costs__of_others(const struct costs *costs, const struct kernel_counters *counters, uint32_t others);
 
 /* Returns the cost of a return in a process, ns, as costs__of() charges it; a return that is not traced saves it. */
 double costs__of_return(const struct costs *costs, const struct kernel_counters *counters);

@@ -79,6 +79,7 @@ void governed__begin_load(struct governed *governed, uint64_t now_ns)
 	const struct kernel_governed *orders = governed->process.orders;
 
 	governed->load = (struct governor_load){.thin = governed->steps.thin};
+	governed->others_ns = 0;
 	governed->load_ns = now_ns;
 	governed->load_calls = governed->process.counters->enter;
 	governed->load_io = governed->process.counters->syscalls;
@@ -198,6 +199,12 @@ void enforcer__reset_rates(struct governed *governed)
 	governor__adjusted(&governed->account);
 }
 
+/* Returns how many other processes have links of their own at the sites of a process's calls. */
+static uint32_t count_others(const struct enforcer *enforcer, const struct governed *governed)
+{
+	return governed->duty ? enforcer->ops.others(enforcer->ctx, governed->duty->image) : 0;
+}
+
 /*
  * Adds what hits cost the thread that was hit most since the last charge, ns: a thread waits for its own hits only, so
  * that this bounds the slowdown of the process. The cost of system calls is not divided.
@@ -211,13 +218,15 @@ static void spend(const struct enforcer *enforcer, struct governed *governed)
 	struct kernel_counters delta;
 	uint64_t thinned_io = orders->thinned_io, hits;
 	double cost, busiest;
+	uint32_t others;
 
 	costs__hits_since(&now, since, &delta);
 	hits = delta.enter + delta.exit + delta.left + delta.stepped * (KERNEL_STEPPED_WEIGHT - 1);
 	busiest = governor__busiest(now.busiest, hits);
-	cost = costs__of(costs, &delta) * busiest;
+	others = count_others(enforcer, governed);
+	cost = (costs__of(costs, &delta) + costs__of_others(costs, &delta, others)) * busiest;
 	if (!governed__is_closed(governed))
-		governed__add_hits(governed, costs, &delta, busiest);
+		governed__add_hits(governed, costs, &delta, others, busiest);
 	governed->spent_ns += (uint64_t)(cost + (double)(now.syscalls - since->syscalls) * costs->syscall_ns +
 					 (double)(now.sampled - since->sampled) * costs->sample_ns +
 					 (double)(thinned_io - governed->charged_io) * costs->bystander_ns);
@@ -332,8 +341,10 @@ static struct governor_plan look(const struct enforcer *enforcer, struct governe
 	unsigned before = governed->steps.thin;
 	struct governor_plan plan;
 
+	/* links of other processes hijack each return as well */
 	if (governed->process.spares_returns)
-		governed->load.return_ns = costs__of_return(costs, governed->process.counters);
+		governed->load.return_ns =
+		    count_others(enforcer, governed) ? 0 : costs__of_return(costs, governed->process.counters);
 	for (unsigned i = 0; i < KERNEL_SPANS; i++) {
 		governed->load.calls[i] = (double)(orders->calls[i] - governed->calls[i]);
 		governed->load.time_ns[i] = (double)(orders->time_ns[i] - governed->time_ns[i]);
@@ -396,6 +407,8 @@ static void relieve(struct enforcer *enforcer, struct governed *governed, uint64
 
 	/* each link that is removed before the one that costs most lets that cost for longer */
 	if (enforcer__end_learning(enforcer, governed, now_ns))
+		return;
+	if (enforcer__share(enforcer, governed))
 		return;
 	/* what costs so much cannot wait until links of some functions are gone */
 	if (account->speed < FAR_OVER && enforcer__leave_out(enforcer, governed, now_ns))

@@ -70,6 +70,13 @@ struct enforcer_ops {
 	/* Limits those of a process to the share of its time that its calls leave, which may be negative. */
 	void (*limit_rows)(void *ctx, pid_t pid, double share, uint64_t now_ns);
 
+	/* Returns how many other processes have links of their own on a process's image. */
+	uint32_t (*others)(void *ctx, const struct attached_image *image);
+
+	/* Links an image for all processes, where each has links of its own. false where it has not, or others map it.
+	 */
+	bool (*share)(void *ctx, const struct attached_image *image);
+
 	/* Closes functions with exits of their own that only these processes call, until until_ns (monotonic clock). */
 	void (*rest_rows)(void *ctx, const pid_t *pids, size_t count, uint64_t until_ns);
 };

@@ -22,12 +22,17 @@ static void add_calls(struct calls_cost *calls, const struct costs *costs, const
 }
 
 void governed__add_hits(struct governed *governed, const struct costs *costs, const struct kernel_counters *delta,
-			double busiest)
+			uint32_t others, double busiest)
 {
 	struct governor_load *load = &governed->load;
-	double pauses;
+	double for_others = costs__of_others(costs, delta, others), pauses;
 
 	add_calls(&governed->calls_cost, costs, delta, costs__of(costs, delta) * busiest);
+	governed->calls_cost.cost_ns += for_others * busiest;
+	/* and returns could be suppressed without them */
+	if (others && governed->process.spares_returns)
+		for_others += (double)delta->exit * costs__extra(costs->call_ns, costs->entry_ns);
+	governed->others_ns += for_others * busiest;
 	load->pauses_ns += costs__after_pauses(costs, delta, &pauses) * busiest;
 	load->pauses += pauses * busiest;
 	load->entries += (double)(delta->enter + delta->left) * busiest;

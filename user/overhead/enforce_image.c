@@ -9,6 +9,7 @@
 
 #define KEEP_MOST 0.0625 /* share of the cost that may stay open where the functions called most are closed */
 #define KEEP_SHARE 0.25	 /* share of the budget that calls left open may cost */
+#define OTHERS_SHARE 0.2 /* share of the cost of a process from which links of other processes are not worth it */
 
 struct image_duty *enforcer__duty_of(struct enforcer *enforcer, const struct attached_image *image, const char *path)
 {
@@ -81,6 +82,17 @@ static void describe_excess(const struct governor *governor, const struct govern
 			 governor->budget * 100);
 	else
 		snprintf(text + used, size - (size_t)used, ", over the budget of %.2g %%", governor->budget * 100);
+}
+
+bool enforcer__share(const struct enforcer *enforcer, struct governed *governed)
+{
+	struct image_duty *duty = governed->duty;
+
+	if (!duty || governed->others_ns <= governed->load.cost_ns * OTHERS_SHARE ||
+	    !enforcer->ops.share(enforcer->ctx, duty->image))
+		return false;
+	image_duty__end_change(enforcer, duty);
+	return true;
 }
 
 bool enforcer__end_learning(const struct enforcer *enforcer, const struct governed *governed, uint64_t now_ns)

@@ -50,6 +50,7 @@ struct governed {
 	uint64_t reported_ns;	/* cost of all kinds in windows that ended */
 	struct calls_cost calls_cost;
 	struct governor_load load; /* load since load_ns; load_* below: counters at load_ns */
+	double others_ns;	   /* part of the load's cost that links for all processes would save */
 	uint64_t load_ns, load_calls, load_io, load_thinned_io;
 	uint64_t calls[KERNEL_SPANS], time_ns[KERNEL_SPANS];
 	double cost;	     /* cost of the last load, share of the process's time */
@@ -115,10 +116,12 @@ void enforcer__warn(const struct enforcer *enforcer, const char *code, pid_t pid
 /* Charges a process's account. Returns true where the process overdraws. */
 bool enforcer__charge(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns);
 
-/* Adds hits while probes are open to the load and to the cost of calls. busiest: the part of a process's busiest
- * thread. */
+/*
+ * Adds hits while probes are open to the load and to the cost of calls. others: processes with links of their own at
+ * the same sites; busiest: the part of a process's busiest thread.
+ */
 void governed__add_hits(struct governed *governed, const struct costs *costs, const struct kernel_counters *delta,
-			double busiest);
+			uint32_t others, double busiest);
 
 /* Limits functions with exits of their own to what calls and waits of a process left of the budget, now and then. */
 void enforcer__limit_rows(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns);
@@ -155,6 +158,9 @@ void image_duty__begin_change(struct image_duty *duty, uint64_t now_ns);
  * nothing. Returns the time.
  */
 uint64_t image_duty__end_change(const struct enforcer *enforcer, struct image_duty *duty);
+
+/* Has an image linked for all processes where links for each are much of the cost. Returns whether it costs less. */
+bool enforcer__share(const struct enforcer *enforcer, struct governed *governed);
 
 /* Ends the learning of polling calls where these make a process overdraw. Returns whether it costs less by that. */
 bool enforcer__end_learning(const struct enforcer *enforcer, const struct governed *governed, uint64_t now_ns);

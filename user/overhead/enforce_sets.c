@@ -130,7 +130,8 @@ static bool costs_too_much(const struct enforcer *enforcer, struct governed *gov
 bool enforcer__leave_out_early(struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
 {
 	return costs_too_much(enforcer, governed, now_ns) &&
-	       (enforcer__end_learning(enforcer, governed, now_ns) || enforcer__leave_out(enforcer, governed, now_ns));
+	       (enforcer__end_learning(enforcer, governed, now_ns) || enforcer__share(enforcer, governed) ||
+		enforcer__leave_out(enforcer, governed, now_ns));
 }
 
 void enforcer__probe_again(struct enforcer *enforcer, struct image_duty *duty, uint64_t now_ns)

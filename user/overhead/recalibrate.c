@@ -41,6 +41,7 @@ void recheck__scale(struct costs *costs, double ratio)
 	costs->nop5_ns *= ratio;
 	costs->syscall_ns *= ratio;
 	costs->bystander_ns *= ratio;
+	costs->beside_ns *= ratio;
 	for (int returned = 0; returned < 2; returned++) {
 		costs->program_ns[returned] *= ratio;
 		for (int i = 0; i < KERNEL_PAUSES; i++) {

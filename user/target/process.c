@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "target/translator.h"
 
 #define MAPS_MAX (8 << 20)
 
@@ -239,11 +240,22 @@ int process__glance(pid_t pid, struct process **out, char *err, size_t err_size)
 	return 0;
 }
 
+static const char *find_translator(const struct process *process)
+{
+	const char *name = translator__of_path(process->exe);
+
+	for (size_t i = 0; i < process->mapping_count && !name; i++)
+		if (process->mappings[i].inode)
+			name = translator__of_path(process->mappings[i].path);
+	return name;
+}
+
 int process__complete(struct process *process, char *err, size_t err_size)
 {
 	int status;
 
 	process__read_exe(process->pid, process->exe, sizeof(process->exe));
+	process->translator = find_translator(process);
 	status = process__read_stat(process);
 	if (!status)
 		status = read_status(process);

@@ -27,12 +27,13 @@ struct process {
 	uint64_t read_ns;    /* CLOCK_MONOTONIC when its reading began: a later exec made it another program */
 	char exe[512];
 	uid_t uid;
-	bool traced;	     /* by ptrace: not a target */
-	bool opted_out;	     /* VAPRO=off in its environment */
-	bool filtered;	     /* by seccomp */
-	int rank;	     /* -1 unknown */
-	uint32_t world_size; /* 0 unknown */
-	char job_kind[16];   /* slurm, pmix, mpi, none */
+	bool traced;		/* by ptrace: not a target */
+	bool opted_out;		/* VAPRO=off in its environment */
+	bool filtered;		/* by seccomp */
+	const char *translator; /* binary translator that executes its code (translator.h), or NULL: no target then */
+	int rank;		/* -1 unknown */
+	uint32_t world_size;	/* 0 unknown */
+	char job_kind[16];	/* slurm, pmix, mpi, none */
 	char job_id[96];
 	char job_step[96];
 	char job_launcher[73]; /* host whose launcher chose the id; empty: a resource manager did, or it has the host */

@@ -65,7 +65,7 @@ void process__each(bool (*wants)(void *ctx, const struct process *process),
 struct sharing {
 	const struct selection *selection;
 	const struct process_mapping *mapping;
-	size_t targets, others, most;
+	size_t targets, others;
 };
 
 static bool shares(void *ctx, const struct process *process)
@@ -85,19 +85,19 @@ static bool count_sharer(void *ctx, const struct process *process)
 {
 	struct sharing *sharing = ctx;
 
-	if (selection__takes(sharing->selection, process) && !process->opted_out && !process->traced)
+	if (selection__takes(sharing->selection, process) && !process->opted_out && !process->traced &&
+	    !process->translator)
 		sharing->targets++;
 	else
 		sharing->others++;
-	return sharing->targets <= sharing->most;
+	return true;
 }
 
-bool selection__shares(const struct selection *selection, const struct process_mapping *mapping, size_t most,
-		       bool *unshared)
+size_t selection__sharers(const struct selection *selection, const struct process_mapping *mapping, size_t *others)
 {
-	struct sharing sharing = {.selection = selection, .mapping = mapping, .most = most};
+	struct sharing sharing = {.selection = selection, .mapping = mapping};
 
 	process__each(shares, count_sharer, &sharing);
-	*unshared = !sharing.others && sharing.targets <= most;
-	return sharing.others && sharing.targets <= most;
+	*others = sharing.others;
+	return sharing.targets;
 }

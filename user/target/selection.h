@@ -29,10 +29,9 @@ void process__each(bool (*wants)(void *ctx, const struct process *process),
 		   bool (*visit)(void *ctx, const struct process *process), void *ctx);
 
 /*
- * Whether others than targets map an image, and at most a number of targets do; a process that opted out or is traced
- * is no target. *unshared: that no others do; false as well where more targets do, since the search ends with these.
+ * Counts the targets that map an image, and the others: a process that opted out, is traced or runs under a binary
+ * translator is no target.
  */
-bool selection__shares(const struct selection *selection, const struct process_mapping *mapping, size_t most,
-		       bool *unshared);
+size_t selection__sharers(const struct selection *selection, const struct process_mapping *mapping, size_t *others);
 
 #endif

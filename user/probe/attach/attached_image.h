@@ -6,8 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ATTACHER_MAX_FILTERED 16 /* processes with links of their own */
-
 /* A function that is not probed, or not fully seen. */
 struct attached_skip {
 	const char *function;
@@ -24,8 +22,10 @@ struct attached_image {
 	uint32_t stepped; /* probed by single steps */
 	const struct attached_skip *skipped;
 	uint32_t skipped_count;
-	bool closed;	  /* its functions that are called most, or all, are not seen at present */
-	uint32_t without; /* units of functions that never wait, which are left out: functions__unit() */
+	uint32_t filtered; /* processes with links of their own: each slows the hits of the others a little */
+	bool linked;	   /* for all processes that map it */
+	bool closed;	   /* its functions that are called most, or all, are not seen at present */
+	uint32_t without;  /* units of functions that never wait, which are left out: functions__unit() */
 };
 
 #endif

@@ -121,7 +121,7 @@ static void free_image(struct attached *base)
 }
 
 static const struct attach_policy policy = {
-    .image_size = sizeof(struct mpi_image), .one_limit = true, .read = read_image, .free = free_image};
+    .image_size = sizeof(struct mpi_image), .read = read_image, .free = free_image};
 
 struct attacher *attacher__new(struct kernel_side *side, double learn_s)
 {
@@ -183,6 +183,23 @@ uint32_t attacher__own_links(const struct attacher *attacher, const struct proce
 	return attachments__own_links(&attacher->base, mapping);
 }
 
+/* Links an image for all processes, in place of the links that single ones have. Nothing is recorded meanwhile. */
+static int link_all(struct attacher *attacher, struct mpi_image *image)
+{
+	struct attachments *all = &attacher->base;
+	int status;
+
+	kernel_side__hold(all->side, true);
+	status = mpi_image__link(attacher, image, 0);
+	if (!status) {
+		attached__close_of(all, &image->base, true);
+		attached__set_alone(&image->base, false);
+	}
+	attachments__finalize(all);
+	kernel_side__hold(all->side, all->paused);
+	return status;
+}
+
 int attacher__attach(struct attacher *attacher, const struct process *process, const struct process_mapping *mapping,
 		     bool alone, const struct functions_spared *spared, const struct attached_image **out, char *err,
 		     size_t err_size)
@@ -191,13 +208,13 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 	struct attached *base = attachments__image(all, process, mapping, err, err_size);
 	struct mpi_image *image = (struct mpi_image *)base;
 	pid_t pid = alone ? process->pid : 0;
-	bool replaces = !alone && base && base->link_count;
+	bool replaces = !alone && base && base->link_count && !attached__is_linked(base);
 	int status;
 
 	*out = base ? &base->public : NULL;
 	if (!base)
 		return -ENOEXEC;
-	status = attached__add_mapper(all, base, process, alone, err, err_size);
+	status = attached__add_mapper(base, process->pid, alone);
 	if (status)
 		return status;
 	if (!image->probe_count) {
@@ -210,22 +227,64 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 	mpi_image__learn(attacher, image, pid);
 	if (attached__find_link(base, SET_CALM, pid))
 		return 0;
-	/* not all functions are linked at once, and links for one process and for all see a call twice */
-	if (kernel_side__frugal(all->side) || replaces)
+	/* not all functions are linked at once */
+	if (kernel_side__frugal(all->side))
 		kernel_side__hold(all->side, true);
-	status = mpi_image__link(attacher, image, pid);
-	if (status) {
+	status = replaces ? link_all(attacher, image) : mpi_image__link(attacher, image, pid);
+	kernel_side__hold(all->side, all->paused);
+	if (status)
 		snprintf(err, err_size, "process %d: cannot probe %s: %s", process->pid, mapping->path,
 			 strerror(-status));
-	} else if (replaces) {
-		for (size_t i = 0; i < base->link_count; i++)
-			base->links[i].marked = base->links[i].pid;
-		attached__close_marked(all, base, true);
-		memset(base->alone, 0, base->mapper_count * sizeof(*base->alone));
-		attachments__finalize(all);
-	}
-	kernel_side__hold(all->side, all->paused);
 	return status;
+}
+
+int attacher__share(struct attacher *attacher, const struct attached_image *public)
+{
+	struct mpi_image *image = mpi_image__find(attacher, public);
+
+	if (!image || attacher->base.paused || attached__is_linked(&image->base))
+		return 0;
+	return link_all(attacher, image);
+}
+
+bool attacher__any_linked(const struct attacher *attacher)
+{
+	return attachments__any_linked(&attacher->base);
+}
+
+void attacher__close_shared(struct attacher *attacher)
+{
+	struct attachments *all = &attacher->base;
+
+	for (size_t i = 0; i < all->count; i++) {
+		if (!attached__is_linked(all->images[i]))
+			continue;
+		kernel_side__hold(all->side, true);
+		attached__close_of(all, all->images[i], false);
+	}
+}
+
+int attacher__part(struct attacher *attacher)
+{
+	struct attachments *all = &attacher->base;
+	int first = 0;
+
+	for (size_t i = 0; i < all->count; i++) {
+		struct attached *base = all->images[i];
+
+		if (!attached__is_linked(base))
+			continue;
+		kernel_side__hold(all->side, true);
+		attached__set_alone(base, true);
+		for (size_t j = 0; j < base->mapper_count && !all->paused; j++) {
+			int status = mpi_image__link(attacher, attacher__image(attacher, i), base->pids[j]);
+
+			first = first ? first : status;
+		}
+	}
+	attachments__finalize(all);
+	kernel_side__hold(all->side, all->paused);
+	return first;
 }
 
 void attacher__release(struct attacher *attacher, pid_t pid)

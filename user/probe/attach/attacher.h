@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Images and the links on them. An image (device and inode) is read once: which rows of the function
- * table it defines and where their probes go. It has a link for all processes where every mapper is a
- * target, else one per selected process (at most 16). A link is closed when its last mapper ends.
+ * table it defines and where their probes go. It has links for each process that is a target, or for all
+ * processes; both are made again as the others when that is requested. A link is closed when its last mapper ends.
  */
 #ifndef VAPRO_ATTACHER_H
 #define VAPRO_ATTACHER_H
@@ -22,10 +22,9 @@ struct attacher *attacher__new(struct kernel_side *side, double learn_s);
 void attacher__free(struct attacher *attacher);
 
 /*
- * Attaches the external functions of one mapped image of a process. alone: other processes map the
- * image and are not targets, so the link is for this process only. spared: what is not probed, where the image has no
- * links yet. *image describes it and belongs to the attacher. Returns 0, -E2BIG for too
- * many filtered links, or another -errno with a sentence.
+ * Attaches the external functions of one mapped image of a process. alone: the links are for this process only, unless
+ * the image is linked for all. spared: what is not probed, where the image has no links yet. *image describes it and
+ * belongs to the attacher. Returns 0, or -errno with a sentence.
  */
 int attacher__attach(struct attacher *attacher, const struct process *process, const struct process_mapping *mapping,
 		     bool alone, const struct functions_spared *spared, const struct attached_image **image, char *err,
@@ -34,8 +33,21 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 /* Whether an image has a link for all processes already: then further mappers are probed as they come. */
 bool attacher__linked(const struct attacher *attacher, const struct process_mapping *mapping);
 
-/* How many processes of an image have links of their own, of at most ATTACHER_MAX_FILTERED. */
+/* How many processes of an image have links of their own. */
 uint32_t attacher__own_links(const struct attacher *attacher, const struct process_mapping *mapping);
+
+/* Links an image for all processes instead of each: its hits cost less. 0, or -errno with the links as they were. */
+int attacher__share(struct attacher *attacher, const struct attached_image *image);
+
+/* Whether an image is linked for all processes. */
+bool attacher__any_linked(const struct attacher *attacher);
+
+/*
+ * Links all images for single processes, in two steps: closes what reaches other processes, in the background, and
+ * opens links for each target. Between the two nothing is recorded. 0, or the first -errno of the second step.
+ */
+void attacher__close_shared(struct attacher *attacher);
+int attacher__part(struct attacher *attacher);
 
 /* Drops a process that ended or is no target any more: closes its own links and those of unmapped images. */
 void attacher__release(struct attacher *attacher, pid_t pid);

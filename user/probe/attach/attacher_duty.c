@@ -134,7 +134,7 @@ static void close_links(const struct attacher *attacher, struct mpi_image *image
 	attached__close_marked(&attacher->base, &image->base, false);
 }
 
-static struct mpi_image *find(const struct attacher *attacher, const struct attached_image *public)
+struct mpi_image *mpi_image__find(const struct attacher *attacher, const struct attached_image *public)
 {
 	for (size_t i = 0; i < attacher->base.count; i++)
 		if (&attacher->base.images[i]->public == public)
@@ -144,7 +144,7 @@ static struct mpi_image *find(const struct attacher *attacher, const struct atta
 
 bool attacher__end_learning(struct attacher *attacher, const struct attached_image *public, double stepped)
 {
-	struct mpi_image *image = find(attacher, public);
+	struct mpi_image *image = mpi_image__find(attacher, public);
 	uint64_t polls = image ? mpi_image__polls(attacher, image) : 0;
 
 	/* the counts are read only where they decide: that is a read of all rows of all CPUs */
@@ -158,7 +158,7 @@ bool attacher__end_learning(struct attacher *attacher, const struct attached_ima
 void attacher__close(struct attacher *attacher, const struct attached_image *public, double keep, double stepped,
 		     struct attacher_closed *closed)
 {
-	struct mpi_image *image = find(attacher, public);
+	struct mpi_image *image = mpi_image__find(attacher, public);
 	bool changed;
 
 	*closed = (struct attacher_closed){0};
@@ -174,7 +174,7 @@ void attacher__close(struct attacher *attacher, const struct attached_image *pub
 
 int attacher__open_remaining(struct attacher *attacher, const struct attached_image *public)
 {
-	struct mpi_image *image = find(attacher, public);
+	struct mpi_image *image = mpi_image__find(attacher, public);
 
 	return image ? mpi_image__open_links(attacher, image) : 0;
 }
@@ -192,7 +192,7 @@ bool attacher__still_hit(const struct attacher *attacher)
 void attacher__costly(const struct attacher *attacher, const struct attached_image *public,
 		      struct functions_spared *spared)
 {
-	const struct mpi_image *image = find(attacher, public);
+	const struct mpi_image *image = mpi_image__find(attacher, public);
 
 	for (size_t i = 0; image && i < image->probe_count; i++)
 		if (image->probes[i].costly)
@@ -201,7 +201,7 @@ void attacher__costly(const struct attacher *attacher, const struct attached_ima
 
 int attacher__open(struct attacher *attacher, const struct attached_image *public)
 {
-	struct mpi_image *image = find(attacher, public);
+	struct mpi_image *image = mpi_image__find(attacher, public);
 	bool learns = image && image->learning.put_off;
 	int status;
 
@@ -218,7 +218,7 @@ int attacher__open(struct attacher *attacher, const struct attached_image *publi
 
 void attacher__begin_count(struct attacher *attacher, const struct attached_image *public)
 {
-	struct mpi_image *image = find(attacher, public);
+	struct mpi_image *image = mpi_image__find(attacher, public);
 
 	if (image)
 		mpi_image__begin_count(&attacher->base, image);
@@ -227,7 +227,7 @@ void attacher__begin_count(struct attacher *attacher, const struct attached_imag
 void attacher__unit_shares(struct attacher *attacher, const struct attached_image *public, double stepped,
 			   double shares[FUNCTIONS_UNITS])
 {
-	struct mpi_image *image = find(attacher, public);
+	struct mpi_image *image = mpi_image__find(attacher, public);
 	bool counted[KERNEL_FUNCTIONS] = {false}; /* MPI_X and PMPI_X share a row */
 	double all = 0;
 
@@ -251,7 +251,7 @@ void attacher__unit_shares(struct attacher *attacher, const struct attached_imag
 
 int attacher__leave_out(struct attacher *attacher, const struct attached_image *public, uint32_t units)
 {
-	struct mpi_image *image = find(attacher, public);
+	struct mpi_image *image = mpi_image__find(attacher, public);
 	int status;
 
 	if (!image || attacher->base.paused)

@@ -58,6 +58,9 @@ static inline struct mpi_image *attacher__image(const struct attacher *attacher,
 	return (struct mpi_image *)attacher->base.images[i];
 }
 
+/* The image that others know as public; NULL where it is gone. */
+struct mpi_image *mpi_image__find(const struct attacher *attacher, const struct attached_image *public);
+
 /* Notes once that a function of the image is not probed. 0 or -ENOMEM. */
 int mpi_image__skip(struct mpi_image *image, const char *function, const char *reason);
 

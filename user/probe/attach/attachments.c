@@ -94,37 +94,54 @@ struct attached *attachments__image(struct attachments *all, const struct proces
 	return NULL;
 }
 
-static bool is_linked(const struct attached *image)
+bool attached__is_linked(const struct attached *image)
 {
+	return image->public.linked;
+}
+
+/* Updates what the image shows of its mappers. */
+static void count_filtered(struct attached *image)
+{
+	image->public.filtered = 0;
 	for (size_t i = 0; i < image->mapper_count; i++)
-		if (!image->alone[i])
-			return true;
-	return false;
+		image->public.filtered += image->alone[i];
+	image->public.linked = image->public.filtered < image->mapper_count;
 }
 
 bool attachments__linked(const struct attachments *all, const struct process_mapping *mapping)
 {
 	const struct attached *image = find(all, mapping);
 
-	return image && is_linked(image);
+	return image && image->public.linked;
 }
 
-/* Counts mappers that have links of their own, where an image has one limit with these. */
-static uint32_t count_alone(const struct attachments *all, const struct attached *image)
+bool attachments__any_linked(const struct attachments *all)
 {
-	uint32_t count = 0;
-
 	for (size_t i = 0; i < all->count; i++)
-		for (size_t j = 0; j < all->images[i]->mapper_count; j++)
-			count += all->images[i]->alone[j] && (all->policy->one_limit || all->images[i] == image);
-	return count;
+		if (all->images[i]->public.linked)
+			return true;
+	return false;
 }
 
 uint32_t attachments__own_links(const struct attachments *all, const struct process_mapping *mapping)
 {
 	const struct attached *image = find(all, mapping);
 
-	return image ? count_alone(all, image) : 0;
+	return image ? image->public.filtered : 0;
+}
+
+void attached__set_alone(struct attached *image, bool alone)
+{
+	for (size_t i = 0; i < image->mapper_count; i++)
+		image->alone[i] = alone;
+	count_filtered(image);
+}
+
+void attached__close_of(const struct attachments *all, struct attached *image, bool alone)
+{
+	for (size_t i = 0; i < image->link_count; i++)
+		image->links[i].marked = alone == (image->links[i].pid != 0);
+	attached__close_marked(all, image, true);
 }
 
 bool attached__is_mapped_by(const struct attached *image, pid_t pid)
@@ -135,24 +152,16 @@ bool attached__is_mapped_by(const struct attached *image, pid_t pid)
 	return false;
 }
 
-int attached__add_mapper(const struct attachments *all, struct attached *image, const struct process *process,
-			 bool alone, char *err, size_t err_size)
+int attached__add_mapper(struct attached *image, pid_t pid, bool alone)
 {
-	if (attached__is_mapped_by(image, process->pid))
+	if (attached__is_mapped_by(image, pid))
 		return 0;
-	alone &= !is_linked(image);
-	if (alone && count_alone(all, image) >= ATTACHER_MAX_FILTERED) {
-		snprintf(err, err_size,
-			 "process %d: %d processes are watched by links of their own beside others that map %s; each "
-			 "further one would slow all of them",
-			 process->pid, ATTACHER_MAX_FILTERED, image->path);
-		return -E2BIG;
-	}
 	if (grow(&image->pids, &image->pid_room, image->mapper_count + 1, sizeof(*image->pids)) ||
 	    grow(&image->alone, &image->alone_room, image->mapper_count + 1, sizeof(*image->alone)))
 		return -ENOMEM;
-	image->pids[image->mapper_count] = process->pid;
-	image->alone[image->mapper_count++] = alone;
+	image->pids[image->mapper_count] = pid;
+	image->alone[image->mapper_count++] = alone && !image->public.linked;
+	count_filtered(image);
 	return 0;
 }
 
@@ -168,6 +177,7 @@ void attachments__release(struct attachments *all, pid_t pid)
 				image->alone[left++] = image->alone[j];
 			}
 		image->mapper_count = left;
+		count_filtered(image);
 		for (size_t j = 0; j < image->link_count; j++)
 			image->links[j].marked = image->links[j].pid == pid;
 		attached__close_marked(all, image, true);

@@ -43,7 +43,6 @@ struct attachments;
 
 struct attach_policy {
 	size_t image_size;
-	bool one_limit; /* ATTACHER_MAX_FILTERED is for all images together, not for each */
 	/* Completes an image that was opened; NULL: nothing is to be done. 0, or -errno with a sentence. */
 	int (*read)(struct attachments *all, struct attached *image, char *err, size_t err_size);
 	/* Frees what the policy holds of an image; its links are closed already. */
@@ -73,11 +72,14 @@ void attachments__free(struct attachments *all);
 struct attached *attachments__image(struct attachments *all, const struct process *process,
 				    const struct process_mapping *mapping, char *err, size_t err_size);
 
-/* How many processes of an image have links of their own, of at most ATTACHER_MAX_FILTERED. */
+/* How many processes of an image have links of their own. */
 uint32_t attachments__own_links(const struct attachments *all, const struct process_mapping *mapping);
 
 /* Whether an image is linked for all processes that map it, or will be. */
 bool attachments__linked(const struct attachments *all, const struct process_mapping *mapping);
+
+/* Whether an image is linked for all processes that map it. */
+bool attachments__any_linked(const struct attachments *all);
 
 /* Removes a mapper from all images, with its own links and the images that no other maps. */
 void attachments__release(struct attachments *all, pid_t pid);
@@ -115,10 +117,18 @@ void attachments__finalize(const struct attachments *all);
 
 /*
  * Adds a mapper; does nothing where it is one. alone: its links are for it only, unless the image is linked for all.
- * 0, -E2BIG with a sentence where too many processes have links of their own, or -ENOMEM.
+ * 0 or -ENOMEM.
  */
-int attached__add_mapper(const struct attachments *all, struct attached *image, const struct process *process,
-			 bool alone, char *err, size_t err_size);
+int attached__add_mapper(struct attached *image, pid_t pid, bool alone);
+
+/* Whether a link for all processes is open, or will be: new mappers are seen by it. */
+bool attached__is_linked(const struct attached *image);
+
+/* Has each mapper links of its own from now on, or none. */
+void attached__set_alone(struct attached *image, bool alone);
+
+/* Closes the links for all processes (alone: false), or those for single ones, for good and in the background. */
+void attached__close_of(const struct attachments *all, struct attached *image, bool alone);
 
 bool attached__is_mapped_by(const struct attached *image, pid_t pid);
 

@@ -22,6 +22,7 @@ void mpi_image__learn(const struct attacher *attacher, struct mpi_image *image, 
 	struct learning *learning = &image->learning;
 	struct attached_link link = {.pid = pid, .set = SET_POLLING};
 	struct row_site *sites;
+	bool goes_on = learning->until_ns;
 
 	if (!learning->count || !attacher->learn_ns || all->paused || kernel_side__frugal(all->side))
 		return;
@@ -32,7 +33,8 @@ void mpi_image__learn(const struct attacher *attacher, struct mpi_image *image, 
 	learning->until_ns = mono_now() + attacher->learn_ns;
 	if (attached__find_link(&image->base, SET_POLLING, pid))
 		return;
-	attached__drop_set(all, &image->base, SET_POLLING);
+	if (!pid)
+		attached__drop_set(all, &image->base, SET_POLLING);
 	attachments__wait(all, pid);
 	sites = calloc(learning->count, sizeof(*sites));
 	for (size_t i = 0; sites && i < learning->count; i++) {
@@ -41,7 +43,8 @@ void mpi_image__learn(const struct attacher *attacher, struct mpi_image *image, 
 
 		sites[i] = (struct row_site){probe->offset, probe->row | KERNEL_SITE_POLL | stepped};
 	}
-	learning->polls = polls_seen(attacher);
+	if (!goes_on)
+		learning->polls = polls_seen(attacher);
 	if (sites && !attached__link_sites(all, &image->base, sites, learning->count, pid, true, NULL, &link.open))
 		attached__add_link(all, &image->base, &link);
 	free(sites);

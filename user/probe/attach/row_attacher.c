@@ -171,28 +171,17 @@ static int add_skips(struct row_sites *sites, const struct row_sites *more)
 static int replace_links(struct row_attacher *attacher, struct row_image *image)
 {
 	struct attachments *all = &attacher->base;
-	struct attached *base = &image->base;
 	int status;
 
 	kernel_side__hold(all->side, true);
-	status = row_image__link_mapper(attacher, image);
-	for (size_t i = 0; i < base->link_count; i++)
-		base->links[i].marked = !status && base->links[i].pid;
-	attached__close_marked(all, base, true);
-	if (!status)
-		memset(base->alone, 0, base->mapper_count * sizeof(*base->alone));
+	status = row_image__link_mapper(attacher, image, image->base.mapper_count - 1);
+	if (!status) {
+		attached__close_of(all, &image->base, true);
+		attached__set_alone(&image->base, false);
+	}
 	attachments__finalize(all);
 	kernel_side__hold(all->side, all->paused);
 	return status;
-}
-
-/* Whether a mapper has links of its own. */
-static bool has_own_links(const struct attached *image)
-{
-	for (size_t i = 0; i < image->mapper_count; i++)
-		if (image->alone[i])
-			return true;
-	return false;
 }
 
 /* The image behind a mapping, with the process among its mappers; NULL with *status and a sentence. */
@@ -204,12 +193,13 @@ static struct row_image *join(struct row_attacher *attacher, const struct proces
 	struct row_image *image = (struct row_image *)base;
 	size_t before = base ? base->mapper_count : 0;
 
-	*status = base ? attached__add_mapper(&attacher->base, base, process, alone, err, err_size) : -ENOEXEC;
+	*status = base ? attached__add_mapper(base, process->pid, alone) : -ENOEXEC;
 	if (!*status && base->mapper_count > before) {
 		image->learn_ns = 1;
 		image->learn_looks = 0;
-		*status = !base->alone[before] && has_own_links(base) ? replace_links(attacher, image)
-								      : row_image__link_mapper(attacher, image);
+		*status = !base->alone[before] && base->public.filtered
+			      ? replace_links(attacher, image)
+			      : row_image__link_mapper(attacher, image, before);
 	}
 	return *status ? NULL : image;
 }
@@ -409,6 +399,46 @@ bool row_attacher__linked(const struct row_attacher *attacher, const struct proc
 uint32_t row_attacher__own_links(const struct row_attacher *attacher, const struct process_mapping *mapping)
 {
 	return attachments__own_links(&attacher->base, mapping);
+}
+
+bool row_attacher__any_linked(const struct row_attacher *attacher)
+{
+	return attachments__any_linked(&attacher->base);
+}
+
+void row_attacher__close_shared(struct row_attacher *attacher)
+{
+	struct attachments *all = &attacher->base;
+
+	for (size_t i = 0; i < all->count; i++) {
+		if (!attached__is_linked(all->images[i]))
+			continue;
+		kernel_side__hold(all->side, true);
+		attached__close_of(all, all->images[i], false);
+	}
+}
+
+int row_attacher__part(struct row_attacher *attacher)
+{
+	struct attachments *all = &attacher->base;
+	int first = 0;
+
+	for (size_t i = 0; i < all->count; i++) {
+		struct row_image *image = row_attacher__image(attacher, i);
+
+		if (!attached__is_linked(&image->base))
+			continue;
+		kernel_side__hold(all->side, true);
+		attached__set_alone(&image->base, true);
+		for (size_t j = 0; j < image->base.mapper_count; j++) {
+			int status = row_image__link_mapper(attacher, image, j);
+
+			first = first ? first : status;
+		}
+	}
+	attachments__finalize(all);
+	kernel_side__hold(all->side, all->paused);
+	return first;
 }
 
 void row_attacher__pause(struct row_attacher *attacher)

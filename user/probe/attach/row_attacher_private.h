@@ -63,11 +63,11 @@ struct row_image {
 	uint64_t looked_ns;	  /* the last time that functions were looked at */
 	uint64_t rest_until_ns;	  /* nothing is opened or looked at before */
 	uint64_t scarce_until_ns; /* calls of its processes exceeded the budget: no duty cycles before */
-	uint64_t limit_from_ns;	  /* begin of the time in which calls have left less than the budget; 0: they leave it */
-	uint64_t limit_until_ns;  /* end of the limit */
-	double limit;		  /* the share of their time that functions may cost until then */
-	pid_t limit_pid;	  /* the process that leaves least */
-	uint64_t learn_ns;	  /* when a look may show which functions a new mapper's teams are given; 0 = not */
+	uint64_t limit_from_ns;	 /* begin of the time in which calls have left less than the budget; 0: they leave it */
+	uint64_t limit_until_ns; /* end of the limit */
+	double limit;		 /* the share of their time that functions may cost until then */
+	pid_t limit_pid;	 /* the process that leaves least */
+	uint64_t learn_ns;	 /* when a look may show which functions a new mapper's teams are given; 0 = not */
 	unsigned int learn_looks;
 };
 
@@ -115,8 +115,8 @@ void row_image__reunite(struct row_attacher *attacher, struct row_image *image);
  */
 int row_image__open(struct row_attacher *attacher, struct row_image *image);
 
-/* Opens the links that the last mapper needs. 0 or -errno. */
-int row_image__link_mapper(struct row_attacher *attacher, struct row_image *image);
+/* Opens the links that a mapper needs. 0 or -errno. */
+int row_image__link_mapper(struct row_attacher *attacher, struct row_image *image, size_t mapper);
 
 /* Closes the set of a function in the background; the others of the set fit and are to be opened again. */
 void row_image__close(struct row_attacher *attacher, struct row_image *image, struct row_probe *probe);

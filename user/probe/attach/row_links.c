@@ -179,9 +179,9 @@ static pid_t linked_for(const struct row_image *image, size_t mapper)
 	return image->base.alone[mapper] ? image->base.pids[mapper] : 0;
 }
 
-int row_image__link_mapper(struct row_attacher *attacher, struct row_image *image)
+int row_image__link_mapper(struct row_attacher *attacher, struct row_image *image, size_t mapper)
 {
-	pid_t pid = linked_for(image, image->base.mapper_count - 1);
+	pid_t pid = linked_for(image, mapper);
 	int status = 0;
 
 	for (size_t i = 0; i < image->probe_count && !status && !attacher->base.paused; i++)

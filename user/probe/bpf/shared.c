@@ -66,6 +66,7 @@ struct kernel_shared kernel_shared__of(struct vapro_bpf *bpf)
 	    .rows_generation = &bpf->bss->rows_generation,
 	    .states_epoch = &bpf->data->states_epoch,
 	    .report_execs = &bpf->data->report_execs,
+	    .wake_execs = &bpf->bss->wake_execs,
 	    .transparents = &bpf->bss->transparents,
 	    .hopping = &bpf->bss->hopping,
 	    .wake_hits = &bpf->bss->wake_hits,

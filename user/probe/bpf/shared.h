@@ -42,7 +42,7 @@ enum kernel_map {
 /* Addresses of the object's variables, each valid as long as the object. */
 struct kernel_shared {
 	uint64_t *utc_offset_ns, *polls_seen, *row_looks, *untracked_hits, *inside_lost, *records_lost;
-	uint32_t *generation, *rows_generation, *states_epoch, *report_execs, *transparents, *hopping;
+	uint32_t *generation, *rows_generation, *states_epoch, *report_execs, *wake_execs, *transparents, *hopping;
 	uint32_t *wake_hits;
 	uint32_t *pool_used; /* 2 */
 	uint32_t *closed_bin, *accounts_given, *accounts_lost;

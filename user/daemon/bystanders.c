@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "daemon/bystanders.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/base_name.h"
+#include "daemon/tracker_private.h"
+#include "target/translator.h"
+
+#define KEEP_NS 60000000000ULL /* links of each target stay so long after their reason has gone */
+#define PAID_MOST 0.0025       /* share of a CPU that others may pay for links that reach them */
+
+/* Links each target alone; what reaches others goes first, and at once. Returns whether there was such a link. */
+static bool part(struct tracker *tracker, uint64_t now_ns)
+{
+	struct attacher *attacher = tracker->parts.attacher;
+	struct row_attacher *rows = tracker->parts.rows;
+	int status, rows_status;
+
+	tracker->bystanders.until_ns = now_ns + KEEP_NS;
+	if (!attacher__any_linked(attacher) && !row_attacher__any_linked(rows))
+		return false;
+	attacher__close_shared(attacher);
+	row_attacher__close_shared(rows);
+	status = attacher__part(attacher);
+	rows_status = row_attacher__part(rows);
+	if (status || rows_status)
+		tracker__warn(tracker, "attach_failed", 0, "some links for single processes could not be opened: %s",
+			      strerror(-(status ? status : rows_status)));
+	for (size_t i = 0; i < tracker->count; i++)
+		if (!tracker->tracked[i].ended_ns)
+			enforcer__reset_rates(tracker->tracked[i].governed);
+	return true;
+}
+
+static bool is_known(const struct bystanders *bystanders, pid_t pid)
+{
+	for (size_t i = 0; i < bystanders->count; i++)
+		if (bystanders->translators[i] == pid)
+			return true;
+	return false;
+}
+
+static void add(struct tracker *tracker, pid_t pid, const char *name, const char *path, uint64_t now_ns)
+{
+	struct bystanders *bystanders = &tracker->bystanders;
+
+	if (is_known(bystanders, pid))
+		return;
+	if (bystanders->count < BYSTANDERS_TRANSLATORS)
+		bystanders->translators[bystanders->count++] = pid;
+	else
+		bystanders->overflown = true;
+	if (part(tracker, now_ns))
+		tracker__warn(
+		    tracker, "translator", pid,
+		    "process %d (%s) translates the code of programs (%s), which a probe would kill: while it "
+		    "lives, probes are set for each watched process alone, and each of them costs the others "
+		    "%.0f ns a call",
+		    pid, base_name(path), name, tracker->parts.costs->beside_ns);
+}
+
+void tracker__translated(struct tracker *tracker, pid_t pid, const char *path, uint64_t now_ns)
+{
+	const char *name = translator__of_path(path);
+
+	if (name)
+		add(tracker, pid, name, path, now_ns);
+}
+
+void tracker__find_translators(struct tracker *tracker, uint64_t now_ns)
+{
+	struct dirent *entry;
+	DIR *dir = opendir("/proc");
+
+	while (dir && (entry = readdir(dir))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+		const char *name = pid > 0 ? translator__of_process(pid) : NULL;
+
+		if (name)
+			add(tracker, pid, name, name, now_ns);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+bool tracker__spares_bystanders(const struct tracker *tracker, uint64_t now_ns)
+{
+	return tracker->bystanders.count || now_ns < tracker->bystanders.until_ns;
+}
+
+static void drop_ended(struct tracker *tracker, uint64_t now_ns)
+{
+	struct bystanders *bystanders = &tracker->bystanders;
+
+	for (size_t i = 0; i < bystanders->count; i++)
+		if (kill(bystanders->translators[i], 0) && errno == ESRCH)
+			bystanders->translators[i--] = bystanders->translators[--bystanders->count];
+		else
+			bystanders->until_ns = now_ns + KEEP_NS;
+	if (bystanders->count || !bystanders->overflown)
+		return;
+	bystanders->overflown = false;
+	tracker__find_translators(tracker, now_ns);
+}
+
+/* Whether another process than targets maps an image that is linked for all; a search of all processes. */
+static bool reaches_others(struct tracker *tracker, uint64_t now_ns)
+{
+	verdicts__outdated(&tracker->verdicts);
+	for (size_t i = 0; i < tracker->count; i++) {
+		const struct attached_image *image = tracker->tracked[i].ended_ns ? NULL : tracker->tracked[i].image;
+
+		if (image && image->linked &&
+		    verdicts__is_shared(
+			&tracker->verdicts, tracker->selection,
+			&(struct process_mapping){.device = image->device, .inode = image->inode, .path = image->path},
+			now_ns))
+			return true;
+	}
+	return false;
+}
+
+void tracker__watch_bystanders(struct tracker *tracker, uint64_t now_ns)
+{
+	struct bystanders *bystanders = &tracker->bystanders;
+	uint64_t hits = *kernel_side__shared(tracker->parts.side)->untracked_hits;
+	double passed_ns = (double)(now_ns - tracker->last_second_ns), cost_ns;
+
+	drop_ended(tracker, now_ns);
+	cost_ns = (double)(hits - bystanders->hits) * tracker->parts.costs->call_ns;
+	bystanders->hits = hits;
+	if (cost_ns <= passed_ns * PAID_MOST || !reaches_others(tracker, now_ns) || !part(tracker, now_ns))
+		return;
+	tracker__warn(
+	    tracker, "bystanders_pay", 0,
+	    "processes that are not watched paid %.2g %% of a CPU for probes of images that they share: these "
+	    "are set for each watched process alone from now on",
+	    cost_ns / passed_ns * 100);
+}
