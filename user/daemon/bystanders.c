@@ -13,6 +13,99 @@
 #define KEEP_NS 60000000000ULL /* links of each target stay so long after their reason has gone */
 #define PAID_MOST 0.0025       /* share of a CPU that others may pay for links that reach them */
 
+/* Whether a process holds room for links of its own on an image, or would where that is parted. */
+static bool holds(const struct tracked *tracked, const struct attached_image *image)
+{
+	return !tracked->ended_ns && tracked->image == image;
+}
+
+static size_t count_of(const struct tracker *tracker, const struct attached_image *image, uid_t uid)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < tracker->count; i++)
+		count += holds(&tracker->tracked[i], image) && tracker->tracked[i].identity.uid == uid;
+	return count;
+}
+
+/* Finds the user who has most of the room. Returns how much. */
+static size_t find_greatest(const struct tracker *tracker, const struct attached_image *image, uid_t *uid)
+{
+	uid_t uids[KERNEL_SLOTS];
+	size_t counts[KERNEL_SLOTS], users = 0, most = 0, j;
+
+	for (size_t i = 0; i < tracker->count; i++) {
+		const struct tracked *tracked = &tracker->tracked[i];
+
+		if (!holds(tracked, image))
+			continue;
+		for (j = 0; j < users && uids[j] != tracked->identity.uid; j++)
+			;
+		if (j == users && users == KERNEL_SLOTS)
+			continue;
+		uids[j] = tracked->identity.uid;
+		counts[j] = j == users ? 1 : counts[j] + 1;
+		users += j == users;
+		if (counts[j] <= most)
+			continue;
+		most = counts[j];
+		*uid = uids[j];
+	}
+	return most;
+}
+
+/* Drops the process that calls least of the user who has most of the room, where that is more than so many. */
+static bool drop_one(struct tracker *tracker, const struct attached_image *image, size_t more_than, uint64_t now_ns)
+{
+	struct tracked *least = NULL;
+	uid_t uid = 0;
+
+	if (find_greatest(tracker, image, &uid) <= more_than)
+		return false;
+	for (size_t i = 0; i < tracker->count; i++) {
+		struct tracked *tracked = &tracker->tracked[i];
+
+		/* the first second has no rate yet */
+		if (holds(tracked, image) && tracked->identity.uid == uid &&
+		    (!least || !(tracked->calls_per_s >= least->calls_per_s)))
+			least = tracked;
+	}
+	tracker->bystanders.dropped = true;
+	tracker__detach(tracker, least, "too many processes have links of their own, for the sake of others", now_ns);
+	return true;
+}
+
+/* Has no more targets of linked images than may have links of their own. */
+static void make_few(struct tracker *tracker, uint64_t now_ns)
+{
+	for (size_t i = 0; i < tracker->count; i++) {
+		const struct attached_image *image = tracker->tracked[i].ended_ns ? NULL : tracker->tracked[i].image;
+		size_t count = 0;
+
+		if (!image || !image->linked)
+			continue;
+		for (size_t j = 0; j < tracker->count; j++)
+			count += holds(&tracker->tracked[j], image);
+		while (count > tracker->bystanders.most && drop_one(tracker, image, 0, now_ns))
+			count--;
+	}
+}
+
+void tracker__make_room(struct tracker *tracker, const struct process_mapping *mapping, uid_t uid, uint64_t now_ns)
+{
+	const struct attached_image *image = NULL;
+
+	if (attacher__own_links(tracker->parts.attacher, mapping) < tracker->bystanders.most)
+		return;
+	for (size_t i = 0; i < tracker->count && !image; i++)
+		if (!tracker->tracked[i].ended_ns && tracker->tracked[i].image &&
+		    tracker->tracked[i].image->inode == mapping->inode &&
+		    tracker->tracked[i].image->device == mapping->device)
+			image = tracker->tracked[i].image;
+	if (image)
+		drop_one(tracker, image, count_of(tracker, image, uid) + 1, now_ns);
+}
+
 /* Links each target alone; what reaches others goes first, and at once. Returns whether there was such a link. */
 static bool part(struct tracker *tracker, uint64_t now_ns)
 {
@@ -25,6 +118,7 @@ static bool part(struct tracker *tracker, uint64_t now_ns)
 		return false;
 	attacher__close_shared(attacher);
 	row_attacher__close_shared(rows);
+	make_few(tracker, now_ns);
 	status = attacher__part(attacher);
 	rows_status = row_attacher__part(rows);
 	if (status || rows_status)
@@ -131,6 +225,10 @@ void tracker__watch_bystanders(struct tracker *tracker, uint64_t now_ns)
 	double passed_ns = (double)(now_ns - tracker->last_second_ns), cost_ns;
 
 	drop_ended(tracker, now_ns);
+	if (bystanders->dropped && !tracker__spares_bystanders(tracker, now_ns)) {
+		bystanders->dropped = false;
+		tracker__rescan(tracker, now_ns);
+	}
 	cost_ns = (double)(hits - bystanders->hits) * tracker->parts.costs->call_ns;
 	bystanders->hits = hits;
 	if (cost_ns <= passed_ns * PAID_MOST || !reaches_others(tracker, now_ns) || !part(tracker, now_ns))

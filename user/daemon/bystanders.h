@@ -17,11 +17,14 @@ struct bystanders {
 	pid_t translators[BYSTANDERS_TRANSLATORS];
 	size_t count;
 	bool overflown;	      /* there were more */
+	uint32_t most;	      /* targets of an image that have links of their own */
+	bool dropped;	      /* some were dropped for that bound */
 	uint64_t until_ns;    /* no link for all processes before; CLOCK_MONOTONIC */
 	uint64_t hits;	      /* of untracked processes, at the last second */
 	uint64_t window_hits; /* at the last window's end */
 };
 
+struct process_mapping;
 struct tracker;
 
 /* Inspects all processes for translators: at the start, and where mappings were lost. */
@@ -32,6 +35,12 @@ void tracker__translated(struct tracker *tracker, pid_t pid, const char *path, u
 
 /* Whether targets get links of their own for the sake of others, whatever these cost. */
 bool tracker__spares_bystanders(const struct tracker *tracker, uint64_t now_ns);
+
+/*
+ * Makes room for links of a process of a user's own on an image, where another user's processes have more of the room
+ * than this user's: one of them that calls least is dropped.
+ */
+void tracker__make_room(struct tracker *tracker, const struct process_mapping *mapping, uid_t uid, uint64_t now_ns);
 
 /* Notes translators that ended, and what others than targets paid in the last second. */
 void tracker__watch_bystanders(struct tracker *tracker, uint64_t now_ns);

@@ -2,6 +2,7 @@
 #include "daemon/tracker_private.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +17,21 @@
 #define REMAP_NS 100000000ULL /* mappings come in bursts */
 #define ENDS_AT_ONCE 64
 
-#define FILTERED_MOST 64    /* targets with links of their own though nobody else maps the image */
-#define FILTERED_UNKNOWN 16 /* the same where costs are not known, or not bounded */
-#define FILTER_SHARE 0.25   /* of the budget */
-#define USUAL_CALLS 500	    /* calls a second */
+#define USUAL_CALLS 500 /* calls a second */
+#define FEW_SHARE 0.25	/* of the budget: targets have links of their own though nobody else maps the image */
+#define FEW_MOST 64
+#define FEW_UNKNOWN 16 /* where costs are not known, or not bounded */
+#define MOST_SHARE 0.5 /* of the budget: targets have links of their own beside others */
+#define MOST_MOST 256
+#define PERF_MOST 32 /* of these each takes seconds to remove */
+
+/* So many links of other processes take a share of the budget of a process with usual calls; 0 where unknown. */
+static double affordable(const struct tracker_parts *parts, double share)
+{
+	double each = parts->costs->beside_ns * USUAL_CALLS * 1e-9;
+
+	return each > 0 && parts->governor.budget > 0 ? parts->governor.budget * share / each : 0;
+}
 
 /*
  * How many targets get links of their own in any case: as long as these cost a job of usual calls no considerable part
@@ -27,16 +39,23 @@
  */
 static size_t few_targets(const struct tracker_parts *parts)
 {
-	double affordable = parts->governor.budget * FILTER_SHARE / (USUAL_CALLS * 1e-9);
+	double few = affordable(parts, FEW_SHARE);
 
 	if (kernel_side__frugal(parts->side))
 		return SIZE_MAX;
 	if (kernel_side__facts(parts->side)->thread_filter == FACT_YES)
 		return 0;
-	if (parts->costs->beside_ns <= 0 || affordable <= 0)
-		return FILTERED_UNKNOWN;
-	affordable = 1 + affordable / parts->costs->beside_ns;
-	return affordable < FILTERED_MOST ? (size_t)affordable : FILTERED_MOST;
+	return few > 0 ? (size_t)fmin(1 + few, FEW_MOST) : FEW_UNKNOWN;
+}
+
+/* How many targets of an image have links of their own at most, for the sake of others. */
+static uint32_t most_targets(const struct tracker_parts *parts)
+{
+	double most = affordable(parts, MOST_SHARE);
+
+	if (kernel_side__frugal(parts->side))
+		return PERF_MOST;
+	return (uint32_t)fmax(most > 0 ? fmin(1 + most, MOST_MOST) : 0, FEW_MOST);
 }
 
 struct tracker *tracker__new(const struct tracker_parts *parts, const struct selection *selection)
@@ -49,6 +68,9 @@ struct tracker *tracker__new(const struct tracker_parts *parts, const struct sel
 	tracker->selection = selection;
 	tracker->verdicts.reported = parts->finds;
 	tracker->verdicts.few = few_targets(parts);
+	tracker->bystanders.most = most_targets(parts);
+	attacher__bound(parts->attacher, tracker->bystanders.most);
+	row_attacher__bound(parts->rows, tracker->bystanders.most);
 	tracker->slots[KERNEL_SLOTS - 1] = true; /* reserved for the calibration child */
 	tracker->statics = static_mpi__new();
 	tracker->topology = topology__new("/sys", "/proc/cpuinfo");
@@ -112,7 +134,7 @@ static void say_goodbye(struct tracker *tracker, struct tracked *tracked, enum l
 	tracker__emit_process(tracker, tracked, state, hits, tracked->image && !hits ? "mapped but never hit" : reason);
 }
 
-static void detach(struct tracker *tracker, struct tracked *tracked, const char *reason, uint64_t now_ns)
+void tracker__detach(struct tracker *tracker, struct tracked *tracked, const char *reason, uint64_t now_ns)
 {
 	enforcer__leave(tracker->enforcer, tracked->governed, now_ns);
 	say_goodbye(tracker, tracked, LINE_EXITED, reason, now_ns);
@@ -184,7 +206,7 @@ void tracker__mapped(struct tracker *tracker, pid_t pid, const char *path, uint6
 		return;
 	tracker__translated(tracker, pid, path, now_ns);
 	if (tracked && !tracked->ended_ns && translator__of_path(path))
-		detach(tracker, tracked, "a binary translator runs it now", now_ns);
+		tracker__detach(tracker, tracked, "a binary translator runs it now", now_ns);
 	if (!tracked || tracked->ended_ns) {
 		tracker__mapped_beside(tracker, pid, path);
 		if (mpi)
@@ -204,7 +226,7 @@ void tracker__exec(struct tracker *tracker, pid_t pid, uint64_t exec_ns, uint64_
 	if (tracked && !tracked->ended_ns) {
 		if (exec_ns < tracked->identity.read_ns)
 			return; /* the process was read after the exec, whose mappings arrived first, another way */
-		detach(tracker, tracked, "it became another program (exec)", now_ns);
+		tracker__detach(tracker, tracked, "it became another program (exec)", now_ns);
 	}
 	if (!tracker->parts.finds && translator__of_process(pid))
 		tracker__find_translators(tracker, now_ns);
@@ -231,7 +253,7 @@ void tracker__poll(struct tracker *tracker, uint64_t now_ns)
 			collector__drain_ring(tracker->parts.collector);
 			tracked = &tracker->tracked[i];
 			if (!tracked->ended_ns)
-				detach(tracker, tracked, "it ended", now_ns);
+				tracker__detach(tracker, tracked, "it ended", now_ns);
 		} else if (tracked->remapped_ns && now_ns >= tracked->remapped_ns + REMAP_NS) {
 			remap(tracker, tracked, now_ns);
 		}

@@ -113,6 +113,9 @@ struct tracked *tracker__of(struct tracker *tracker, pid_t pid);
  */
 int tracker__attach(struct tracker *tracker, struct process *process, uint64_t now_ns, char *err, size_t err_size);
 
+/* Ends the tracking of a process that ended, became another one or gives way to others. */
+void tracker__detach(struct tracker *tracker, struct tracked *tracked, const char *reason, uint64_t now_ns);
+
 /* Returns the expected cost of an attachment to a process, ns, by that of the last one to its image; 0: not known. */
 uint64_t tracker__attach_cost(struct tracker *tracker, const struct process *process);
 

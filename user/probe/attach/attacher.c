@@ -214,7 +214,7 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 	*out = base ? &base->public : NULL;
 	if (!base)
 		return -ENOEXEC;
-	status = attached__add_mapper(base, process->pid, alone);
+	status = attached__add_mapper(all, base, process->pid, alone, err, err_size);
 	if (status)
 		return status;
 	if (!image->probe_count) {
@@ -245,6 +245,11 @@ int attacher__share(struct attacher *attacher, const struct attached_image *publ
 	if (!image || attacher->base.paused || attached__is_linked(&image->base))
 		return 0;
 	return link_all(attacher, image);
+}
+
+void attacher__bound(struct attacher *attacher, uint32_t most)
+{
+	attacher->base.most = most;
 }
 
 bool attacher__any_linked(const struct attacher *attacher)

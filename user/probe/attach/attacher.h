@@ -24,7 +24,8 @@ void attacher__free(struct attacher *attacher);
 /*
  * Attaches the external functions of one mapped image of a process. alone: the links are for this process only, unless
  * the image is linked for all. spared: what is not probed, where the image has no links yet. *image describes it and
- * belongs to the attacher. Returns 0, or -errno with a sentence.
+ * belongs to the attacher. Returns 0, -E2BIG where too many processes have links of their own, or another -errno with
+ * a sentence.
  */
 int attacher__attach(struct attacher *attacher, const struct process *process, const struct process_mapping *mapping,
 		     bool alone, const struct functions_spared *spared, const struct attached_image **image, char *err,
@@ -35,6 +36,9 @@ bool attacher__linked(const struct attacher *attacher, const struct process_mapp
 
 /* How many processes of an image have links of their own. */
 uint32_t attacher__own_links(const struct attacher *attacher, const struct process_mapping *mapping);
+
+/* Bounds the processes of an image that have links of their own; at first nothing does. */
+void attacher__bound(struct attacher *attacher, uint32_t most);
 
 /* Links an image for all processes instead of each: its hits cost less. 0, or -errno with the links as they were. */
 int attacher__share(struct attacher *attacher, const struct attached_image *image);

@@ -20,6 +20,7 @@ bool attachments__init(struct attachments *all, const struct attach_policy *poli
 {
 	all->policy = policy;
 	all->side = side;
+	all->most = UINT32_MAX;
 	all->cpus = (uint32_t)libbpf_num_possible_cpus();
 	all->rows_at_once = (uint32_t)(COUNTERS_BYTES / (all->cpus * sizeof(*all->per_cpu))) + 1;
 	if (all->rows_at_once > KERNEL_FUNCTIONS)
@@ -152,15 +153,24 @@ bool attached__is_mapped_by(const struct attached *image, pid_t pid)
 	return false;
 }
 
-int attached__add_mapper(struct attached *image, pid_t pid, bool alone)
+int attached__add_mapper(const struct attachments *all, struct attached *image, pid_t pid, bool alone, char *err,
+			 size_t err_size)
 {
 	if (attached__is_mapped_by(image, pid))
 		return 0;
+	alone &= !image->public.linked;
+	if (alone && image->public.filtered >= all->most) {
+		snprintf(err, err_size,
+			 "process %d: %u processes that map %s are watched by links of their own already; each further "
+			 "one would slow all of them",
+			 pid, all->most, image->path);
+		return -E2BIG;
+	}
 	if (grow(&image->pids, &image->pid_room, image->mapper_count + 1, sizeof(*image->pids)) ||
 	    grow(&image->alone, &image->alone_room, image->mapper_count + 1, sizeof(*image->alone)))
 		return -ENOMEM;
 	image->pids[image->mapper_count] = pid;
-	image->alone[image->mapper_count++] = alone && !image->public.linked;
+	image->alone[image->mapper_count++] = alone;
 	count_filtered(image);
 	return 0;
 }

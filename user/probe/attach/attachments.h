@@ -56,7 +56,8 @@ struct attachments {
 	struct async_detach *detacher; /* closes links in the background; perf links are the kernel side's */
 	struct attached **images;
 	size_t count, room;
-	bool paused; /* for good */
+	bool paused;   /* for good */
+	uint32_t most; /* processes of an image that may have links of their own */
 	uint32_t cpus;
 	uint32_t rows_at_once;
 	struct kernel_function_counters *per_cpu; /* of the functions that were read last: rows_at_once x cpus */
@@ -117,9 +118,10 @@ void attachments__finalize(const struct attachments *all);
 
 /*
  * Adds a mapper; does nothing where it is one. alone: its links are for it only, unless the image is linked for all.
- * 0 or -ENOMEM.
+ * 0, -E2BIG with a sentence where too many processes have links of their own, or -ENOMEM.
  */
-int attached__add_mapper(struct attached *image, pid_t pid, bool alone);
+int attached__add_mapper(const struct attachments *all, struct attached *image, pid_t pid, bool alone, char *err,
+			 size_t err_size);
 
 /* Whether a link for all processes is open, or will be: new mappers are seen by it. */
 bool attached__is_linked(const struct attached *image);

@@ -193,7 +193,7 @@ static struct row_image *join(struct row_attacher *attacher, const struct proces
 	struct row_image *image = (struct row_image *)base;
 	size_t before = base ? base->mapper_count : 0;
 
-	*status = base ? attached__add_mapper(base, process->pid, alone) : -ENOEXEC;
+	*status = base ? attached__add_mapper(&attacher->base, base, process->pid, alone, err, err_size) : -ENOEXEC;
 	if (!*status && base->mapper_count > before) {
 		image->learn_ns = 1;
 		image->learn_looks = 0;
@@ -399,6 +399,11 @@ bool row_attacher__linked(const struct row_attacher *attacher, const struct proc
 uint32_t row_attacher__own_links(const struct row_attacher *attacher, const struct process_mapping *mapping)
 {
 	return attachments__own_links(&attacher->base, mapping);
+}
+
+void row_attacher__bound(struct row_attacher *attacher, uint32_t most)
+{
+	attacher->base.most = most;
 }
 
 bool row_attacher__any_linked(const struct row_attacher *attacher)

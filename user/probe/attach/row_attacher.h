@@ -36,7 +36,7 @@ void row_attacher__free(struct row_attacher *attacher);
 /*
  * Attaches the functions that these rows name in one mapped image of a process. alone: a link for
  * this process only. Returns how many functions are or will be probed for the process, 0 where the image has
- * none, or -errno with a sentence.
+ * none, -E2BIG for too many filtered links, or another -errno with a sentence.
  */
 int row_attacher__attach(struct row_attacher *attacher, const struct process *process,
 			 const struct process_mapping *mapping, enum row_group group, const unsigned int *rows,
@@ -56,7 +56,8 @@ bool row_attacher__linked(const struct row_attacher *attacher, const struct proc
 /* Returns how many processes have links of their own in an image. */
 uint32_t row_attacher__own_links(const struct row_attacher *attacher, const struct process_mapping *mapping);
 
-/* As attacher__any_linked(), attacher__close_shared() and attacher__part(). */
+/* As attacher__bound(), attacher__any_linked(), attacher__close_shared() and attacher__part(). */
+void row_attacher__bound(struct row_attacher *attacher, uint32_t most);
 bool row_attacher__any_linked(const struct row_attacher *attacher);
 void row_attacher__close_shared(struct row_attacher *attacher);
 int row_attacher__part(struct row_attacher *attacher);
