@@ -104,7 +104,7 @@ class Mistakes(unittest.TestCase):
         self.mistake("vapro stg", USAGE, "a capture is needed")
         self.mistake("vapro analyze", USAGE, "a capture is needed")
         self.mistake("vapro diagnose", USAGE, "a region is needed, such as all@..")
-        self.mistake("vapro run --pid 1 -- true", USAGE, "--pid, --exe and --duration are vaprod's")
+        self.mistake("vapro run --pid 1 -- true", USAGE, "--pid, --exe, --duration and --dry-run are vaprod's")
 
     def test_command_that_is_not_there(self):
         self.mistake("vapro run -- /nonexistent/program", 127, "cannot run /nonexistent/program: No such file or directory")

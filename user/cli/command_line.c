@@ -202,6 +202,9 @@ static int set_row(struct command_line *line, int id, const char *value, const s
 		return set_duration(line, value, origin);
 	case ROW_CPUS:
 		return set_text(line, &options->cpus, value, origin);
+	case ROW_DRY_RUN:
+		options->dry_run = true;
+		return 0;
 	default: /* read before all others */
 		return 0;
 	}
@@ -318,6 +321,8 @@ static const char *value_of(void *ctx, const char *name, size_t n)
 		return !n && options->fail_on.given ? json_severity_name[options->fail_on.least] : NULL;
 	case ROW_CPUS:
 		return n ? NULL : options->cpus;
+	case ROW_DRY_RUN:
+		return !n && options->dry_run ? "yes" : NULL;
 	case ROW_DURATION:
 		units__format_seconds(options->duration_s, text, sizeof(text));
 		return !n && options->duration_s > 0 ? text : NULL;

@@ -3,7 +3,7 @@
 
 #include "cli/commands.h"
 
-static const struct option_row rows[] = {DAEMON_ROWS(PID_HELP, EXE_HELP, DURATION_HELP, COMPLETION_HELP)};
+static const struct option_row rows[] = {DAEMON_ROWS(PID_HELP, EXE_HELP, DURATION_HELP, DRY_RUN_HELP, COMPLETION_HELP)};
 
 const struct command vaprod_command = {
     .name = "vaprod",

@@ -29,6 +29,7 @@ enum {
 	ROW_FAIL_ON,
 	ROW_DURATION,
 	ROW_CPUS,
+	ROW_DRY_RUN,
 	ROW_CONFIG,
 	ROW_PRINT_CONFIG,
 	ROW_CHECK_CONFIG,
@@ -42,8 +43,9 @@ enum {
 #define EXE_HELP "watch processes whose executable matches, by path or base name; may be given more than once"
 #define COMPLETION_HELP "print the completion of vaprod for this shell"
 #define DURATION_HELP "end after this time: 30, 500ms, 5m, 1h"
+#define DRY_RUN_HELP "print what would be watched with these options, and by which probes, and end"
 
-#define DAEMON_ROWS(pid_help, exe_help, duration_help, completion_help)                                                \
+#define DAEMON_ROWS(pid_help, exe_help, duration_help, dry_run_help, completion_help)                                  \
 	OPTIONS_SECTION(VAPRO_GROUP_SELECTION),                                                                        \
 	{"pid", "PID", pid_help, ROW_PID, 'p'},                                                                        \
 	{"exe", "GLOB", exe_help, ROW_EXE, 'e'},                                                                       \
@@ -51,6 +53,7 @@ enum {
 	 "watch this function of the program too, as --function with class=user; may be given more than once; IMAGE "  \
 	 "is a glob of the file's name, or exe", ROW_USER_FUNCTION, 0},                                                \
 	{"duration", "TIME", duration_help, ROW_DURATION, 'd'},                                                        \
+	{"dry-run", NULL, dry_run_help, ROW_DRY_RUN, 'n'},                                                             \
 	OPTIONS_SECTION(VAPRO_GROUP_OUTPUT),                                                                           \
 	{"output", "FILE|-", "NDJSON lines, added to a file, to standard output (-), or both: give it twice",          \
 	 ROW_OUTPUT, 'o'},                                                                                             \

@@ -20,7 +20,7 @@
 #include "report/narrator.h"
 
 /* `vapro run` has a selection and an end of its own. */
-static const struct option_row rows[] = {DAEMON_ROWS(NULL, NULL, NULL, NULL)};
+static const struct option_row rows[] = {DAEMON_ROWS(NULL, NULL, NULL, NULL, NULL)};
 
 static int run__main(int argc, char **argv);
 
@@ -133,8 +133,9 @@ static int run__main(int argc, char **argv)
 	status = command_line__parse(&line, &run_command, argc, argv, &options);
 	if (status == COMMAND_LINE_DONE)
 		return EXIT_OK;
-	if (!status && (line.pid_count || line.glob_count || options.duration_s > 0)) {
-		fprintf(stderr, "vapro run: watches its command; --pid, --exe and --duration are vaprod's\n");
+	if (!status && (line.pid_count || line.glob_count || options.duration_s > 0 || options.dry_run)) {
+		fprintf(stderr,
+			"vapro run: watches its command; --pid, --exe, --duration and --dry-run are vaprod's\n");
 		status = EXIT_USAGE;
 	}
 	if (!status && !line.rest_count) {

@@ -66,6 +66,13 @@ static void choose_outputs(struct daemon_options *options)
 {
 	bool terminal = isatty(STDOUT_FILENO);
 
+	if (options->dry_run) {
+		options->output = "/dev/null";
+		options->capture = NULL;
+		options->to_stdout = false;
+		options->publish = (struct publishing_options){0};
+		return;
+	}
 	if (!options->output && !options->capture && !terminal)
 		options->to_stdout = true;
 	options->progress = !(terminal && options->to_stdout);

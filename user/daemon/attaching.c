@@ -66,8 +66,8 @@ static bool returns_kill(const struct process *process)
 	return process->filtered && kernel_range__troubled(KERNEL_SECCOMP_KILLS);
 }
 
-static const char *refusal_of(const struct tracker *tracker, const struct process *process, char *err, size_t err_size,
-			      int *status)
+const char *tracker__refusal(const struct tracker *tracker, const struct process *process, char *err, size_t err_size,
+			     int *status)
 {
 	const struct tracked *rank = rank_of(tracker, process);
 
@@ -151,7 +151,7 @@ static int admit(struct tracker *tracker, struct attaching *attaching)
 	struct tracked *fresh = &attaching->fresh;
 	int slot, status;
 
-	attaching->reason = refusal_of(tracker, attaching->process, attaching->err, attaching->err_size, &status);
+	attaching->reason = tracker__refusal(tracker, attaching->process, attaching->err, attaching->err_size, &status);
 	if (attaching->reason)
 		return status;
 	if (rank_of(tracker, attaching->process)) /* requested beside another process of this rank: a row of its own */

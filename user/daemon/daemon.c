@@ -451,7 +451,9 @@ int daemon__run(const struct daemon_options *options)
 		if (status)
 			log__error("%s", err);
 	}
-	if (!status) {
+	if (!status && options->dry_run) {
+		status = tracker__preview(daemon.tracker, mono_now(), stdout) ? EXIT_FAILED : EXIT_OK;
+	} else if (!status) {
 		collector__set_clock(daemon.collector, &daemon.clock);
 		daemon__make_board(&daemon);
 		daemon__emit_hello(&daemon);
@@ -499,7 +501,7 @@ int daemon__run(const struct daemon_options *options)
 	}
 	if (!status && (daemon.capture_failed || daemon.output_failed))
 		status = EXIT_FAILED;
-	if (!status)
+	if (!status && !options->dry_run)
 		status = outcome__code(&daemon.outcome, &options->fail_on, err, sizeof(err));
 	if (status >= EXIT_ALARM)
 		log__error("%s", err);

@@ -26,6 +26,7 @@ struct daemon_options {
 	struct publishing_options publish;
 	const char *cpus;	 /* CPUs of the daemon, or NULL: housekeeping cores where the node has isolated ones */
 	double duration_s;	 /* 0 = until a signal, or until the selected processes ended */
+	bool dry_run;		 /* only prints what would be watched; no output is written */
 	bool progress;		 /* a line of progress on a terminal on stderr */
 	int sentences;		 /* what happens is said there, in sentences for people; -1: nowhere */
 	unsigned width;		 /* columns of these sentences */

@@ -162,6 +162,39 @@ static bool collect_candidate(void *ctx, const struct process *process)
 	return true;
 }
 
+static bool is_among(const pid_t *pids, size_t count, pid_t pid)
+{
+	for (size_t i = 0; i < count; i++)
+		if (pids[i] == pid)
+			return true;
+	return false;
+}
+
+size_t tracker__candidates(struct tracker *tracker, pid_t **pids)
+{
+	const struct selection *selection = tracker->selection;
+	struct scanning scanning = {.tracker = tracker};
+
+	if (!selection->pid_count || selection->glob_count)
+		process__each(is_candidate, collect_candidate, &scanning);
+	for (size_t i = 0; i < selection->pid_count; i++)
+		if (!is_among(scanning.pids, scanning.count, selection->pids[i]) &&
+		    !grow(&scanning.pids, &scanning.room, scanning.count + 1, sizeof(*scanning.pids)))
+			scanning.pids[scanning.count++] = selection->pids[i];
+	*pids = scanning.pids;
+	return scanning.count;
+}
+
+bool tracker__is_target(struct tracker *tracker, const struct process *process)
+{
+	if (process->pid == getpid())
+		return false;
+	if (selection__names(tracker->selection, process->pid))
+		return true;
+	return selection__takes(tracker->selection, process) &&
+	       (process__mpi(process, NULL) || observable_without_mpi(tracker, process, LOOKS - 1));
+}
+
 int tracker__scan(struct tracker *tracker, uint64_t now_ns, char *err, size_t err_size)
 {
 	int status = 0;

@@ -45,6 +45,9 @@ void tracker__free(struct tracker *tracker);
  */
 int tracker__scan(struct tracker *tracker, uint64_t now_ns, char *err, size_t err_size);
 
+/* Prints what would be attached of everything selected that runs now, and attaches nothing. Returns 0 or -EIO. */
+int tracker__preview(struct tracker *tracker, uint64_t now_ns, FILE *out);
+
 /* Scans again after mappings were lost, without the processes requested by pid. */
 void tracker__rescan(struct tracker *tracker, uint64_t now_ns);
 

@@ -116,6 +116,16 @@ int tracker__attach(struct tracker *tracker, struct process *process, uint64_t n
 /* Ends the tracking of a process that ended, became another one or gives way to others. */
 void tracker__detach(struct tracker *tracker, struct tracked *tracked, const char *reason, uint64_t now_ns);
 
+/* Returns why a process may not be tracked, perhaps written to err, with a status; NULL where it may. */
+const char *tracker__refusal(const struct tracker *tracker, const struct process *process, char *err, size_t err_size,
+			     int *status);
+
+/* Gathers the running processes that may be targets; the caller frees them. Returns how many. */
+size_t tracker__candidates(struct tracker *tracker, pid_t **pids);
+
+/* Returns whether a process that was read is a target, by all that was found of it after it had time to start. */
+bool tracker__is_target(struct tracker *tracker, const struct process *process);
+
 /* Returns the expected cost of an attachment to a process, ns, by that of the last one to its image; 0: not known. */
 uint64_t tracker__attach_cost(struct tracker *tracker, const struct process *process);
 

@@ -238,6 +238,14 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 	return status;
 }
 
+const struct attached_image *attacher__read(struct attacher *attacher, const struct process *process,
+					    const struct process_mapping *mapping, char *err, size_t err_size)
+{
+	const struct attached *image = attachments__image(&attacher->base, process, mapping, err, err_size);
+
+	return image ? &image->public : NULL;
+}
+
 int attacher__share(struct attacher *attacher, const struct attached_image *public)
 {
 	struct mpi_image *image = mpi_image__find(attacher, public);

@@ -31,6 +31,10 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 		     bool alone, const struct functions_spared *spared, const struct attached_image **image, char *err,
 		     size_t err_size);
 
+/* Reads an image as attacher__attach() does, without a link. NULL with a sentence. It belongs to the attacher. */
+const struct attached_image *attacher__read(struct attacher *attacher, const struct process *process,
+					    const struct process_mapping *mapping, char *err, size_t err_size);
+
 /* Whether an image has a link for all processes already: then further mappers are probed as they come. */
 bool attacher__linked(const struct attacher *attacher, const struct process_mapping *mapping);
 
