@@ -224,7 +224,9 @@ static inline void streamed__end_window(const struct streamed *stream, uint64_t 
 							       .last = end_s == stream->seconds,
 							       .daemon_cpu_pct = 0.5,
 							       .io_traced_pct = NAN,
-							       .io_tax_pct = NAN}});
+							       .io_tax_pct = NAN,
+							       .bystander_hits = NAN,
+							       .bystander_pct = NAN}});
 }
 
 /* The whole stream, with windows of 10 s. */

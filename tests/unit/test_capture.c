@@ -136,6 +136,7 @@ static void test_exact(void **state)
 			assert_true(a->window.daemon_cpu_pct == b->window.daemon_cpu_pct);
 			assert_true(a->window.io_traced_pct == b->window.io_traced_pct);
 			assert_true(a->window.io_tax_pct == b->window.io_tax_pct);
+			assert_true(a->window.bystander_hits == b->window.bystander_hits);
 			break;
 		case STREAM_CLOCK:
 			assert_memory_equal(&a->clock, &b->clock, sizeof(a->clock));

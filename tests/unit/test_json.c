@@ -20,6 +20,8 @@ static void render(void)
 	    .daemon_cpu_pct = 0.25,
 	    .io_traced_pct = 50,
 	    .io_tax_pct = 0.125,
+	    .bystander_hits = 7000,
+	    .bystander_pct = 0.25,
 	    .threads = threads,
 	    .thread_count = 3,
 	};
@@ -53,6 +55,8 @@ static void test_window(void **state)
 	is_number(object, "overhead_pct/max", 0.77);
 	is_number(object, "io/traced_pct", 50);
 	is_number(object, "io/node_tax_pct", 0.125);
+	is_number(object, "bystanders/hits", 7000);
+	is_number(object, "bystanders/cpu_pct", 0.25);
 	is_number(object, "uncovered/0/share_pct", 6.12);
 	is_text(object, "uncovered/0/reason", "few_fragments");
 	is_null(object, "uncovered/1/state");
@@ -324,7 +328,12 @@ static void test_short(void **state)
 
 static void test_errors(void **state)
 {
-	struct json_context context = {.host = NULL, .daemon_cpu_pct = NAN, .io_traced_pct = NAN, .io_tax_pct = NAN};
+	struct json_context context = {.host = NULL,
+				       .daemon_cpu_pct = NAN,
+				       .io_traced_pct = NAN,
+				       .io_tax_pct = NAN,
+				       .bystander_hits = NAN,
+				       .bystander_pct = NAN};
 	struct job_result result = {.performance = {NAN, NAN, NAN}};
 	int refuse = -EIO;
 	cJSON *object;
@@ -335,6 +344,7 @@ static void test_errors(void **state)
 	object = parsed(0); /* an empty job is a line all the same */
 	is_null(object, "daemon_cpu_pct");
 	is_null(object, "io/node_tax_pct");
+	is_null(object, "bystanders/hits");
 	is_null(object, "clock");
 	is_null(object, "performance/total");
 	is_text(object, "ranks", "");

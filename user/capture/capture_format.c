@@ -143,6 +143,8 @@ static const struct capture_column window_columns[] = {
     COLUMN("daemon_cpu_pct", COLUMN_DOUBLE, window.daemon_cpu_pct, "percent"),
     COLUMN("io_traced_pct", COLUMN_DOUBLE, window.io_traced_pct, "percent of the time"),
     COLUMN("io_tax_pct", COLUMN_DOUBLE, window.io_tax_pct, "percent of the node's CPU time"),
+    COLUMN("bystander_hits", COLUMN_DOUBLE, window.bystander_hits, "in processes that are not watched"),
+    COLUMN("bystander_pct", COLUMN_DOUBLE, window.bystander_pct, "percent of one CPU that these cost"),
 };
 
 static const struct capture_column stage_columns[] = {

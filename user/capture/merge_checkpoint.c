@@ -24,6 +24,8 @@ static const struct archive_column source_columns[] = {
     ARCHIVE_ANY(struct source, window.daemon_cpu_pct),
     ARCHIVE_ANY(struct source, window.io_traced_pct),
     ARCHIVE_ANY(struct source, window.io_tax_pct),
+    ARCHIVE_ANY(struct source, window.bystander_hits),
+    ARCHIVE_ANY(struct source, window.bystander_pct),
 };
 static const struct archive_table source_table = ARCHIVE_TABLE("source", struct source, source_columns);
 

@@ -366,7 +366,9 @@ static int put_windows(const struct ndjson *ndjson, double window_s, uint64_t be
 			       .last = last,
 			       .daemon_cpu_pct = NAN,
 			       .io_traced_pct = NAN,
-			       .io_tax_pct = NAN},
+			       .io_tax_pct = NAN,
+			       .bystander_hits = NAN,
+			       .bystander_pct = NAN},
 		};
 		ret = stream__put(sink, &event);
 	}

@@ -48,6 +48,8 @@ struct stream_window {
 	double daemon_cpu_pct;
 	double io_traced_pct; /* share of time with system calls traced; NAN unknown */
 	double io_tax_pct;    /* share of the node's CPU time that is added to all system calls */
+	/* hits of probes in processes that are not watched, or not yet, and what they cost; NAN unknown */
+	double bystander_hits, bystander_pct; /* percent of one CPU */
 };
 
 /* Announces other counters from now on, or a refused request: the old counters then go on. */

@@ -99,6 +99,8 @@ static void most_of(struct stream_window *window, const struct stream_window *on
 	window->daemon_cpu_pct = fmax(window->daemon_cpu_pct, one->daemon_cpu_pct);
 	window->io_traced_pct = fmax(window->io_traced_pct, one->io_traced_pct);
 	window->io_tax_pct = fmax(window->io_tax_pct, one->io_tax_pct);
+	window->bystander_hits = fmax(window->bystander_hits, one->bystander_hits);
+	window->bystander_pct = fmax(window->bystander_pct, one->bystander_pct);
 }
 
 static int put_window(struct stream_merge *merge, uint64_t begin_ns, uint64_t end_ns, bool last)

@@ -239,3 +239,13 @@ void tracker__watch_bystanders(struct tracker *tracker, uint64_t now_ns)
 	    "are set for each watched process alone from now on",
 	    cost_ns / passed_ns * 100);
 }
+
+void tracker__bystanders_of_window(struct tracker *tracker, double seconds, double *hits, double *pct)
+{
+	struct bystanders *bystanders = &tracker->bystanders;
+	uint64_t now = *kernel_side__shared(tracker->parts.side)->untracked_hits;
+
+	*hits = (double)(now - bystanders->window_hits);
+	*pct = seconds > 0 ? *hits * tracker->parts.costs->call_ns * 1e-9 / seconds * 100 : 0;
+	bystanders->window_hits = now;
+}

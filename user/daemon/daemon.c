@@ -96,6 +96,8 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 	pipeline__held_elsewhere(daemon->tee.pipeline, resolver__bytes(daemon->resolver));
 	announce_clock(daemon);
 	io_tracing__end_window(&daemon->io, &event.window, (double)(end - begin) * 1e-9);
+	tracker__bystanders_of_window(daemon->tracker, (double)(end - begin) * 1e-9, &event.window.bystander_hits,
+				      &event.window.bystander_pct);
 	if (stream__put(&daemon->tee.sink, &event))
 		log__error("out of memory: this window is lost");
 	daemon->cpu_at_window = cpu;

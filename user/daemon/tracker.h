@@ -122,6 +122,9 @@ void tracker__thread_ended(struct tracker *tracker, pid_t pid, pid_t tid, uint64
 /* Emits open fragments and facts of the window [begin_ns, end_ns), CLOCK_MONOTONIC. 0 or -errno of the sink. */
 int tracker__end_window(struct tracker *tracker, uint64_t begin_ns, uint64_t end_ns);
 
+/* Gives what processes that are not watched paid for hits since the last window's end. */
+void tracker__bystanders_of_window(struct tracker *tracker, double seconds, double *hits, double *pct);
+
 /* Reports every process as detached; the caller closes the links. */
 void tracker__detach_all(struct tracker *tracker, uint64_t now_ns, const char *reason);
 

@@ -177,6 +177,8 @@ static struct json_context context_of(const struct pipeline *pipeline, const str
 	    .daemon_cpu_pct = window->daemon_cpu_pct,
 	    .io_traced_pct = window->io_traced_pct,
 	    .io_tax_pct = window->io_tax_pct,
+	    .bystander_hits = window->bystander_hits,
+	    .bystander_pct = window->bystander_pct,
 	    .threads = pipeline->threads,
 	    .thread_count = (uint32_t)pipeline->thread_count,
 	    .names = pipeline->names,
@@ -431,7 +433,11 @@ void pipeline__show(struct stream_sink *sink, struct board *board)
 int pipeline__query(struct stream_sink *sink, const struct vapro_selection *selection, const char *job, uint64_t now_ns,
 		    struct response *response)
 {
-	const struct stream_window no_window = {.daemon_cpu_pct = NAN, .io_traced_pct = NAN, .io_tax_pct = NAN};
+	const struct stream_window no_window = {.daemon_cpu_pct = NAN,
+						.io_traced_pct = NAN,
+						.io_tax_pct = NAN,
+						.bystander_hits = NAN,
+						.bystander_pct = NAN};
 	struct pipeline *pipeline = pipeline_of(sink);
 
 	response->context = context_of(pipeline, &no_window);
@@ -440,7 +446,11 @@ int pipeline__query(struct stream_sink *sink, const struct vapro_selection *sele
 
 int pipeline__put_maps(struct stream_sink *sink, const struct board_reader *reader, json_put put, void *arg)
 {
-	const struct stream_window no_window = {.daemon_cpu_pct = NAN, .io_traced_pct = NAN, .io_tax_pct = NAN};
+	const struct stream_window no_window = {.daemon_cpu_pct = NAN,
+						.io_traced_pct = NAN,
+						.io_tax_pct = NAN,
+						.bystander_hits = NAN,
+						.bystander_pct = NAN};
 	struct pipeline *pipeline = pipeline_of(sink);
 	struct json_context context = context_of(pipeline, &no_window);
 	const struct job_result *results;

@@ -111,6 +111,14 @@ static bool add_io(cJSON *object, const struct json_context *context)
 	       json__add_number(io, "node_tax_pct", context->io_tax_pct, 4);
 }
 
+static bool add_bystanders(cJSON *object, const struct json_context *context)
+{
+	cJSON *bystanders = cJSON_AddObjectToObject(object, "bystanders");
+
+	return bystanders && json__add_number(bystanders, "hits", context->bystander_hits, 0) &&
+	       json__add_number(bystanders, "cpu_pct", context->bystander_pct, 4);
+}
+
 static bool add_clock(cJSON *object, const struct stream_clock *clock)
 {
 	cJSON *pair;
@@ -197,21 +205,21 @@ static cJSON *window_head(const char *type, const struct job_result *result, con
 static int put_window(const struct job_result *result, const struct json_context *context, json_put put, void *arg)
 {
 	cJSON *object = window_head("window", result, context);
-	bool ok = object && json__add_time(object, "begin", result->begin_ns) &&
-		  json__add_time(object, "end", result->end_ns) &&
-		  json__add_ranks(object, "ranks", result->ranks, result->rank_count) &&
-		  json__add_uint(object, "world_size", result->world_size) &&
-		  cJSON_AddBoolToObject(object, "partial", result->partial) &&
-		  add_classes(object, "coverage", result->coverage, result->coverage_total) &&
-		  add_classes(object, "performance", result->performance, total_performance(result)) &&
-		  json__add_uint(object, "bundles", result->bundles) &&
-		  json__add_uint(object, "fragments", result->fragments) &&
-		  json__add_uint(object, "open", result->open) && add_lost(object, result->lost) &&
-		  add_overhead(object, result) &&
-		  json__add_number(object, "daemon_cpu_pct", context->daemon_cpu_pct, 3) && add_io(object, context) &&
-		  add_uncovered(object, context->names, result) && add_small(object, result) &&
-		  add_account(object, &result->account) && add_clusters(object, &result->clusters) &&
-		  add_clock(object, &context->clock) && add_clocks(object, result);
+	bool ok =
+	    object && json__add_time(object, "begin", result->begin_ns) &&
+	    json__add_time(object, "end", result->end_ns) &&
+	    json__add_ranks(object, "ranks", result->ranks, result->rank_count) &&
+	    json__add_uint(object, "world_size", result->world_size) &&
+	    cJSON_AddBoolToObject(object, "partial", result->partial) &&
+	    add_classes(object, "coverage", result->coverage, result->coverage_total) &&
+	    add_classes(object, "performance", result->performance, total_performance(result)) &&
+	    json__add_uint(object, "bundles", result->bundles) &&
+	    json__add_uint(object, "fragments", result->fragments) && json__add_uint(object, "open", result->open) &&
+	    add_lost(object, result->lost) && add_overhead(object, result) &&
+	    json__add_number(object, "daemon_cpu_pct", context->daemon_cpu_pct, 3) && add_io(object, context) &&
+	    add_bystanders(object, context) && add_uncovered(object, context->names, result) &&
+	    add_small(object, result) && add_account(object, &result->account) &&
+	    add_clusters(object, &result->clusters) && add_clock(object, &context->clock) && add_clocks(object, result);
 
 	return json__emit(object, ok, put, arg);
 }
