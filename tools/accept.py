@@ -5,13 +5,14 @@ make accept: measures every figure that vaprod promises and prints what was meas
 wanted. Needs a finished build, root, two cores and an otherwise idle machine.
 
   accept.py all | CHECK...      CHECK: demo quiet random coverage correctness slowpeer sites bystander
-                                throw kill9 rate cap badinput programs ranks64 threads hogs nodes
+                                throw kill9 rate cap badinput programs ranks64 threads hogs nodes harm
   --quick                       fewer repetitions, to try the measuring itself (says so in the table)
 
 nodes is all of nodes:shared nodes:killed nodes:silent nodes:absent nodes:delays nodes:large, and
 programs is all of programs:results programs:coverage programs:overhead programs:inject programs:bystanders
-programs:sentences, each of which can be selected alone. Their results are stored for each commit and joined over
-invocations (build/accept/programs/COMMIT/results.json); known results are not measured again:
+programs:sentences, each of which can be selected alone, and harm is all of harm:translators harm:strangers. The
+results of programs are stored for each commit and joined over invocations
+(build/accept/programs/COMMIT/results.json); known results are not measured again:
   --program NAME,...            only these programs
   --minutes N                   time of each part (40 at most); another invocation goes on with what is left
   --seed N                      of the injections' times
@@ -33,6 +34,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import accept_bystanders  # noqa: E402
 import accept_detect  # noqa: E402
 import accept_harm  # noqa: E402
 import accept_hogs  # noqa: E402
@@ -52,10 +54,10 @@ CHECKS = {
     "rate": accept_harm.check_rate, "cap": accept_harm.check_cap, "badinput": accept_input.check_badinput,
     **accept_programs.CHECKS, "ranks64": accept_many.check_ranks64,
     "threads": accept_threads.check_threads, "hogs": accept_hogs.check_hogs,
-    **accept_nodes.CHECKS,
+    **accept_nodes.CHECKS, **accept_bystanders.CHECKS,
 }
 # checks of several parts, each of which can be measured alone
-GROUPS = {"programs": accept_programs.CHECKS, "nodes": accept_nodes.CHECKS}
+GROUPS = {"programs": accept_programs.CHECKS, "nodes": accept_nodes.CHECKS, "harm": accept_bystanders.CHECKS}
 
 
 def main():

@@ -57,11 +57,7 @@ static const struct tracked *rank_of(const struct tracker *tracker, const struct
 	return NULL;
 }
 
-/*
- * Returns whether a return probe would kill the process. A session then spares the returns of this
- * process; other links hijack the returns of all processes.
- */
-static bool returns_kill(const struct process *process)
+bool tracker__returns_kill(const struct process *process)
 {
 	return process->filtered && kernel_range__troubled(KERNEL_SECCOMP_KILLS);
 }
@@ -81,7 +77,8 @@ const char *tracker__refusal(const struct tracker *tracker, const struct process
 	}
 	if (process->traced)
 		return "a debugger or tracer is attached to it (ptrace)";
-	if (returns_kill(process) && !tracker->parts.no_return && !kernel_side__spares_returns(tracker->parts.side) &&
+	if (tracker__returns_kill(process) && !tracker->parts.no_return &&
+	    !kernel_side__spares_returns(tracker->parts.side) &&
 	    kernel_side__facts(tracker->parts.side)->return_syscall != FACT_NO)
 		return "this kernel kills a seccomp-filtered process at a return probe: --no-return watches it";
 	*status = -EEXIST;
@@ -99,7 +96,7 @@ const char *tracker__refusal(const struct tracker *tracker, const struct process
 
 uint32_t tracker__flags_of(const struct tracker *tracker, const struct process *process, enum process_mpi mpi)
 {
-	return (tracker->parts.no_return || returns_kill(process) ? KERNEL_PROCESS_NO_RETURN : 0) |
+	return (tracker->parts.no_return || tracker__returns_kill(process) ? KERNEL_PROCESS_NO_RETURN : 0) |
 	       (mpi == PROCESS_MPICH ? KERNEL_PROCESS_MPICH : 0);
 }
 
@@ -207,7 +204,7 @@ static int link_probes(struct tracker *tracker, struct attaching *attaching)
 	if (!library)
 		return 0;
 	attaching->by_itself = tracker__is_alone(tracker, library, fresh->attached_ns);
-	if (attaching->by_itself && returns_kill(attaching->process) && !tracker->parts.no_return) {
+	if (attaching->by_itself && tracker__returns_kill(attaching->process) && !tracker->parts.no_return) {
 		snprintf(attaching->err, attaching->err_size,
 			 "this kernel kills a seccomp-filtered process at a return probe, and links "
 			 "for single processes of its image would set it one: --no-return watches it");
@@ -253,7 +250,7 @@ static int refuse(struct tracker *tracker, struct attaching *attaching, int stat
 /* Returns what of an attached process is not seen, or NULL. */
 static const char *restriction_of(const struct tracker *tracker, const struct attaching *attaching, int functions)
 {
-	if (attaching->library && returns_kill(&attaching->fresh.identity))
+	if (attaching->library && tracker__returns_kill(&attaching->fresh.identity))
 		return "this kernel kills a seccomp-filtered process at a return probe: time is entry to entry";
 	if (attaching->library)
 		return NULL;

@@ -12,6 +12,7 @@
 
 #define KEEP_NS 60000000000ULL /* links of each target stay so long after their reason has gone */
 #define PAID_MOST 0.0025       /* share of a CPU that others may pay for links that reach them */
+#define SECOND_NS 1000000000ULL
 
 /* Whether a process holds room for links of its own on an image, or would where that is parted. */
 static bool holds(const struct tracked *tracked, const struct attached_image *image)
@@ -119,6 +120,11 @@ static bool part(struct tracker *tracker, uint64_t now_ns)
 	attacher__close_shared(attacher);
 	row_attacher__close_shared(rows);
 	make_few(tracker, now_ns);
+	for (size_t i = 0; i < tracker->count && !tracker->parts.no_return; i++)
+		if (!tracker->tracked[i].ended_ns && tracker__returns_kill(&tracker->tracked[i].identity))
+			tracker__detach(tracker, &tracker->tracked[i],
+					"this kernel would kill it at a return probe of links for single processes",
+					now_ns);
 	status = attacher__part(attacher);
 	rows_status = row_attacher__part(rows);
 	if (status || rows_status)
@@ -222,22 +228,27 @@ void tracker__watch_bystanders(struct tracker *tracker, uint64_t now_ns)
 {
 	struct bystanders *bystanders = &tracker->bystanders;
 	uint64_t hits = *kernel_side__shared(tracker->parts.side)->untracked_hits;
-	double passed_ns = (double)(now_ns - tracker->last_second_ns), cost_ns;
+	double cost_ns = (double)(hits - bystanders->hits) * tracker->parts.costs->call_ns;
+	bool due = now_ns >= bystanders->second_ns + SECOND_NS;
 
-	drop_ended(tracker, now_ns);
-	if (bystanders->dropped && !tracker__spares_bystanders(tracker, now_ns)) {
-		bystanders->dropped = false;
-		tracker__rescan(tracker, now_ns);
+	if (due) {
+		drop_ended(tracker, now_ns);
+		if (bystanders->dropped && !tracker__spares_bystanders(tracker, now_ns)) {
+			bystanders->dropped = false;
+			tracker__rescan(tracker, now_ns);
+		}
 	}
-	cost_ns = (double)(hits - bystanders->hits) * tracker->parts.costs->call_ns;
-	bystanders->hits = hits;
-	if (cost_ns <= passed_ns * PAID_MOST || !reaches_others(tracker, now_ns) || !part(tracker, now_ns))
+	if (due || cost_ns > SECOND_NS * PAID_MOST) {
+		bystanders->hits = hits;
+		bystanders->second_ns = now_ns;
+	}
+	if (cost_ns <= SECOND_NS * PAID_MOST || !reaches_others(tracker, now_ns) || !part(tracker, now_ns))
 		return;
 	tracker__warn(
 	    tracker, "bystanders_pay", 0,
-	    "processes that are not watched paid %.2g %% of a CPU for probes of images that they share: these "
-	    "are set for each watched process alone from now on",
-	    cost_ns / passed_ns * 100);
+	    "processes that are not watched paid %.2g ms of CPU time within a second for probes of images that "
+	    "they share: these are set for each watched process alone from now on",
+	    cost_ns * 1e-6);
 }
 
 void tracker__bystanders_of_window(struct tracker *tracker, double seconds, double *hits, double *pct)

@@ -20,7 +20,8 @@ struct bystanders {
 	uint32_t most;	      /* targets of an image that have links of their own */
 	bool dropped;	      /* some were dropped for that bound */
 	uint64_t until_ns;    /* no link for all processes before; CLOCK_MONOTONIC */
-	uint64_t hits;	      /* of untracked processes, at the last second */
+	uint64_t hits;	      /* of untracked processes, at second_ns */
+	uint64_t second_ns;   /* begin of the second in which their hits are counted */
 	uint64_t window_hits; /* at the last window's end */
 };
 
@@ -42,7 +43,7 @@ bool tracker__spares_bystanders(const struct tracker *tracker, uint64_t now_ns);
  */
 void tracker__make_room(struct tracker *tracker, const struct process_mapping *mapping, uid_t uid, uint64_t now_ns);
 
-/* Notes translators that ended, and what others than targets paid in the last second. */
+/* Notes translators that ended, and what others than targets pay. To be called in each pass. */
 void tracker__watch_bystanders(struct tracker *tracker, uint64_t now_ns);
 
 #endif

@@ -181,6 +181,7 @@ void daemon__emit_hello(struct daemon *daemon)
 				   .nop5_ns = daemon->costs.nop5_ns > 0 ? daemon->costs.nop5_ns : NAN,
 				   .syscall_ns = daemon->costs.syscall_ns,
 				   .bystander_ns = daemon->costs.bystander_ns,
+				   .beside_ns = daemon->costs.beside_ns,
 				   .sample_ns = daemon->sampler ? daemon->costs.sample_ns : NAN,
 				   .program_ns = {daemon->costs.program_ns[0], daemon->costs.program_ns[1]},
 				   .pauses = pauses,

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
+#include "target/kernel_range.h"
 #include "target/translator.h"
 
 #define REMAP_NS 100000000ULL /* mappings come in bursts */
@@ -35,7 +36,8 @@ static double affordable(const struct tracker_parts *parts, double share)
 
 /*
  * How many targets get links of their own in any case: as long as these cost a job of usual calls no considerable part
- * of its budget. None do where the kernel shows their main threads only; all do where links cannot be closed soon.
+ * of its budget. None do where the kernel shows their main threads only, or kills some of them at a return; all do
+ * where links cannot be closed soon.
  */
 static size_t few_targets(const struct tracker_parts *parts)
 {
@@ -43,7 +45,8 @@ static size_t few_targets(const struct tracker_parts *parts)
 
 	if (kernel_side__frugal(parts->side))
 		return SIZE_MAX;
-	if (kernel_side__facts(parts->side)->thread_filter == FACT_YES)
+	if (kernel_side__facts(parts->side)->thread_filter == FACT_YES ||
+	    (kernel_range__troubled(KERNEL_SECCOMP_KILLS) && !parts->no_return))
 		return 0;
 	return few > 0 ? (size_t)fmin(1 + few, FEW_MOST) : FEW_UNKNOWN;
 }
@@ -236,6 +239,7 @@ void tracker__exec(struct tracker *tracker, pid_t pid, uint64_t exec_ns, uint64_
 void tracker__poll(struct tracker *tracker, uint64_t now_ns)
 {
 	tracker__inspect(tracker, now_ns);
+	tracker__watch_bystanders(tracker, now_ns);
 	*kernel_side__shared(tracker->parts.side)->wake_execs =
 	    attacher__any_linked(tracker->parts.attacher) || row_attacher__any_linked(tracker->parts.rows);
 	if (attach_costs__is_due(&tracker->costs, now_ns))

@@ -137,7 +137,6 @@ void tracker__second(struct tracker *tracker, uint64_t now_ns, struct watch_seco
 
 	*second = (struct watch_second){0};
 	report_ended(tracker, now_ns);
-	tracker__watch_bystanders(tracker, now_ns);
 	for (size_t i = 0; i < tracker->count; i++) {
 		struct tracked *tracked = &tracker->tracked[i];
 		struct bpf_thread_state thread;

@@ -120,6 +120,12 @@ void tracker__detach(struct tracker *tracker, struct tracked *tracked, const cha
 const char *tracker__refusal(const struct tracker *tracker, const struct process *process, char *err, size_t err_size,
 			     int *status);
 
+/*
+ * Returns whether a return probe would kill the process. A session then spares the returns of this process; other
+ * links, and sessions for single processes, hijack the returns of all processes.
+ */
+bool tracker__returns_kill(const struct process *process);
+
 /* Gathers the running processes that may be targets; the caller frees them. Returns how many. */
 size_t tracker__candidates(struct tracker *tracker, pid_t **pids);
 

@@ -92,6 +92,7 @@ static bool add_costs(cJSON *object, const struct line_costs *costs)
 	       json__add_number(item, "nop5_ns", costs->nop5_ns, 1) &&
 	       json__add_number(item, "syscall_ns", costs->syscall_ns, 1) &&
 	       json__add_number(item, "bystander_ns", costs->bystander_ns, 1) &&
+	       json__add_number(item, "beside_ns", costs->beside_ns, 1) &&
 	       json__add_number(item, "sample_ns", costs->sample_ns, 1) &&
 	       json__add_number(item, "program_entry_ns", costs->program_ns[0], 1) &&
 	       json__add_number(item, "program_return_ns", costs->program_ns[1], 1) && add_pauses(item, costs);

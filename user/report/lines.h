@@ -30,6 +30,7 @@ struct line_costs {
 	double nop5_ns;		    /* probes on a nop5 */
 	double syscall_ns;	    /* a traced system call */
 	double bystander_ns;	    /* a system call of another process */
+	double beside_ns;	    /* a link of another process at the sites of a call */
 	double sample_ns;	    /* a sample inside slow computation; NAN: none is taken */
 	double program_ns[2];	    /* part of entry_ns and of return_ns: time of vaprod's BPF program */
 	const struct line_pause *pauses;
