@@ -191,7 +191,7 @@ def check_translators():
         well(jobs.interrupt(daemon), daemon)
         rows.append(t.row("qemu-user beside filtered links: exit code 0 and right", f"{good} of {runs}", "all", good == runs))
     for name, good, runs, mapped, closed in shared(env):
-        text = f"{good} of {runs}, {len(closed)} of them so linked; mapped after {min(mapped, default=0) * 1e3:.0f} ms, linked anew after {max(closed, default=0) * 1e3:.0f} ms"
+        text = f"{good} of {runs}, {len(closed)} of them so linked; mapped after {min(mapped, default=0) * 1e3:.0f} ms, linked for each after {max(closed, default=0) * 1e3:.0f} ms"
         rows.append(t.row(f"{name} beside links for all processes: right (of qemu-user information)", text,
                           "all of Valgrind", good == runs or name != VALGRIND[0]))
     for count in (17, 64):

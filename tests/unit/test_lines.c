@@ -20,7 +20,7 @@ static void test_lines(void **state)
 {
 	const struct line_counter counters[] = {{"instructions", "none", false, "no PMU"}};
 	const struct line_pause pauses[] = {{50000, 900, 300}};
-	const struct line_costs costs = {450, 240, 15400, NAN, 178, NAN, 2500, {210, 160}, pauses, 1};
+	const struct line_costs costs = {450, 240, 15400, NAN, 178, NAN, 36, 2500, {210, 160}, pauses, 1};
 	const struct line_skipped skipped[] = {{"MPI_Init", "jump to its entry"}};
 	const struct line_image images[] = {{"/usr/lib/libmpi.so", "1f2e", 40, 38, 2, skipped, 1}};
 	struct vapro_config config;

@@ -321,8 +321,6 @@ static const char *value_of(void *ctx, const char *name, size_t n)
 		return !n && options->fail_on.given ? json_severity_name[options->fail_on.least] : NULL;
 	case ROW_CPUS:
 		return n ? NULL : options->cpus;
-	case ROW_DRY_RUN:
-		return !n && options->dry_run ? "yes" : NULL;
 	case ROW_DURATION:
 		units__format_seconds(options->duration_s, text, sizeof(text));
 		return !n && options->duration_s > 0 ? text : NULL;

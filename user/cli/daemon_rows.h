@@ -53,7 +53,6 @@ enum {
 	 "watch this function of the program too, as --function with class=user; may be given more than once; IMAGE "  \
 	 "is a glob of the file's name, or exe", ROW_USER_FUNCTION, 0},                                                \
 	{"duration", "TIME", duration_help, ROW_DURATION, 'd'},                                                        \
-	{"dry-run", NULL, dry_run_help, ROW_DRY_RUN, 'n'},                                                             \
 	OPTIONS_SECTION(VAPRO_GROUP_OUTPUT),                                                                           \
 	{"output", "FILE|-", "NDJSON lines, added to a file, to standard output (-), or both: give it twice",          \
 	 ROW_OUTPUT, 'o'},                                                                                             \
@@ -85,6 +84,7 @@ enum {
 	OPTIONS_GROUP("Run"),                                                                                          \
 	{"config", "FILE", "read this configuration file, not those of the site (" SETTINGS_FILE " and "               \
 	 SETTINGS_DROP_INS "); options on the command line win", ROW_CONFIG, 'c'},                                     \
+	{"dry-run", NULL, dry_run_help, ROW_DRY_RUN, 'n'},                                                             \
 	{"print-config", NULL, "print the configuration that would hold, as a file", ROW_PRINT_CONFIG, 0},             \
 	{"check-config", NULL, "check the configuration and print which files were read", ROW_CHECK_CONFIG, 0},        \
 	{"completion", COMPLETION_SHELLS, completion_help, ROW_COMPLETION, 0},                                         \
