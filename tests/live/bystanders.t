@@ -104,9 +104,9 @@ def test_links_for_all_give_way(tap, jobs):
     translator = jobs.start([stand_in, "600"], "translator")
     tap.ok(until(lambda: not touched(opted_out.pid), 20), "beside a translator, if only by its name, no other process is touched")
     tap.ok(all(touched(pid) for pid in pids), "the targets are probed")
+    tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
     said = [w["pid"] for w in of_type(records(out), "warning") if w["code"] == "translator"]
     tap.equal(said, [translator.pid] if reached else [], "that is reported where links had to give way")
-    tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
     tap.ok(not any(touched(pid) for pid in (*pids, opted_out.pid)), "no probe is left")
 
 
