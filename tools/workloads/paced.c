@@ -55,8 +55,10 @@ static uint64_t call(double seconds, double rate, bool spin, uint64_t *calls)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-	    {"seconds", required_argument, NULL, 's'}, {"rate", required_argument, NULL, 'r'},
-	    {"idle", required_argument, NULL, 'i'},    {"spin", no_argument, NULL, 'p'},
+	    {"seconds", required_argument, NULL, 's'},
+	    {"rate", required_argument, NULL, 'r'},
+	    {"idle", required_argument, NULL, 'i'},
+	    {"spin", no_argument, NULL, 'p'},
 	    {NULL, 0, NULL, 0},
 	};
 	double seconds = 20, rate = 500, idle = 0, cpu;
