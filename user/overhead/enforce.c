@@ -199,12 +199,6 @@ void enforcer__reset_rates(struct governed *governed)
 	governor__adjusted(&governed->account);
 }
 
-/* Returns how many other processes have links of their own at the sites of a process's calls. */
-static uint32_t count_others(const struct enforcer *enforcer, const struct governed *governed)
-{
-	return governed->duty ? enforcer->ops.others(enforcer->ctx, governed->duty->image) : 0;
-}
-
 /*
  * Adds what hits cost the thread that was hit most since the last charge, ns: a thread waits for its own hits only, so
  * that this bounds the slowdown of the process. The cost of system calls is not divided.
@@ -223,7 +217,7 @@ static void spend(const struct enforcer *enforcer, struct governed *governed)
 	costs__hits_since(&now, since, &delta);
 	hits = delta.enter + delta.exit + delta.left + delta.stepped * (KERNEL_STEPPED_WEIGHT - 1);
 	busiest = governor__busiest(now.busiest, hits);
-	others = count_others(enforcer, governed);
+	others = enforcer__others(enforcer, governed);
 	cost = (costs__of(costs, &delta) + costs__of_others(costs, &delta, others)) * busiest;
 	if (!governed__is_closed(governed))
 		governed__add_hits(governed, costs, &delta, others, busiest);
@@ -344,7 +338,7 @@ static struct governor_plan look(const struct enforcer *enforcer, struct governe
 	/* links of other processes hijack each return as well */
 	if (governed->process.spares_returns)
 		governed->load.return_ns =
-		    count_others(enforcer, governed) ? 0 : costs__of_return(costs, governed->process.counters);
+		    enforcer__others(enforcer, governed) ? 0 : costs__of_return(costs, governed->process.counters);
 	for (unsigned i = 0; i < KERNEL_SPANS; i++) {
 		governed->load.calls[i] = (double)(orders->calls[i] - governed->calls[i]);
 		governed->load.time_ns[i] = (double)(orders->time_ns[i] - governed->time_ns[i]);

@@ -11,6 +11,11 @@
 #define CALLS_NS 1e9	 /* open time after which the share of calls is updated */
 #define CALLS_WEIGHT 0.3 /* weight of the new value */
 
+uint32_t enforcer__others(const struct enforcer *enforcer, const struct governed *governed)
+{
+	return governed->duty ? enforcer->ops.others(enforcer->ctx, governed->duty->image) : 0;
+}
+
 static void add_calls(struct calls_cost *calls, const struct costs *costs, const struct kernel_counters *delta,
 		      double cost_ns)
 {

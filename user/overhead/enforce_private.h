@@ -116,6 +116,9 @@ void enforcer__warn(const struct enforcer *enforcer, const char *code, pid_t pid
 /* Charges a process's account. Returns true where the process overdraws. */
 bool enforcer__charge(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns);
 
+/* Returns how many other processes have links of their own at the sites of a process's calls. */
+uint32_t enforcer__others(const struct enforcer *enforcer, const struct governed *governed);
+
 /*
  * Adds hits while probes are open to the load and to the cost of calls. others: processes with links of their own at
  * the same sites; busiest: the part of a process's busiest thread.
