@@ -286,7 +286,9 @@ struct fake_process *fake__start(struct fake *fake, const struct fake_program *p
 					  &(struct enforcer_process){.pid = (pid_t)fake->count,
 								     .exe = program->exe ? program->exe : "program",
 								     .spares_returns = program->spares_returns,
+								     .owner = program->owner,
 								     .counters = &process->counters,
+								     .records = &process->records,
 								     .orders = &process->orders},
 					  fake->now);
 	enforcer__join(fake->enforcer, process->governed, the_image(), "libmpi.so", fake->again, fake->now);
@@ -358,6 +360,7 @@ static void live(struct fake *fake, struct fake_process *process)
 	}
 	n = events(&process->part[FAKE_FUNCTIONS], program->syscalls / 100 / slow);
 	*(orders->no_io ? &orders->thinned_io : &counters->syscalls) += n;
+	process->records += (uint64_t)(program->records / 100);
 	counters->held_ns += (uint64_t)(program->held * FAKE_LOOK) * (program->waiting ? program->waiting : 1);
 	n = events(&process->part[FAKE_FUNCTIONS + 1], program->rows / 100 / slow);
 	counters->enter += n;

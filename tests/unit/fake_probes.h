@@ -32,6 +32,8 @@ struct fake_program {
 	double rows;	  /* calls of functions with exits of their own, which cost two entries */
 	double held;	  /* share of its time for which vaprod has its CPU */
 	unsigned waiting; /* threads that wait for it meanwhile; 0: one */
+	uid_t owner;
+	double records; /* that vaprod drains */
 	bool spares_returns;
 };
 
@@ -39,6 +41,7 @@ struct fake_process {
 	const struct fake_program *program;
 	struct governed *governed;
 	struct kernel_counters counters;
+	uint64_t records;
 	struct kernel_governed orders;
 	double part[FAKE_FUNCTIONS + 2]; /* of a call that is not complete */
 	double *spent;			 /* cost in each look, waits for vaprod included, ns */

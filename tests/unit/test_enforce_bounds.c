@@ -456,6 +456,26 @@ static void a_crew_that_waits_is_charged_once(void **state)
 	}
 }
 
+/*
+ * A process of few calls whose CPU vaprod has for another owner's records pays nothing for that: its waits cost the
+ * processes whose records these are, and close theirs where these have spent their budget on calls.
+ */
+static void waits_are_charged_to_who_caused_them(void **state)
+{
+	static const double calls = 0.007 / ((FAKE_ENTRY_NS + FAKE_RETURN_NS) * 1e-9);
+	static const struct fake_program bystander = {.held = 0.05, .calls = {200}, .owner = 2, .records = 200};
+	const struct fake_program cause = {.calls = {calls}, .owner = 1, .records = 20000};
+	struct fake_process *waits = begin(&bystander, 1, 60), *causes = fake__start(&fake, &cause);
+
+	fake__run(&fake, 60);
+	assert_true((double)enforcer__spent(waits->governed) < 0.003 * 60 * FAKE_SECOND);
+	assert_true((double)enforcer__spent(causes->governed) > 0.01 * 60 * FAKE_SECOND);
+	assert_true(fake.closings > 0);
+	for (size_t i = 0; i < fake.warning_count && i < FAKE_WARNINGS; i++)
+		assert_int_not_equal(fake.warnings[i].pid, 1);
+	end(state);
+}
+
 /* Bursts of waits for vaprod, such as that of a window's analysis, are paid from what was saved. */
 static void bursts_of_waits_are_a_part_of_the_cost(void **state)
 {
@@ -565,6 +585,7 @@ int main(void)
 	    cmocka_unit_test(the_bounds_hold_from_the_start),
 	    cmocka_unit_test(saved_credit_pays_for_a_phase),
 	    cmocka_unit_test(held_time_is_charged_up_to_half),
+	    cmocka_unit_test(waits_are_charged_to_who_caused_them),
 	    cmocka_unit_test(a_crew_that_waits_is_charged_once),
 	    cmocka_unit_test(bursts_of_waits_are_a_part_of_the_cost),
 	    cmocka_unit_test(calls_limit_other_functions),

@@ -34,6 +34,7 @@ struct collector {
 	uint64_t offset_ns;		 /* CLOCK_MONOTONIC + this = UTC */
 	uint64_t last_bin;		 /* bins up to here are read out */
 	uint64_t delivered[KERNEL_SLOTS];
+	uint64_t records[KERNEL_SLOTS];
 	int status;		   /* first error of the sink */
 	struct kernel_record held; /* record whose state is too young for a drain: the next drain begins with it */
 	bool holds;
@@ -96,6 +97,7 @@ static bool emit_bundle(struct collector *collector, const struct kernel_bundle_
 
 	if (thread == -EAGAIN)
 		return false;
+	collector->records[bundle->slot & (KERNEL_SLOTS - 1)]++;
 	if (thread < 0) {
 		if (thread != -ENOENT && !collector->status)
 			collector->status = (int)thread;
@@ -399,6 +401,11 @@ int collector__emit_open(struct collector *collector, pid_t tid, uint64_t end_ns
 uint64_t collector__delivered(const struct collector *collector, uint32_t slot)
 {
 	return collector->delivered[slot & (KERNEL_SLOTS - 1)];
+}
+
+const uint64_t *collector__records(const struct collector *collector, uint32_t slot)
+{
+	return &collector->records[slot & (KERNEL_SLOTS - 1)];
 }
 
 uint64_t collector__records_lost(const struct collector *collector)

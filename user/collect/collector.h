@@ -40,6 +40,10 @@ int collector__emit_open(struct collector *collector, pid_t tid, uint64_t end_ns
 /* Counts vertex fragments delivered of one counter slot, against its `emitted`. */
 uint64_t collector__delivered(const struct collector *collector, uint32_t slot);
 
+/* Returns where the bundles of one counter slot are counted, singles and merged ones; valid as long as the collector.
+ */
+const uint64_t *collector__records(const struct collector *collector, uint32_t slot);
+
 /* Counts records, no fragments, that found the ring full. */
 uint64_t collector__records_lost(const struct collector *collector);
 

@@ -240,6 +240,7 @@ static int refuse(struct tracker *tracker, struct attaching *attaching, int stat
 	/* each child of a rank is refused, too */
 	if (status != -EEXIST && !selection__names(tracker->selection, fresh->pid))
 		log__info("process %d (%s) is not watched: %s", fresh->pid, fresh->identity.exe, attaching->reason);
+	enforcer__ran_for(tracker->enforcer, fresh->identity.owner);
 	if (fresh->pidfd >= 0)
 		close(fresh->pidfd);
 	if (!attaching->admitted)

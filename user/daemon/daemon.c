@@ -100,6 +100,7 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 				      &event.window.bystander_pct);
 	if (stream__put(&daemon->tee.sink, &event))
 		log__error("out of memory: this window is lost");
+	tracker__analysed(daemon->tracker);
 	daemon->cpu_at_window = cpu;
 	daemon->window_begin = end_utc;
 	daemon->window_end = end_utc + stride / VAPRO_BIN_NS * VAPRO_BIN_NS;

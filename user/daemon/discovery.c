@@ -112,6 +112,7 @@ static int consider(struct tracker *tracker, pid_t pid, int look, uint64_t now_n
 		return 0;
 	if (before && !tracker__retire(tracker, before, now_ns))
 		return -EBUSY;
+	enforcer__ran(tracker->enforcer, ENFORCER_RECORDS);
 	if (selection__names(tracker->selection, pid) || may_take(tracker, pid)) {
 		status = process__read(pid, &process, err, err_size);
 		if (status)
@@ -134,6 +135,7 @@ static int consider(struct tracker *tracker, pid_t pid, int look, uint64_t now_n
 	if (named || process__mpi(process, NULL) || observable_without_mpi(tracker, process, look))
 		return tracker__attach(tracker, process, now_ns, err, err_size);
 leave:
+	enforcer__ran_for(tracker->enforcer, process->owner);
 	process__free(process);
 	return status;
 }

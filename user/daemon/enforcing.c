@@ -180,11 +180,13 @@ struct governed *tracker__begin_governing(const struct tracker *tracker, const s
 	return enforcer__add(tracker->enforcer,
 			     &(struct enforcer_process){
 				 .pid = tracked->pid,
+				 .owner = tracked->identity.owner,
 				 .exe = tracked->identity.exe,
 				 .spares_returns = kernel_side__spares_returns(tracker->parts.side) &&
 						   !(tracked->flags & KERNEL_PROCESS_NO_RETURN),
 				 .counters = &shared->counters[tracked->slot],
 				 .orders = &shared->governed[tracked->slot],
+				 .records = collector__records(tracker->parts.collector, tracked->slot),
 			     },
 			     now_ns);
 }

@@ -124,6 +124,8 @@ int tracker__end_window(struct tracker *tracker, uint64_t begin_ns, uint64_t end
 
 /* Gives what processes that are not watched paid for hits since the last window's end. */
 void tracker__bystanders_of_window(struct tracker *tracker, double seconds, double *hits, double *pct);
+/* Notes that the analysis of that window is done: it has cost vaprod what was run since. */
+void tracker__analysed(struct tracker *tracker);
 
 /* Reports every process as detached; the caller closes the links. */
 void tracker__detach_all(struct tracker *tracker, uint64_t now_ns, const char *reason);

@@ -327,6 +327,7 @@ int tracker__end_window(struct tracker *tracker, uint64_t begin_ns, uint64_t end
 	pid_t tids[256];
 	int status = 0;
 
+	enforcer__ran(tracker->enforcer, ENFORCER_RECORDS);
 	age_requests(tracker, end_ns);
 	for (size_t i = 0; i < tracker->count && !status; i++) {
 		struct tracked *tracked = &tracker->tracked[i];
@@ -346,4 +347,9 @@ int tracker__end_window(struct tracker *tracker, uint64_t begin_ns, uint64_t end
 	retire(tracker, end_ns);
 	tracker->window_ns = end_ns;
 	return status;
+}
+
+void tracker__analysed(struct tracker *tracker)
+{
+	enforcer__ran(tracker->enforcer, ENFORCER_WINDOW);
 }

@@ -23,7 +23,11 @@ struct enforcer *enforcer__new(const struct governor *governor, const struct cos
 	struct enforcer *enforcer = calloc(1, sizeof(*enforcer));
 
 	if (enforcer)
-		*enforcer = (struct enforcer){.governor = *governor, .costs = costs, .ops = *ops, .ctx = ctx};
+		*enforcer = (struct enforcer){.governor = *governor,
+					      .costs = costs,
+					      .ops = *ops,
+					      .ctx = ctx,
+					      .ledger = {.read_ns = ops->own_cpu()}};
 	return enforcer;
 }
 
@@ -88,21 +92,48 @@ void governed__begin_load(struct governed *governed, uint64_t now_ns)
 	memcpy(governed->time_ns, orders->time_ns, sizeof(governed->time_ns));
 }
 
-/* Counts what the waits for vaprod cost a process up to now. */
-static void count_waits(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
+/* Counts what the waits for vaprod cost a process up to now. Returns the waits in this second, ns. */
+static double count_waits(const struct enforcer *enforcer, struct governed *governed)
 {
 	struct waits_for_vaprod *waits = &governed->waits;
-	uint64_t summed_ns = governed->process.counters->held_ns, ran_ns = enforcer->ran_ns;
-	uint64_t waited = summed_ns - waits->summed_ns, ran = ran_ns - waits->ran_ns;
+	double waited = fmin((double)(governed->process.counters->held_ns - waits->summed_ns),
+			     ledger__ran(&enforcer->ledger) - waits->ran_ns);
 
-	waits->cost_ns = waits->before_ns + (waited < ran ? waited : ran);
-	if (now_ns >= waits->from_ns && now_ns - waits->from_ns < WAITS_NS)
+	waits->cost_ns =
+	    waits->before_ns + (uint64_t)(waited * ledger__share(&enforcer->ledger, governed->ledger.owner));
+	return waited;
+}
+
+/* Ends a second: what processes waited while vaprod ran for other owners costs those owners' processes. */
+static void bill_waits(struct enforcer *enforcer, uint64_t now_ns)
+{
+	if (now_ns >= enforcer->second_ns && now_ns - enforcer->second_ns < WAITS_NS)
 		return;
-	*waits = (struct waits_for_vaprod){.from_ns = now_ns,
-					   .summed_ns = summed_ns,
-					   .ran_ns = ran_ns,
-					   .before_ns = waits->cost_ns,
-					   .cost_ns = waits->cost_ns};
+	for (struct governed *governed = enforcer->governed; governed; governed = governed->next)
+		ledger__bill(&enforcer->ledger, governed->ledger.owner, count_waits(enforcer, governed));
+	for (struct governed *governed = enforcer->governed; governed; governed = governed->next) {
+		uint64_t cost_ns = governed->waits.cost_ns + (uint64_t)ledger__due(&governed->ledger);
+
+		governed->waits = (struct waits_for_vaprod){
+		    .summed_ns = governed->process.counters->held_ns, .before_ns = cost_ns, .cost_ns = cost_ns};
+	}
+	ledger__begin(&enforcer->ledger);
+	enforcer->second_ns = now_ns;
+}
+
+void enforcer__ran(struct enforcer *enforcer, enum enforcer_work work)
+{
+	uint64_t cpu_ns = enforcer->ops.own_cpu();
+
+	if (work == ENFORCER_WINDOW)
+		ledger__by_states(&enforcer->ledger, cpu_ns);
+	else
+		ledger__by_records(&enforcer->ledger, cpu_ns);
+}
+
+void enforcer__ran_for(struct enforcer *enforcer, uid_t owner)
+{
+	ledger__for(&enforcer->ledger, enforcer->ops.own_cpu(), owner);
 }
 
 struct governed *enforcer__add(struct enforcer *enforcer, const struct enforcer_process *process, uint64_t now_ns)
@@ -111,13 +142,17 @@ struct governed *enforcer__add(struct enforcer *enforcer, const struct enforcer_
 
 	if (!governed)
 		return NULL;
-	enforcer->ran_ns = enforcer->ops.own_cpu();
+	if (ledger__enter(&enforcer->ledger, &governed->ledger, process->owner, process->records, process->counters)) {
+		free(governed);
+		return NULL;
+	}
+	enforcer__ran_for(enforcer, process->owner);
 	governed->process = *process;
 	governed->process.exe = governed->exe;
 	snprintf(governed->exe, sizeof(governed->exe), "%s", process->exe);
 	*process->orders = (struct kernel_governed){.probe_epoch = 1};
 	governor__open_account(&enforcer->governor, &governed->account, now_ns);
-	governed->waits = (struct waits_for_vaprod){.from_ns = now_ns, .ran_ns = enforcer->ran_ns};
+	governed->waits.ran_ns = ledger__ran(&enforcer->ledger);
 	governed__begin_load(governed, now_ns);
 	governed->next = enforcer->governed;
 	enforcer->governed = governed;
@@ -137,7 +172,7 @@ void enforcer__join(struct enforcer *enforcer, struct governed *governed, const 
 		duty->first = governed;
 		governed->process.orders->set = image_duty__without(duty);
 	}
-	enforcer->ran_ns = enforcer->ops.own_cpu();
+	enforcer__ran_for(enforcer, governed->process.owner);
 	governed->calls_cost.attached_ns = now_ns + ATTACHING_NS;
 	governed->calls_cost.waits_from_ns = now_ns + GOVERNOR_PEAK_NS;
 	if (image) {
@@ -152,7 +187,7 @@ void enforcer__join(struct enforcer *enforcer, struct governed *governed, const 
 	for (struct governed *other = enforcer->governed; other; other = other->next) {
 		if (now_ns < other->account.first_until_ns)
 			continue;
-		count_waits(enforcer, other, now_ns);
+		count_waits(enforcer, other);
 		other->paid_waits_ns = other->waits.cost_ns;
 	}
 	governed__advance_epoch(governed, governed__is_closed(governed));
@@ -191,6 +226,7 @@ void enforcer__remove(struct enforcer *enforcer, struct governed *governed)
 	while (*at != governed)
 		at = &(*at)->next;
 	*at = governed->next;
+	ledger__leave(&enforcer->ledger, &governed->ledger);
 	free(governed);
 }
 
@@ -236,7 +272,7 @@ static double charge_waits(const struct enforcer *enforcer, struct governed *gov
 	struct governor_account *account = &governed->account;
 	double waited;
 
-	count_waits(enforcer, governed, now_ns);
+	count_waits(enforcer, governed);
 	waited = (double)(governed->waits.cost_ns - governed->paid_waits_ns);
 	governed->paid_waits_ns = governed->waits.cost_ns;
 	if (now_ns < account->first_until_ns) {
@@ -285,7 +321,7 @@ struct enforcer_window enforcer__end_window(const struct enforcer *enforcer, str
 	if (governed->gap_ns)
 		governed__count_gap(governed, now_ns, true);
 	spend(enforcer, governed);
-	count_waits(enforcer, governed, now_ns);
+	count_waits(enforcer, governed);
 	window = (struct enforcer_window){.cost_ns = enforcer__spent(governed) - governed->reported_ns,
 					  .closed_ns = governed->closed_ns,
 					  .thinned_ns = orders->thinned_ns - governed->thinned_ns,
@@ -481,7 +517,8 @@ uint64_t enforcer__pass(struct enforcer *enforcer, uint64_t now_ns)
 	uint64_t next_ns = CALM_NS;
 	bool alert = enforcer->ops.govern_rows(enforcer->ctx, row_hits(enforcer), now_ns);
 
-	enforcer->ran_ns = enforcer->ops.own_cpu();
+	enforcer__ran(enforcer, ENFORCER_RECORDS);
+	bill_waits(enforcer, now_ns);
 	for (struct governed *governed = enforcer->governed; governed; governed = governed->next) {
 		if (governed->ended)
 			continue;

@@ -83,10 +83,12 @@ struct enforcer_ops {
 
 struct enforcer_process {
 	pid_t pid;
+	uid_t owner; /* as in struct process */
 	const char *exe;
 	bool spares_returns;		  /* returns of single calls can be suppressed */
 	struct kernel_counters *counters; /* both of its slot, valid until enforcer__remove() */
 	struct kernel_governed *orders;
+	const uint64_t *records; /* of the process that vaprod has drained; NULL: not counted. Valid as long */
 };
 
 /* Cost of a process, and what was not seen, since the last window. */
@@ -153,6 +155,14 @@ void enforcer__remove(struct enforcer *enforcer, struct governed *governed);
  */
 #define ENFORCER_SOON_NS 10000000UL
 uint64_t enforcer__pass(struct enforcer *enforcer, uint64_t now_ns);
+
+/*
+ * Enters what vaprod has run since the last of these calls as spent on records, on a window, or for an owner's
+ * processes (ledger.h). enforcer__pass() enters what remains as spent on records.
+ */
+enum enforcer_work { ENFORCER_RECORDS, ENFORCER_WINDOW };
+void enforcer__ran(struct enforcer *enforcer, enum enforcer_work work);
+void enforcer__ran_for(struct enforcer *enforcer, uid_t owner);
 
 /* Returns whether probes of an image are closed. */
 bool enforcer__is_closed(const struct enforcer *enforcer);

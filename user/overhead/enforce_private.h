@@ -4,17 +4,18 @@
 #define VAPRO_ENFORCE_PRIVATE_H
 
 #include "overhead/enforce.h"
+#include "overhead/ledger.h"
 
 /*
  * What the threads of a process waited for a CPU that vaprod had: the kernel side sums the waits of all threads, each
  * with what others had of that CPU meanwhile. In each second they cost the process no more than vaprod's CPU time in
- * it.
+ * it, and only the part that vaprod ran for processes of its owner. The rest costs those for whom it ran.
  */
 struct waits_for_vaprod {
-	uint64_t from_ns;	    /* begin of this second */
-	uint64_t summed_ns, ran_ns; /* at from_ns: the sum of the kernel side, and vaprod's CPU time */
-	uint64_t before_ns;	    /* cost before from_ns */
-	uint64_t cost_ns;	    /* cost up to the last charge */
+	uint64_t summed_ns; /* sum of the kernel side at the begin of this second */
+	double ran_ns;	    /* vaprod's CPU time in this second before the process was there */
+	uint64_t before_ns; /* cost before this second */
+	uint64_t cost_ns;   /* cost up to the last charge */
 };
 
 /*
@@ -43,6 +44,7 @@ struct governed {
 	struct kernel_counters charged;
 	uint64_t charged_io;
 	struct waits_for_vaprod waits;
+	struct ledger_entry ledger;
 	uint64_t paid_waits_ns; /* part of waits.cost_ns that was charged to the account */
 	double free_waits_ns;	/* first waits that are not charged: an image's first attachment costs more */
 	uint64_t spent_ns;	/* cost of hits to its busiest thread so far */
@@ -100,7 +102,8 @@ struct former_run {
 #define FORMER_RUNS 8
 
 struct enforcer {
-	uint64_t ran_ns; /* vaprod's CPU time at the begin of this pass */
+	struct ledger ledger;
+	uint64_t second_ns; /* begin of the ledger's second */
 	struct governor governor;
 	const struct costs *costs;
 	struct enforcer_ops ops;

@@ -100,6 +100,7 @@ static int read_status(struct process *process)
 	process->filtered = line && atoi(line + 9) == 2;
 	line = strstr(text, "\nUid:");
 	process->uid = line ? (uid_t)strtoul(line + 5, NULL, 10) : (uid_t)-1;
+	process->owner = process__owner(process->pid, process->uid);
 	free(text);
 	return 0;
 }

@@ -27,6 +27,7 @@ struct process {
 	uint64_t read_ns;    /* CLOCK_MONOTONIC when its reading began: a later exec made it another program */
 	char exe[512];
 	uid_t uid;
+	uid_t owner;		/* whose costs and rooms are its own: see process__owner() */
 	bool traced;		/* by ptrace: not a target */
 	bool opted_out;		/* VAPRO=off in its environment */
 	bool filtered;		/* by seccomp */
@@ -91,6 +92,13 @@ enum process_mpi process__mpi(const struct process *process, const struct proces
 
 /* Gives a path that opens the mapped file from here, whatever its name space: /proc/PID/map_files/... */
 void process__map_file(const struct process *process, const struct process_mapping *mapping, char *buf, size_t size);
+
+/*
+ * Returns whose costs and rooms a process's are: its user, or where it runs in a user namespace the owner of the
+ * outermost one below vaprod's, since a user has many numbers in a namespace of that user's. uid: where that is
+ * unknown.
+ */
+uid_t process__owner(pid_t pid, uid_t uid);
 
 /* Whether two processes are one rank of one job of one user: a process itself says which job it belongs to. */
 bool process__same_rank(const struct process *a, const struct process *b);
