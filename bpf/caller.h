@@ -71,11 +71,13 @@ __noinline int true_caller(struct caller *caller, u32 tgid)
 static __always_inline u32 number_path(const struct kernel_path_key *key, struct kernel_counters *to)
 {
 	u32 *known = bpf_map_lookup_elem(&paths, key), number = 0;
+	struct kernel_owner *owner = owner_of(to);
 
 	if (known)
 		return *known;
-	if (has_share(to->paths, paths_used, KERNEL_PATHS, KERNEL_PATHS_MOST))
-		number = give_number(&paths, key, &next_path, &to->paths, &paths_used);
+	if (has_share(to->paths, owner->paths, room_of(owner, KERNEL_PATHS), KERNEL_PATHS_MOST) &&
+	    paths_used < KERNEL_PATHS)
+		number = give_number(&paths, key, &next_path, &to->paths, &owner->paths, &paths_used);
 	if (number)
 		return number;
 	note_bounded(to, KERNEL_BOUNDED_VALUES);

@@ -79,19 +79,25 @@ static __always_inline struct kernel_bundle *bundle_of(struct bpf_thread_state *
 
 /*
  * Returns whether a process may have another pool slot in a bin, and counts that slot. Free slots of a
- * bin are of no use after it, so one process may take half of them: its threads may be the only ones.
+ * bin are of no use after it, so one process may have half of those of its owner: its threads may be the only ones.
  */
 static __always_inline bool has_place(struct kernel_counters *of, u32 bin)
 {
+	struct kernel_owner *owner = owner_of(of);
 	u32 odd = bin & 1;
 
 	if (of->pool_bin[odd] != bin) {
 		of->pool_bin[odd] = bin;
 		of->pool_used[odd] = 0;
 	}
-	if (!has_share(of->pool_used[odd] / 4, pool_used[odd], pool_half, pool_half))
+	if (owner->pool_bin[odd] != bin) {
+		owner->pool_bin[odd] = bin;
+		owner->pool_used[odd] = 0;
+	}
+	if (!has_share(of->pool_used[odd] / 4, owner->pool_used[odd], room_of(owner, pool_half), pool_half))
 		return false;
 	add(of->pool_used[odd], 1);
+	add(owner->pool_used[odd], 1);
 	return true;
 }
 
@@ -244,7 +250,7 @@ __noinline int emit(struct bpf_thread_state *thread, u32 state, u64 now, u64 byt
 			flags |= EMIT_SINGLE;
 		} else if (is_abnormal(duration, seen->min_ns, abnormal_ratio_1024)) {
 			key.abnormal = 1;
-			if (take_token(thread, now))
+			if (take_token(thread, now, owner_of(counters_of(thread->slot))->tokens))
 				flags |= EMIT_SINGLE;
 		}
 		if (!seen->min_ns || judged < seen->min_ns)

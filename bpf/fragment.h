@@ -129,12 +129,13 @@ static __always_inline void note_program_time(struct bpf_thread_state *thread, u
 }
 
 /* Gives a key a number, and counts the entry; 0 when the map is full. */
-static __always_inline u32 give_number(void *map, const void *key, u32 *next, u32 *made, u32 *used)
+static __always_inline u32 give_number(void *map, const void *key, u32 *next, u32 *made, u32 *owned, u32 *used)
 {
 	u32 *known, fresh = __sync_fetch_and_add(next, 1);
 
 	if (bpf_map_update_elem(map, key, &fresh, BPF_NOEXIST) == 0) {
 		add(*made, 1);
+		add(*owned, 1);
 		add(*used, 1);
 		return fresh;
 	}
@@ -159,6 +160,8 @@ static __always_inline void lose_state(u32 slot)
 __noinline u32 find_vertex(struct kernel_vertex_key *of, u32 slot)
 {
 	struct kernel_counters *to = counters_of(slot);
+	struct kernel_owner *owner = owner_of(to);
+	u32 room = room_of(owner, KERNEL_STATES);
 	struct kernel_vertex_key key;
 	struct kernel_vertex *by_id;
 	u32 *known, vertex, place;
@@ -169,19 +172,22 @@ __noinline u32 find_vertex(struct kernel_vertex_key *of, u32 slot)
 	known = bpf_map_lookup_elem(&vertices, &key);
 	if (known)
 		return *known;
-	if (!has_share(to->vertices, vertices_used, KERNEL_STATES, KERNEL_DETAILED)) {
+	if (!has_share(to->vertices, owner->vertices, room, KERNEL_DETAILED)) {
 		note_bounded(to, KERNEL_BOUNDED_VALUES);
 		coarsen_vertex(&key);
 		known = bpf_map_lookup_elem(&vertices, &key);
 		if (known)
 			return *known;
-		/* coarse vertices have as much room again */
-		if (!has_share(to->vertices / 2, vertices_used, KERNEL_STATES, KERNEL_VERTICES_MOST / 2)) {
+		/* coarse vertices have as much room again, and a few each process has */
+		if (to->vertices >= KERNEL_STATES_LEAST &&
+		    !has_share(to->vertices / 2, owner->vertices, room, KERNEL_VERTICES_MOST / 2)) {
 			note_bounded(to, KERNEL_BOUNDED_STATES);
 			return 0;
 		}
 	}
-	vertex = give_number(&vertices, &key, &next_vertex, &to->vertices, &vertices_used);
+	if (vertices_used >= KERNEL_STATES)
+		return 0;
+	vertex = give_number(&vertices, &key, &next_vertex, &to->vertices, &owner->vertices, &vertices_used);
 	place = vertex & (KERNEL_NEW_VERTICES - 1);
 	by_id = vertex ? bpf_map_lookup_elem(&vertices_by_id, &place) : 0;
 	if (by_id && by_id->id != vertex) {
@@ -213,14 +219,18 @@ static __always_inline u32 vertex_of(struct bpf_thread_state *thread, struct ker
 static __always_inline u32 number_edge(const struct kernel_edge_key *key, struct kernel_counters *to)
 {
 	u32 *known = bpf_map_lookup_elem(&edges, key);
+	struct kernel_owner *owner = owner_of(to);
 
 	if (known)
 		return *known;
-	if (!has_share(to->edges, edges_used, KERNEL_STATES, KERNEL_EDGES_MOST)) {
+	if (to->edges >= KERNEL_STATES_LEAST &&
+	    !has_share(to->edges, owner->edges, room_of(owner, KERNEL_STATES), KERNEL_EDGES_MOST)) {
 		note_bounded(to, KERNEL_BOUNDED_STATES);
 		return 0;
 	}
-	return give_number(&edges, key, &next_edge, &to->edges, &edges_used);
+	if (edges_used >= KERNEL_STATES)
+		return 0;
+	return give_number(&edges, key, &next_edge, &to->edges, &owner->edges, &edges_used);
 }
 
 /* Returns the number of an edge that is not cached; 0 as above. */

@@ -24,16 +24,19 @@ static __always_inline struct arguments *registers_of(struct bpf_thread_state *t
 __noinline u32 number_handle(struct kernel_handle_key *of, u32 slot)
 {
 	struct kernel_counters *to = counters_of(slot);
+	struct kernel_owner *owner = owner_of(to);
 	struct kernel_handle_key key;
 	u32 *known, fresh;
 
 	if (!of)
 		return 0;
 	key = *of;
-	if (has_share(to->handles, handles_used, KERNEL_HANDLES, KERNEL_HANDLES_MOST)) {
+	if (has_share(to->handles, owner->handles, room_of(owner, KERNEL_HANDLES), KERNEL_HANDLES_MOST) &&
+	    handles_used < KERNEL_HANDLES) {
 		fresh = handle_number_of(__sync_fetch_and_add(&next_handle, 1));
 		if (bpf_map_update_elem(&handles, &key, &fresh, BPF_NOEXIST) == 0) {
 			add(to->handles, 1);
+			add(owner->handles, 1);
 			add(handles_used, 1);
 			return fresh;
 		}

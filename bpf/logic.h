@@ -170,12 +170,18 @@ static __always_inline u64 request_share(u64 bytes, u32 count)
 }
 
 /*
- * Returns whether a process with `made` entries of a table may make another, where all processes together use
- * `used` of `size`: an eighth of what is free, so that later processes find as much as earlier ones.
+ * Returns whether a process with `made` entries of a table may make another, where all processes of its owner together
+ * use `used` of `size`: an eighth of what is free, so that later processes find as much as earlier ones.
  */
 static __always_inline bool has_share(u32 made, u32 used, u32 size, u32 most)
 {
 	return made < most && used < size && made < (size - used) / 8;
+}
+
+/* Returns an owner's room in a table of so many entries. */
+static __always_inline u32 room_of(const struct kernel_owner *owner, u32 size)
+{
+	return (u32)((u64)size * owner->share / KERNEL_SHARE_ALL);
 }
 
 /* Returns the number of the n-th handle: numbers repeat after 64 Ki. */
@@ -395,8 +401,6 @@ static __always_inline bool hits_reach(u64 before, u64 weight, u32 number)
 
 /* Excess under this is noise of the probe itself and never worth a record of its own. */
 #define ABNORMAL_FLOOR_NS 20000
-/* Records of abnormal fragments per thread and 200 ms; the excess merges. */
-#define ABNORMAL_TOKENS 20
 
 /* Returns whether a duration is over ratio_1024/1024 times the cell's least (k_a of VAPRO (PPoPP'22) section 4.3). */
 static __always_inline bool is_abnormal(u64 duration, u64 least, u32 ratio_1024)
@@ -404,11 +408,13 @@ static __always_inline bool is_abnormal(u64 duration, u64 least, u32 ratio_1024)
 	return least && duration > least + ABNORMAL_FLOOR_NS && duration * 1024 > least * ratio_1024;
 }
 
-static __always_inline bool take_token(struct bpf_thread_state *thread, u64 now)
+/* Returns whether an abnormal fragment may be a record of its own: so many of a thread may in 200 ms, the excess
+ * merges. */
+static __always_inline bool take_token(struct bpf_thread_state *thread, u64 now, u32 tokens)
 {
 	if (now - thread->token_ns >= KERNEL_BIN_NS) {
 		thread->token_ns = now;
-		thread->tokens = ABNORMAL_TOKENS;
+		thread->tokens = tokens;
 	}
 	if (!thread->tokens)
 		return false;

@@ -51,6 +51,7 @@ u32 event_group;     /* number of the counters' set, for the bundles */
 
 /* Read by user space. */
 struct kernel_counters counters[KERNEL_SLOTS];
+struct kernel_owner owners[KERNEL_SLOTS];
 struct kernel_governed governed[KERNEL_SLOTS]; /* read and written by both */
 struct kernel_team teams[KERNEL_SLOTS];
 u32 next_vertex = 1, next_edge = 1, next_path = 1, next_handle;
@@ -354,6 +355,11 @@ struct {
 static __always_inline struct kernel_counters *counters_of(u32 slot)
 {
 	return &counters[slot & (KERNEL_SLOTS - 1)];
+}
+
+static __always_inline struct kernel_owner *owner_of(const struct kernel_counters *of)
+{
+	return &owners[of->owner & (KERNEL_SLOTS - 1)];
 }
 
 static __always_inline struct kernel_governed *governed_of(u32 slot)

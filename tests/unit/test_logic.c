@@ -346,9 +346,9 @@ static void tokens_bound_records(void **state)
 
 	(void)state;
 	for (int i = 0; i < 1000; i++)
-		granted += take_token(&thread, now + (uint64_t)i);
-	assert_int_equal(granted, ABNORMAL_TOKENS);
-	assert_true(take_token(&thread, now + KERNEL_BIN_NS + 1000));
+		granted += take_token(&thread, now + (uint64_t)i, KERNEL_TOKENS);
+	assert_int_equal(granted, KERNEL_TOKENS);
+	assert_true(take_token(&thread, now + KERNEL_BIN_NS + 1000, KERNEL_TOKENS));
 }
 
 static void pauses_fall_into_classes(void **state)

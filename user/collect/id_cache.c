@@ -12,7 +12,8 @@
 #include "probe/bpf/shared.h"
 
 #define PATHS KERNEL_PATHS
-#define CACHE KERNEL_STATES /* direct-mapped by id; a miss sweeps the kernel's map again */
+#define CACHE (2 * KERNEL_STATES) /* places by hash of the id; where one is in use, the next */
+#define PROBES 64		  /* places that are looked at; where all are in use the first is taken */
 #define SWEEP 512
 
 struct path {
@@ -61,11 +62,45 @@ void numbered__begin(struct numbered *numbered)
 	numbered->swept = (struct sweeps){0};
 }
 
+/* Returns where the search for an id begins: consecutive ids are far apart, so that no long runs are in use. */
+static uint32_t first_place(uint32_t id)
+{
+	_Static_assert(CACHE == 1U << 17, "the hash has so many bits");
+	return id * 0x9e3779b1U >> (32 - 17);
+}
+
+/* Returns the place of an id, or the one that it may have. */
+static struct numbered_vertex *vertex_place(const struct numbered *numbered, uint32_t id)
+{
+	uint32_t first = first_place(id);
+
+	for (uint32_t i = first; i < first + PROBES; i++) {
+		struct numbered_vertex *vertex = &numbered->vertices[i & (CACHE - 1)];
+
+		if (vertex->id == id || !vertex->id)
+			return vertex;
+	}
+	return &numbered->vertices[first];
+}
+
+static struct numbered_edge *edge_place(const struct numbered *numbered, uint32_t id)
+{
+	uint32_t first = first_place(id);
+
+	for (uint32_t i = first; i < first + PROBES; i++) {
+		struct numbered_edge *edge = &numbered->edges[i & (CACHE - 1)];
+
+		if (edge->id == id || !edge->id)
+			return edge;
+	}
+	return &numbered->edges[first];
+}
+
 static void keep_vertex(struct numbered *numbered, const void *key, uint32_t id)
 {
-	struct numbered_vertex *vertex = &numbered->vertices[id & (CACHE - 1)];
+	struct numbered_vertex *vertex = vertex_place(numbered, id);
 
-	if (vertex->id == id && vertex->key.tgid)
+	if (vertex->id == id)
 		return;
 	vertex->id = id;
 	vertex->key = *(const struct kernel_vertex_key *)key;
@@ -74,7 +109,7 @@ static void keep_vertex(struct numbered *numbered, const void *key, uint32_t id)
 
 static void keep_edge(struct numbered *numbered, const void *key, uint32_t id)
 {
-	struct numbered_edge *edge = &numbered->edges[id & (CACHE - 1)];
+	struct numbered_edge *edge = edge_place(numbered, id);
 
 	if (edge->id == id)
 		return;
@@ -112,36 +147,110 @@ static void sweep(struct numbered *numbered, int map, size_t key_size,
 	free(ids);
 }
 
-/* A process, and where keys of a map have its tgid. */
-struct owner {
-	uint32_t tgid;
-	size_t offset;
+static int compare_tgids(const void *a, const void *b)
+{
+	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+	return left < right ? -1 : left > right;
+}
+
+/* Processes by tgid, ascending, and where keys of a map have it. */
+struct purged {
+	uint32_t tgids[KERNEL_SLOTS];
+	size_t count, offset;
 };
+
+static void list_tgids(struct purged *purged, const struct numbered_process *processes, size_t count)
+{
+	purged->count = count;
+	for (size_t i = 0; i < count; i++)
+		purged->tgids[i] = (uint32_t)processes[i].pid;
+	qsort(purged->tgids, count, sizeof(*purged->tgids), compare_tgids);
+}
+
+static bool is_in(const struct purged *purged, uint32_t tgid)
+{
+	return bsearch(&tgid, purged->tgids, purged->count, sizeof(tgid), compare_tgids);
+}
 
 static bool belongs(void *ctx, const void *key, const void *value)
 {
-	const struct owner *owner = ctx;
+	const struct purged *purged = ctx;
 	uint32_t tgid;
 
 	(void)value;
-	memcpy(&tgid, (const char *)key + owner->offset, sizeof(tgid));
-	return tgid == owner->tgid;
+	memcpy(&tgid, (const char *)key + purged->offset, sizeof(tgid));
+	return is_in(purged, tgid);
+}
+
+/* A vertex was purged where its number is known and its process is not. */
+static bool is_purged(const struct numbered *numbered, uint32_t id)
+{
+	const struct numbered_vertex *vertex = vertex_place(numbered, id);
+
+	return vertex->id == id && vertex->key.tgid == 0;
 }
 
 /* An edge belongs to a purged process where its first vertex does. */
 static bool edge_belongs(void *ctx, const void *key, const void *value)
 {
-	const struct numbered *numbered = ctx;
 	const struct kernel_edge_key *edge = key;
-	const struct numbered_vertex *vertex = &numbered->vertices[edge->from & (CACHE - 1)];
 
 	(void)value;
-	return vertex->id == edge->from && vertex->key.tgid == 0;
+	return is_purged(ctx, edge->from);
 }
 
-/* Takes a process's entries off the counts in use. */
+static bool vertex_belongs(void *ctx, const void *key, const void *value)
+{
+	(void)key;
+	return is_purged(ctx, *(const uint32_t *)value);
+}
+
+/* Marks the vertices of these processes; all that the kernel side has are known then. */
+static void mark(struct numbered *numbered, const struct purged *purged)
+{
+	sweep(numbered, kernel_side__map(numbered->side, KERNEL_MAP_VERTICES), sizeof(struct kernel_vertex_key),
+	      keep_vertex);
+	for (uint32_t i = 0; i < CACHE; i++)
+		if (numbered->vertices[i].id && is_in(purged, numbered->vertices[i].key.tgid))
+			numbered->vertices[i].key.tgid = 0;
+}
+
+/* Drops what was marked, and the edges between these. Without memory they stay, and their places are in use. */
+static void drop_marked(struct numbered *numbered)
+{
+	struct numbered_vertex *vertices = numbered->vertices;
+	struct numbered_edge *edges = numbered->edges;
+
+	numbered->edges = calloc(CACHE, sizeof(*edges));
+	if (numbered->edges) {
+		for (uint32_t i = 0; i < CACHE; i++)
+			if (edges[i].id && !is_purged(numbered, edges[i].key.from))
+				*edge_place(numbered, edges[i].id) = edges[i];
+		free(edges);
+	} else {
+		numbered->edges = edges;
+	}
+	numbered->vertices = calloc(CACHE, sizeof(*vertices));
+	if (!numbered->vertices) {
+		numbered->vertices = vertices;
+		return;
+	}
+	for (uint32_t i = 0; i < CACHE; i++)
+		if (vertices[i].id && vertices[i].key.tgid)
+			*vertex_place(numbered, vertices[i].id) = vertices[i];
+	free(vertices);
+}
+
+/* Subtracts a process's entries from the counts in use. */
 static void give_back(struct kernel_side *side, struct kernel_counters *made)
 {
+	struct kernel_owner *owner = &kernel_side__shared(side)->owners[made->owner & (KERNEL_SLOTS - 1)];
+
+	__atomic_fetch_sub(&owner->vertices, made->vertices, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&owner->edges, made->edges, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&owner->handles, made->handles, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&owner->paths, made->paths, __ATOMIC_RELAXED);
 	__atomic_fetch_sub(kernel_side__shared(side)->vertices_used, made->vertices, __ATOMIC_RELAXED);
 	__atomic_fetch_sub(kernel_side__shared(side)->edges_used, made->edges, __ATOMIC_RELAXED);
 	__atomic_fetch_sub(kernel_side__shared(side)->handles_used, made->handles, __ATOMIC_RELAXED);
@@ -149,7 +258,7 @@ static void give_back(struct kernel_side *side, struct kernel_counters *made)
 	made->vertices = made->edges = made->handles = made->paths = 0;
 }
 
-void numbered__purge(struct numbered *numbered, pid_t pid, uint32_t slot)
+void numbered__purge(struct numbered *numbered, const struct numbered_process *processes, size_t count)
 {
 	static const struct {
 		enum kernel_map map;
@@ -165,24 +274,55 @@ void numbered__purge(struct numbered *numbered, pid_t pid, uint32_t slot)
 	    {KERNEL_MAP_REQUEST_SLOTS, offsetof(struct kernel_request_key, tgid)},
 	};
 	struct kernel_side *side = numbered->side;
-	uint32_t tgid = (uint32_t)pid;
+	struct purged purged;
 
+	if (!count)
+		return;
+	list_tgids(&purged, processes, count);
 	/* an edge's process is its vertices', so all must be cached */
-	sweep(numbered, kernel_side__map(side, KERNEL_MAP_VERTICES), sizeof(struct kernel_vertex_key), keep_vertex);
-	for (uint32_t i = 0; i < CACHE; i++)
-		if (numbered->vertices[i].key.tgid == tgid)
-			numbered->vertices[i].key.tgid = 0;
+	mark(numbered, &purged);
 	map_walk__delete(kernel_side__map(side, KERNEL_MAP_EDGES), edge_belongs, numbered);
-	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
-		map_walk__delete(kernel_side__map(side, maps[i].map), belongs, &(struct owner){tgid, maps[i].offset});
-	bpf_map_delete_elem(kernel_side__map(side, KERNEL_MAP_TRANSPARENT), &tgid);
-	give_back(side, &kernel_side__shared(side)->counters[slot & (KERNEL_SLOTS - 1)]);
+	drop_marked(numbered);
+	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++) {
+		purged.offset = maps[i].offset;
+		map_walk__delete(kernel_side__map(side, maps[i].map), belongs, &purged);
+	}
+	for (size_t i = 0; i < count; i++) {
+		bpf_map_delete_elem(kernel_side__map(side, KERNEL_MAP_TRANSPARENT), &purged.tgids[i]);
+		give_back(side, &kernel_side__shared(side)->counters[processes[i].slot & (KERNEL_SLOTS - 1)]);
+	}
 	(*kernel_side__shared(side)->states_epoch)++;
+}
+
+void numbered__give_back(struct numbered *numbered, const struct numbered_process *processes, size_t count)
+{
+	const struct kernel_shared *shared = kernel_side__shared(numbered->side);
+	struct kernel_side *side = numbered->side;
+	struct purged purged;
+
+	list_tgids(&purged, processes, count);
+	mark(numbered, &purged);
+	map_walk__delete(kernel_side__map(side, KERNEL_MAP_EDGES), edge_belongs, numbered);
+	map_walk__delete(kernel_side__map(side, KERNEL_MAP_VERTICES), vertex_belongs, numbered);
+	drop_marked(numbered);
+	for (size_t i = 0; i < count; i++) {
+		struct kernel_counters *made = &shared->counters[processes[i].slot & (KERNEL_SLOTS - 1)];
+		struct kernel_owner *owner = &shared->owners[made->owner & (KERNEL_SLOTS - 1)];
+		uint32_t vertices = made->vertices, edges = made->edges;
+
+		__atomic_fetch_sub(shared->vertices_used, vertices, __ATOMIC_RELAXED);
+		__atomic_fetch_sub(shared->edges_used, edges, __ATOMIC_RELAXED);
+		__atomic_fetch_sub(&owner->vertices, vertices, __ATOMIC_RELAXED);
+		__atomic_fetch_sub(&owner->edges, edges, __ATOMIC_RELAXED);
+		__atomic_fetch_sub(&made->vertices, vertices, __ATOMIC_RELAXED);
+		__atomic_fetch_sub(&made->edges, edges, __ATOMIC_RELAXED);
+	}
+	(*shared->states_epoch)++;
 }
 
 struct numbered_vertex *numbered__vertex(struct numbered *numbered, uint32_t id, int *status)
 {
-	struct numbered_vertex *vertex = &numbered->vertices[id & (CACHE - 1)];
+	struct numbered_vertex *vertex = vertex_place(numbered, id);
 	uint32_t place = id & (KERNEL_NEW_VERTICES - 1);
 	struct kernel_vertex by_id;
 
@@ -194,18 +334,20 @@ struct numbered_vertex *numbered__vertex(struct numbered *numbered, uint32_t id,
 		keep_vertex(numbered, &by_id.key, id);
 		return vertex;
 	}
-	*status = numbered->swept.vertices ? -EAGAIN : -ENOENT;
+	/* what a sweep has not found below the number that was next then has been removed */
+	*status = numbered->swept.vertices && id >= numbered->swept.vertices ? -EAGAIN : -ENOENT;
 	if (!numbered->swept.vertices) {
 		numbered->swept.vertices = *kernel_side__shared(numbered->side)->next_vertex;
 		sweep(numbered, kernel_side__map(numbered->side, KERNEL_MAP_VERTICES), sizeof(struct kernel_vertex_key),
 		      keep_vertex);
+		vertex = vertex_place(numbered, id);
 	}
 	return vertex->id == id ? vertex : NULL;
 }
 
 struct numbered_edge *numbered__edge(struct numbered *numbered, uint32_t id, int *status)
 {
-	struct numbered_edge *edge = &numbered->edges[id & (CACHE - 1)];
+	struct numbered_edge *edge = edge_place(numbered, id);
 	uint32_t place = id & (KERNEL_STATES - 1);
 	struct kernel_edge by_id;
 
@@ -216,11 +358,12 @@ struct numbered_edge *numbered__edge(struct numbered *numbered, uint32_t id, int
 		keep_edge(numbered, &by_id.key, id);
 		return edge;
 	}
-	*status = numbered->swept.edges ? -EAGAIN : -ENOENT;
+	*status = numbered->swept.edges && id >= numbered->swept.edges ? -EAGAIN : -ENOENT;
 	if (!numbered->swept.edges) {
 		numbered->swept.edges = *kernel_side__shared(numbered->side)->next_edge;
 		sweep(numbered, kernel_side__map(numbered->side, KERNEL_MAP_EDGES), sizeof(struct kernel_edge_key),
 		      keep_edge);
+		edge = edge_place(numbered, id);
 	}
 	return edge->id == id ? edge : NULL;
 }
@@ -239,14 +382,14 @@ const struct kernel_path_key *numbered__path(struct numbered *numbered, uint32_t
 
 const struct numbered_vertex *numbered__known_vertex(const struct numbered *numbered, uint32_t id)
 {
-	const struct numbered_vertex *vertex = &numbered->vertices[id & (CACHE - 1)];
+	const struct numbered_vertex *vertex = vertex_place(numbered, id);
 
 	return vertex->id == id ? vertex : NULL;
 }
 
 const struct numbered_edge *numbered__known_edge(const struct numbered *numbered, uint32_t id)
 {
-	const struct numbered_edge *edge = &numbered->edges[id & (CACHE - 1)];
+	const struct numbered_edge *edge = edge_place(numbered, id);
 
 	return edge->id == id ? edge : NULL;
 }

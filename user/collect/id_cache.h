@@ -2,7 +2,8 @@
 /*
  * Keys that the kernel side has numbered: its tables of vertices, edges and paths are swept for ids
  * not seen yet, which are cached here by id; entries of a process that has ended are purged from all
- * kernel maps. Caches are direct-mapped; ids wrap around them.
+ * kernel maps. Ids grow without end: where two that are in use would have one place in a cache, the second has the
+ * next.
  */
 #ifndef VAPRO_NUMBERED_H
 #define VAPRO_NUMBERED_H
@@ -48,7 +49,15 @@ const struct kernel_path_key *numbered__path(struct numbered *numbered, uint32_t
 const struct numbered_vertex *numbered__known_vertex(const struct numbered *numbered, uint32_t id);
 const struct numbered_edge *numbered__known_edge(const struct numbered *numbered, uint32_t id);
 
-/* Removes the entries of a process, which had this slot, from all maps of the kernel side. */
-void numbered__purge(struct numbered *numbered, pid_t pid, uint32_t slot);
+struct numbered_process {
+	pid_t pid;
+	uint32_t slot;
+};
+
+/* Removes the states of processes that go on: those that are met again get new numbers. */
+void numbered__give_back(struct numbered *numbered, const struct numbered_process *processes, size_t count);
+
+/* Removes the entries of processes that ended from all maps of the kernel side, at most KERNEL_SLOTS. */
+void numbered__purge(struct numbered *numbered, const struct numbered_process *processes, size_t count);
 
 #endif

@@ -306,11 +306,15 @@ void resolver__begin(struct resolver *resolver)
 	numbered__begin(resolver->numbered);
 }
 
-void resolver__remove(struct resolver *resolver, pid_t pid, uint32_t slot)
+void resolver__purge(struct resolver *resolver, const struct numbered_process *processes, size_t count)
+{
+	numbered__purge(resolver->numbered, processes, count);
+}
+
+void resolver__remove(struct resolver *resolver, pid_t pid)
 {
 	uint32_t tgid = (uint32_t)pid, live = 0;
 
-	numbered__purge(resolver->numbered, pid, slot);
 	state_names__release(resolver->states, tgid);
 	table__free(resolver->by_tid);
 	resolver->by_tid = table__new();
@@ -327,6 +331,11 @@ void resolver__remove(struct resolver *resolver, pid_t pid, uint32_t slot)
 		resolver->processes[i] = resolver->processes[--resolver->process_count];
 		break;
 	}
+}
+
+void resolver__give_back(struct resolver *resolver, const struct numbered_process *processes, size_t count)
+{
+	numbered__give_back(resolver->numbered, processes, count);
 }
 
 /* Announces a state of a process unless one with equal texts is known. */

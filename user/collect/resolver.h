@@ -8,6 +8,7 @@
 #define VAPRO_RESOLVER_H
 
 #include "capture/stream.h"
+#include "collect/id_cache.h"
 #include "probe/bpf/bpf_object.h"
 #include "target/process.h"
 
@@ -65,8 +66,15 @@ void resolver__finish_names(struct resolver *resolver, uint64_t limit_ns);
 /* Reports a program without lines, and what would help, each once; false where there is none. */
 bool resolver__nameless(struct resolver *resolver, char *text, size_t size);
 
-/* Forgets a process, which had this slot: call it when all its bundles are drained. */
-void resolver__remove(struct resolver *resolver, pid_t pid, uint32_t slot);
+/*
+ * Forgets a process: call it when all its bundles are drained. To be followed by resolver__purge(), for several at once
+ * since that walks through all tables, before another process has its number or slot.
+ */
+void resolver__remove(struct resolver *resolver, pid_t pid);
+void resolver__purge(struct resolver *resolver, const struct numbered_process *processes, size_t count);
+
+/* Has processes that go on give their entries of the kernel's tables of states back. */
+void resolver__give_back(struct resolver *resolver, const struct numbered_process *processes, size_t count);
 
 /* Number of a thread in the stream, -ENOENT for a process that is not known, or -ENOMEM. */
 int64_t resolver__thread(struct resolver *resolver, uint32_t tid, uint32_t tgid);

@@ -134,7 +134,7 @@ struct attaching {
 	const struct process_mapping *library; /* of MPI, or NULL */
 	struct attach_image measured;	       /* the image that the cost belongs to */
 	bool by_itself;			       /* it gets links of its own */
-	bool admitted, registered;
+	bool admitted, registered, joined;
 	struct tracked fresh;
 	struct bpf_process_state entry;
 	char *err; /* a sentence, err_size bytes */
@@ -154,9 +154,14 @@ static int admit(struct tracker *tracker, struct attaching *attaching)
 	if (rank_of(tracker, attaching->process)) /* requested beside another process of this rank: a row of its own */
 		fresh->identity.rank = attaching->process->rank = -1;
 	slot = own_slot(tracker);
+	if (slot < 0 &&
+	    owners__may_claim(&tracker->owners, attaching->process->owner, KERNEL_SLOTS - 1, &tracker->lender)) {
+		tracker->claims++;
+		return -ENOSPC;
+	}
 	attaching->reason = "1023 processes are tracked already";
 	if (slot < 0)
-		return -ENOSPC;
+		return -EMFILE;
 	fresh->slot = attaching->entry.slot = (uint32_t)slot;
 	fresh->pidfd = (int)syscall(SYS_pidfd_open, fresh->pid, 0);
 	attaching->reason = "it ended while being attached";
@@ -180,6 +185,12 @@ static int enroll(struct tracker *tracker, struct attaching *attaching)
 	attaching->registered = true;
 	memset(&shared->counters[fresh->slot], 0, sizeof(shared->counters[fresh->slot]));
 	shared->governed[fresh->slot].requester = 0;
+	fresh->owner = owners__join(&tracker->owners, attaching->process->owner);
+	attaching->joined = true;
+	if (tracker->owners.of[fresh->owner].processes == 1)
+		shared->owners[fresh->owner] = (struct kernel_owner){0};
+	shared->counters[fresh->slot].owner = fresh->owner;
+	tracker__share_out(tracker);
 	fresh->governed = tracker__begin_governing(tracker, fresh, fresh->attached_ns);
 	if (!fresh->governed)
 		return -ENOMEM;
@@ -226,10 +237,15 @@ static int refuse(struct tracker *tracker, struct attaching *attaching, int stat
 		attacher__release(tracker->parts.attacher, fresh->pid);
 		kernel_side__untrack(tracker->parts.side, fresh->pid);
 		fresh->image = NULL;
-		resolver__remove(tracker->parts.resolver, fresh->pid, fresh->slot);
+		resolver__remove(tracker->parts.resolver, fresh->pid);
+		resolver__purge(tracker->parts.resolver, &(struct numbered_process){fresh->pid, fresh->slot}, 1);
 	}
 	if (fresh->governed)
 		enforcer__remove(tracker->enforcer, fresh->governed);
+	if (attaching->joined) {
+		owners__leave(&tracker->owners, fresh->owner);
+		tracker__share_out(tracker);
+	}
 	/* a process that is no target may map what targets map; what was read of it may be freed by now */
 	if (fresh->identity.opted_out || fresh->identity.traced || fresh->identity.translator)
 		verdicts__outdated(&tracker->verdicts);
@@ -300,6 +316,10 @@ int tracker__attach(struct tracker *tracker, struct process *process, uint64_t n
 	fresh->flags = attaching.entry.flags = tracker__flags_of(tracker, process, mpi);
 	measured = identify(tracker, process, &attaching.measured);
 	status = admit(tracker, &attaching);
+	if (status == -ENOSPC) { /* it waits until a slot is given back */
+		process__free(process);
+		return status;
+	}
 	status = status ? status : enroll(tracker, &attaching);
 	status = status ? status : link_probes(tracker, &attaching);
 	if (status)

@@ -13,7 +13,8 @@
 #include "daemon/tracker_private.h"
 
 #define LOOKS 5
-#define ATTACH_SHARE 0.01 /* share of a process's life that its attachment may cost in CPU time */
+#define CLAIM_NS 100000000ULL /* between two looks for a slot that is to be given back */
+#define ATTACH_SHARE 0.01     /* share of a process's life that its attachment may cost in CPU time */
 
 /* Times after which a candidate is inspected: a library is mapped some time after exec. */
 static const uint64_t look_after_ms[LOOKS] = {3, 20, 100, 400, 1500};
@@ -99,7 +100,7 @@ static bool is_too_young(struct tracker *tracker, const struct process *process,
  * Inspects one process: attaches it when it is selected and has an MPI or is observable without one, or was
  * requested by pid. look: number of earlier inspections, as the process may still map what it needs.
  * Returns 0, -EAGAIN for later, -EINPROGRESS until watch->later.due_ns, -EBUSY while an ended process of this pid is
- * not drained yet, or -errno.
+ * not drained yet, -ENOSPC until a slot is given back, or -errno.
  */
 static int consider(struct tracker *tracker, pid_t pid, int look, uint64_t now_ns, char *err, size_t err_size)
 {
@@ -112,6 +113,7 @@ static int consider(struct tracker *tracker, pid_t pid, int look, uint64_t now_n
 		return 0;
 	if (before && !tracker__retire(tracker, before, now_ns))
 		return -EBUSY;
+	tracker__purge(tracker);
 	enforcer__ran(tracker->enforcer, ENFORCER_RECORDS);
 	if (selection__names(tracker->selection, pid) || may_take(tracker, pid)) {
 		status = process__read(pid, &process, err, err_size);
@@ -223,7 +225,7 @@ void tracker__rescan(struct tracker *tracker, uint64_t now_ns)
 	for (size_t i = 0; i < scanning.count; i++) {
 		int status = consider(tracker, scanning.pids[i], 0, now_ns, ignored, sizeof(ignored));
 
-		if (status == -EAGAIN || status == -EINPROGRESS)
+		if (status == -EAGAIN || status == -EINPROGRESS || status == -ENOSPC)
 			tracker__is_candidate(tracker, scanning.pids[i], now_ns); /* the process may have just begun */
 	}
 	free(scanning.pids);
@@ -299,6 +301,7 @@ void tracker__inspect(struct tracker *tracker, uint64_t now_ns)
 {
 	char err[512];
 
+	tracker->claims = 0;
 	for (size_t i = 0; i < tracker->candidate_count; i++) {
 		struct candidate *candidate = &tracker->candidate[i];
 		int status;
@@ -317,11 +320,16 @@ void tracker__inspect(struct tracker *tracker, uint64_t now_ns)
 			memcpy(candidate->exe, tracker->later.exe, sizeof(candidate->exe));
 			continue;
 		}
+		if (status == -ENOSPC) {
+			candidate->since_ns = now_ns + CLAIM_NS;
+			continue;
+		}
 		if (status == -EBUSY || (status == -EAGAIN && ++candidate->looks < candidate->limit))
 			continue;
 		*candidate = tracker->candidate[--tracker->candidate_count];
 		i--;
 	}
+	tracker__give_back_slots(tracker, now_ns);
 }
 
 bool tracker__expects(const struct tracker *tracker)

@@ -133,8 +133,10 @@ static void say_goodbye(struct tracker *tracker, struct tracked *tracked, enum l
 	uint64_t hits = tracker__hits_of(tracker, tracked);
 
 	tracked->ended_ns = now_ns;
+	tracker->owners.of[tracked->owner].leaving++;
 	tracker__emit_row(tracker, tracked, now_ns);
-	tracker__emit_process(tracker, tracked, state, hits, tracked->image && !hits ? "mapped but never hit" : reason);
+	tracker__emit_process(tracker, tracked, state, hits,
+			      state == LINE_EXITED && tracked->image && !hits ? "mapped but never hit" : reason);
 }
 
 void tracker__detach(struct tracker *tracker, struct tracked *tracked, const char *reason, uint64_t now_ns)
@@ -145,6 +147,17 @@ void tracker__detach(struct tracker *tracker, struct tracked *tracked, const cha
 	row_attacher__release(tracker->parts.rows, tracked->pid);
 	tracked->image = NULL;
 	kernel_side__untrack(tracker->parts.side, tracked->pid);
+}
+
+void tracker__detach_running(struct tracker *tracker, struct tracked *tracked, uint64_t now_ns)
+{
+	enforcer__leave(tracker->enforcer, tracked->governed, now_ns);
+	say_goodbye(tracker, tracked, LINE_DETACHED, "another user needs its slot", now_ns);
+	attacher__release(tracker->parts.attacher, tracked->pid);
+	row_attacher__release(tracker->parts.rows, tracked->pid);
+	tracked->image = NULL;
+	tracked->drained = !tracker__hits_of(tracker, tracked);
+	kernel_side__release(tracker->parts.side, tracked->pid);
 }
 
 /* Attaches the MPI that a process lacked when it was attached, if it has one now. */
@@ -262,6 +275,7 @@ void tracker__poll(struct tracker *tracker, uint64_t now_ns)
 			remap(tracker, tracked, now_ns);
 		}
 	}
+	tracker__purge(tracker);
 }
 
 size_t tracker__alive(const struct tracker *tracker)

@@ -136,6 +136,7 @@ void tracker__second(struct tracker *tracker, uint64_t now_ns, struct watch_seco
 	double seconds = (double)(now_ns - tracker->last_second_ns) * 1e-9;
 
 	*second = (struct watch_second){0};
+	tracker__give_back(tracker, now_ns);
 	report_ended(tracker, now_ns);
 	for (size_t i = 0; i < tracker->count; i++) {
 		struct tracked *tracked = &tracker->tracked[i];
@@ -245,16 +246,31 @@ int tracker__emit_place(struct tracker *tracker, const struct tracked *tracked, 
 static void forget(struct tracker *tracker, struct tracked *tracked)
 {
 	tracker->hits += tracker__hits_of(tracker, tracked);
-	resolver__remove(tracker->parts.resolver, tracked->pid, tracked->slot);
+	resolver__remove(tracker->parts.resolver, tracked->pid);
+	tracker->forgotten[tracker->forgotten_count++] = (struct numbered_process){tracked->pid, tracked->slot};
+	tracker->owners.of[tracked->owner].leaving--;
 	tracker->slots[tracked->slot] = false;
 	close(tracked->pidfd);
 	enforcer__remove(tracker->enforcer, tracked->governed);
 	*tracked = tracker->tracked[--tracker->count];
 }
 
+void tracker__purge(struct tracker *tracker)
+{
+	const struct kernel_shared *shared = kernel_side__shared(tracker->parts.side);
+
+	if (!tracker->forgotten_count)
+		return;
+	resolver__purge(tracker->parts.resolver, tracker->forgotten, tracker->forgotten_count);
+	for (size_t i = 0; i < tracker->forgotten_count; i++)
+		owners__leave(&tracker->owners, shared->counters[tracker->forgotten[i].slot].owner);
+	tracker->forgotten_count = 0;
+	tracker__share_out(tracker);
+}
+
 bool tracker__retire(struct tracker *tracker, struct tracked *tracked, uint64_t now_ns)
 {
-	if (!tracked->ended_ns || tracked->ended_ns + RETIRE_NS > now_ns)
+	if (!tracked->ended_ns || (!tracked->drained && tracked->ended_ns + RETIRE_NS > now_ns))
 		return false;
 	say_pathless(tracker, tracked);
 	say_bounded(tracker, tracked);
@@ -345,6 +361,7 @@ int tracker__end_window(struct tracker *tracker, uint64_t begin_ns, uint64_t end
 		say_bounded(tracker, tracked);
 	}
 	retire(tracker, end_ns);
+	tracker__purge(tracker);
 	tracker->window_ns = end_ns;
 	return status;
 }

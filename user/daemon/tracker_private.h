@@ -10,6 +10,7 @@
 #include "probe/bpf/shared.h"
 #include "daemon/attach_costs.h"
 #include "daemon/bystanders.h"
+#include "daemon/owners.h"
 #include "daemon/tracker.h"
 #include "daemon/verdict.h"
 #include "overhead/enforce.h"
@@ -18,6 +19,7 @@ struct tracked {
 	pid_t pid;
 	int pidfd;
 	uint32_t slot;
+	uint32_t owner;		 /* number of its owner (owners.h) */
 	uint32_t flags;		 /* KERNEL_PROCESS_* */
 	struct process identity; /* its mappings belong to the resolver's copy and are not used here */
 	const struct attached_image *image;
@@ -38,6 +40,7 @@ struct tracked {
 	bool io_requested;	   /* it did IO before its attachment: traced at once, not after a second */
 	bool threaded;		   /* its thread functions were attached once it had threads */
 	bool gone;		   /* its end was seen */
+	bool drained;		   /* it was detached, and nothing of it is left to be drained */
 	bool pathless;		   /* it keeps no frame pointers, as was reported */
 	pid_t tracer;		   /* tracer that was reported; 0: none */
 	uint32_t bounded_reported; /* KERNEL_BOUNDED_* that were reported */
@@ -79,9 +82,14 @@ struct tracker {
 	struct bystanders bystanders;
 	uint64_t unshared_ns; /* last time at which an image was not linked for all, since others map it */
 	struct attach_costs costs;
+	struct owners owners;
+	size_t claims;	 /* processes that wait for a slot that an owner has borrowed */
+	uint32_t lender; /* this owner */
 	struct enforcer *enforcer;
 	struct ended_thread *ended; /* in the order of end times */
 	size_t ended_count, ended_room;
+	struct numbered_process forgotten[KERNEL_SLOTS]; /* their entries in the kernel side's tables are left */
+	size_t forgotten_count;
 };
 
 static inline const struct kernel_counters *tracker__counters(const struct tracker *tracker,
@@ -150,8 +158,26 @@ void tracker__inspect(struct tracker *tracker, uint64_t now_ns);
 /* Reports the candidates that ended while their attachment was put off. Called once, before vaprod ends. */
 void tracker__end_inspection(struct tracker *tracker);
 
-/* Forgets a process that ended and has been drained since, after its last facts. false where it is too early. */
+/* Notes that a process has joined or left its owner: what owners may have of the kernel side's tables changes. */
+void tracker__share_out(struct tracker *tracker);
+
+/* Has owners give back what they have of these tables beyond their room; once a second. */
+void tracker__give_back(struct tracker *tracker, uint64_t now_ns);
+
+/* Detaches a process that goes on, since its slot is needed. */
+void tracker__detach_running(struct tracker *tracker, struct tracked *tracked, uint64_t now_ns);
+
+/* Detaches processes of the owner that has borrowed most, one for each process that waits for its slot. */
+void tracker__give_back_slots(struct tracker *tracker, uint64_t now_ns);
+
+/*
+ * Forgets a process that ended and has been drained since, after its last facts. false where it is too early. To be
+ * followed by tracker__purge(), for several at once.
+ */
 bool tracker__retire(struct tracker *tracker, struct tracked *tracked, uint64_t now_ns);
+
+/* Removes what forgotten processes have in the kernel side's tables: before another process is tracked. */
+void tracker__purge(struct tracker *tracker);
 
 /* Attaches user and thread functions of a newly tracked process. Returns how many functions. */
 int tracker__attach_rows(struct tracker *tracker, struct tracked *tracked, const struct process *process);

@@ -98,9 +98,12 @@ static double count_waits(const struct enforcer *enforcer, struct governed *gove
 	struct waits_for_vaprod *waits = &governed->waits;
 	double waited = fmin((double)(governed->process.counters->held_ns - waits->summed_ns),
 			     ledger__ran(&enforcer->ledger) - waits->ran_ns);
+	uint64_t cost_ns;
 
-	waits->cost_ns =
-	    waits->before_ns + (uint64_t)(waited * ledger__share(&enforcer->ledger, governed->ledger.owner));
+	cost_ns = waits->before_ns + (uint64_t)(waited * ledger__share(&enforcer->ledger, governed->ledger.owner));
+	/* what was charged stays so when vaprod runs for others in the rest of the second */
+	if (cost_ns > waits->cost_ns)
+		waits->cost_ns = cost_ns;
 	return waited;
 }
 
@@ -134,6 +137,11 @@ void enforcer__ran(struct enforcer *enforcer, enum enforcer_work work)
 void enforcer__ran_for(struct enforcer *enforcer, uid_t owner)
 {
 	ledger__for(&enforcer->ledger, enforcer->ops.own_cpu(), owner);
+}
+
+double enforcer__caused(const struct enforcer *enforcer, uid_t owner)
+{
+	return ledger__caused(&enforcer->ledger, owner);
 }
 
 struct governed *enforcer__add(struct enforcer *enforcer, const struct enforcer_process *process, uint64_t now_ns)
@@ -197,6 +205,11 @@ void enforcer__join(struct enforcer *enforcer, struct governed *governed, const 
 void enforcer__suspend(struct governed *governed)
 {
 	governed__advance_epoch(governed, true);
+}
+
+void enforcer__restart(struct governed *governed)
+{
+	governed__advance_epoch(governed, governed__is_closed(governed));
 }
 
 void enforcer__leave(struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)

@@ -143,6 +143,9 @@ void enforcer__suspend(struct governed *governed);
  */
 void enforcer__follow(struct governed *governed, uint32_t units, uint64_t until_ns, const char *why);
 
+/* Discards what the threads of a process have open: its states got other numbers. */
+void enforcer__restart(struct governed *governed);
+
 /* Handles the end of a process: its window is still read, but no decision is made about it any more. */
 void enforcer__leave(struct enforcer *enforcer, struct governed *governed, uint64_t now_ns);
 
@@ -163,6 +166,9 @@ uint64_t enforcer__pass(struct enforcer *enforcer, uint64_t now_ns);
 enum enforcer_work { ENFORCER_RECORDS, ENFORCER_WINDOW };
 void enforcer__ran(struct enforcer *enforcer, enum enforcer_work work);
 void enforcer__ran_for(struct enforcer *enforcer, uid_t owner);
+
+/* Returns what vaprod ran for an owner's processes so far, ns; 0 where it has none. */
+double enforcer__caused(const struct enforcer *enforcer, uid_t owner);
 
 /* Returns whether probes of an image are closed. */
 bool enforcer__is_closed(const struct enforcer *enforcer);

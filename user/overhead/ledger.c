@@ -123,6 +123,13 @@ void ledger__for(struct ledger *ledger, uint64_t cpu_ns, uid_t uid)
 		owner->ran_ns += ran;
 }
 
+double ledger__caused(const struct ledger *ledger, uid_t uid)
+{
+	const struct ledger_owner *owner = owner_of(ledger, uid);
+
+	return owner ? owner->ran_ns : 0;
+}
+
 double ledger__ran(const struct ledger *ledger)
 {
 	return ledger->ran_ns - ledger->before_ns;

@@ -55,6 +55,9 @@ void ledger__by_records(struct ledger *ledger, uint64_t cpu_ns); /* all that was
 void ledger__by_states(struct ledger *ledger, uint64_t cpu_ns);	 /* a window */
 void ledger__for(struct ledger *ledger, uint64_t cpu_ns, uid_t owner);
 
+/* Returns what vaprod ran for an owner so far; 0 where it has no process. */
+double ledger__caused(const struct ledger *ledger, uid_t owner);
+
 /* Returns vaprod's time in this second, and the owner's share of it (1 where vaprod did not run). */
 double ledger__ran(const struct ledger *ledger);
 double ledger__share(const struct ledger *ledger, const struct ledger_owner *owner);

@@ -145,12 +145,14 @@ struct kernel_handle_key {
 #define KERNEL_FIRST_UNKNOWN 64 /* numbers from here on are given at first sight */
 
 /*
- * All processes of the node share the tables of states. A process may have an eighth of what is free, and never
- * more entries than these. Beyond KERNEL_DETAILED vertices, the arguments that may have any number of values
- * (peer, root, communicator, operation, file, open flags, call path) no longer make new states: all further
- * values of each are one. Beyond a process's share of vertices or edges its fragments are lost.
+ * All processes of the node share the tables of states. An owner's processes have a share of each together (struct
+ * kernel_owner), of which a process may have an eighth of what is free, and never more entries than these. Beyond
+ * KERNEL_DETAILED vertices, the arguments that may have any number of values (peer, root, communicator, operation,
+ * file, open flags, call path) no longer make new states: all further values of each are one. Beyond a process's share
+ * of vertices or edges its fragments are lost.
  */
 #define KERNEL_DETAILED 1024
+#define KERNEL_STATES_LEAST 16 /* vertices, and edges, that a process may have in any case */
 #define KERNEL_VERTICES_MOST 2048
 #define KERNEL_EDGES_MOST 8192
 #define KERNEL_HANDLES_MOST 1024

@@ -69,7 +69,21 @@ struct kernel_counters {
 	u32 vertices, edges, handles, paths; /* entries of the tables that all processes share */
 	u32 pool_bin[2], pool_used[2];	     /* pool slots used in the latest even bin and odd one */
 	u32 bounded;			     /* KERNEL_BOUNDED_* */
-	u32 pad;
+	u32 owner;			     /* number of its owner, set by user space */
+} __attribute__((aligned(64)));
+
+/*
+ * What the processes of one owner have of the tables that all processes share, and its room there: a share of each
+ * table, in KERNEL_SHARE_ALL parts. User space sets share and tokens.
+ */
+#define KERNEL_SHARE_ALL 1024
+#define KERNEL_TOKENS 20
+
+struct kernel_owner {
+	u32 share;
+	u32 tokens;			     /* records of abnormal fragments of a thread in a bin */
+	u32 vertices, edges, handles, paths; /* entries */
+	u32 pool_bin[2], pool_used[2];	     /* as in struct kernel_counters */
 } __attribute__((aligned(64)));
 
 /*

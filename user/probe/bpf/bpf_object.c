@@ -292,6 +292,8 @@ struct kernel_side *kernel_side__load(const struct vapro_config *config, struct 
 		return NULL;
 	}
 	side->shared = kernel_shared__of(side->bpf);
+	for (size_t i = 0; i < KERNEL_SLOTS; i++)
+		side->shared.owners[i] = (struct kernel_owner){.share = KERNEL_SHARE_ALL, .tokens = KERNEL_TOKENS};
 	return side;
 }
 

@@ -89,6 +89,9 @@ int kernel_side__track(struct kernel_side *side, pid_t pid, const struct bpf_pro
 int kernel_side__reflag(struct kernel_side *side, pid_t pid, const struct bpf_process_state *process);
 int kernel_side__untrack(struct kernel_side *side, pid_t pid);
 
+/* Untracks a process that goes on: its threads, at most 1024, are forgotten, and its slot can be used again. */
+void kernel_side__release(struct kernel_side *side, pid_t pid);
+
 /*
  * Copies a thread's state as it is now. Returns 0, -ENOENT where it has none or has ended.
  */

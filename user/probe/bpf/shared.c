@@ -74,6 +74,7 @@ struct kernel_shared kernel_shared__of(struct vapro_bpf *bpf)
 	    .closed_bin = &bpf->bss->closed_bin,
 	    .accounts_given = &bpf->bss->accounts_given,
 	    .accounts_lost = &bpf->bss->accounts_lost,
+	    .owners = bpf->bss->owners,
 	    .next_vertex = &bpf->data->next_vertex,
 	    .next_edge = &bpf->data->next_edge,
 	    .next_path = &bpf->data->next_path,

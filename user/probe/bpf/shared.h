@@ -50,6 +50,7 @@ struct kernel_shared {
 	uint32_t *vertices_used, *edges_used, *handles_used, *paths_used;
 	struct kernel_counters *counters; /* KERNEL_SLOTS */
 	struct kernel_governed *governed; /* KERNEL_SLOTS */
+	struct kernel_owner *owners;	  /* KERNEL_SLOTS */
 };
 
 /* Returns the addresses in a loaded object. */

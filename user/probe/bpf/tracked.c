@@ -89,6 +89,29 @@ int kernel_side__untrack(struct kernel_side *side, pid_t pid)
 	return bpf_map_delete_elem(bpf_map__fd(bpf->maps.processes), &key) ? -errno : 0;
 }
 
+void kernel_side__release(struct kernel_side *side, pid_t pid)
+{
+	struct vapro_bpf *bpf = kernel_side__bpf(side);
+	int map = bpf_map__fd(bpf->maps.threads);
+	pid_t tids[1024];
+	size_t count;
+
+	kernel_side__untrack(side, pid); /* from here on no thread of it gets a state */
+	count = process__threads(pid, tids, sizeof(tids) / sizeof(tids[0]));
+	for (size_t i = 0; i < count && i < sizeof(tids) / sizeof(tids[0]); i++) {
+		struct bpf_thread_state thread;
+		int fd = thread_descriptor(tids[i]);
+
+		if (fd < 0)
+			continue;
+		if (!bpf_map_lookup_elem(map, &fd, &thread)) {
+			bpf_map_delete_elem(map, &fd);
+			first_account__drop(bpf, &thread);
+		}
+		close(fd);
+	}
+}
+
 int kernel_side__thread(struct kernel_side *side, pid_t tid, struct bpf_thread_state *out)
 {
 	struct vapro_bpf *bpf = kernel_side__bpf(side);
