@@ -244,6 +244,20 @@ static void test_bounds(void **state)
 	assert_int_equal(record__uint(record, "jobs_left_out"), 301 - 256);
 	cJSON_Delete(record);
 	free(text);
+	/* another user has a quarter for sure */
+	for (unsigned i = 0; i < 70; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "late:%u", i);
+		result.job = name;
+		result.user = BOARDED_OTHER;
+		boarded__window(board, &result);
+	}
+	board__end(board, result.end_ns);
+	text = boarded__write(board, 1, true, &size);
+	assert_int_equal(count(text, "window", "\"late:"), 64);
+	assert_int_equal(count(text, "window", "\"none:"), 256 - 64 - 1);
+	free(text);
 	board__end(board, result.end_ns + 60000000001ULL);
 	text = boarded__write(board, 1, true, &size);
 	assert_int_equal(count(text, "window", ""), 0);

@@ -10,6 +10,8 @@
 #include "report/record.h"
 
 #define JOBS_MOST 256
+#define USERS_LEAST                                                                                                    \
+	4 /* a user has a part of the jobs for sure: that of so many users, or of all where these are more */
 #define REGIONS_MOST 64		      /* of a job */
 #define LINE_MOST 32768		      /* bytes of a line that is retained */
 #define BYTES_MOST (8U << 20)	      /* bytes of all records of regions */
@@ -90,6 +92,55 @@ void board__free(struct board *board)
 	free(board);
 }
 
+static size_t jobs_of(const struct board *board, uint32_t user)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < board->job_count; i++)
+		count += board->jobs[i].user == user;
+	return count;
+}
+
+/* Returns how many jobs each user has for sure, with one more user. */
+static size_t guaranteed(const struct board *board, uint32_t user)
+{
+	size_t users = jobs_of(board, user) ? 0 : 1;
+
+	for (size_t i = 0; i < board->job_count; i++) {
+		bool before = false;
+
+		for (size_t k = 0; k < i && !before; k++)
+			before = board->jobs[k].user == board->jobs[i].user;
+		users += !before;
+	}
+	return JOBS_MOST / (users > USERS_LEAST ? users : USERS_LEAST);
+}
+
+/* Makes room for a job of a user who has fewer than each has for sure: the user with most jobs loses the last one. */
+static bool make_room(struct board *board, uint32_t user)
+{
+	size_t own = jobs_of(board, user), last = board->job_count, sure, most;
+
+	if (own >= JOBS_MOST / USERS_LEAST)
+		return false;
+	most = sure = guaranteed(board, user);
+	if (own >= sure)
+		return false;
+	for (size_t i = 0; i < board->job_count; i++) {
+		size_t count = jobs_of(board, board->jobs[i].user);
+
+		if (count < most || count <= sure)
+			continue;
+		most = count;
+		last = i;
+	}
+	if (last == board->job_count)
+		return false;
+	board_job__free(board, &board->jobs[last]);
+	board->jobs[last] = board->jobs[--board->job_count];
+	return true;
+}
+
 static struct board_job *job_of(struct board *board, const char *name, uint32_t user)
 {
 	struct board_job *job;
@@ -101,7 +152,8 @@ static struct board_job *job_of(struct board *board, const char *name, uint32_t 
 	}
 	if (board->job_count == JOBS_MOST) {
 		board->jobs_left_out++;
-		return NULL;
+		if (!make_room(board, user))
+			return NULL;
 	}
 	if (grow(&board->jobs, &board->job_capacity, board->job_count + 1, sizeof(*job)))
 		return NULL;
