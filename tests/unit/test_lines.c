@@ -41,7 +41,7 @@ static void test_lines(void **state)
 				       .images = images,
 				       .image_count = 1,
 				       .state = LINE_ATTACHED};
-	struct line_warning warning = {SAMPLE_UTC, "n1", "ring_full", "the ring was full", 0};
+	struct line_warning warning = {SAMPLE_UTC, "n1", "ring_full", "the ring was full", 0, 0};
 	struct line_bye bye = {
 	    .utc_ns = SAMPLE_UTC, .host = "n1", .exit_reason = "signal", .totals = {.untracked_hits = 7}};
 	cJSON *object;

@@ -92,6 +92,7 @@ static bool is_too_young(struct tracker *tracker, const struct process *process,
 	if (cost <= ATTACH_SHARE * age)
 		return false;
 	tracker->later.due_ns = now_ns + (uint64_t)(cost / ATTACH_SHARE - age);
+	tracker->later.owner = process->owner;
 	snprintf(tracker->later.exe, sizeof(tracker->later.exe), "%s", process->exe);
 	return true;
 }
@@ -284,10 +285,10 @@ static bool was_too_short(struct tracker *tracker, const struct candidate *candi
 	/* one that its parent has not waited for is still there, without anything to attach to */
 	if (!candidate->due_ns || (!has_ended(candidate->pid) && process__thread_state(candidate->pid) != 'Z'))
 		return false;
-	tracker__warn(tracker, "too_short", candidate->pid,
-		      "process %d (%s) ended before it could be attached: to read its image and set its "
-		      "probes would have cost more than %g %% of its time",
-		      candidate->pid, candidate->exe, ATTACH_SHARE * 100);
+	tracker__warn_owner(tracker, "too_short", candidate->pid, candidate->owner,
+			    "process %d (%s) ended before it could be attached: to read its image and set its "
+			    "probes would have cost more than %g %% of its time",
+			    candidate->pid, candidate->exe, ATTACH_SHARE * 100);
 	return true;
 }
 
@@ -317,6 +318,7 @@ void tracker__inspect(struct tracker *tracker, uint64_t now_ns)
 		status = consider(tracker, candidate->pid, candidate->looks, now_ns, err, sizeof(err));
 		if (status == -EINPROGRESS) {
 			candidate->due_ns = tracker->later.due_ns;
+			candidate->owner = tracker->later.owner;
 			memcpy(candidate->exe, tracker->later.exe, sizeof(candidate->exe));
 			continue;
 		}

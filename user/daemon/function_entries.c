@@ -88,7 +88,8 @@ static int attach_rows(struct tracker *tracker, const struct process *process, c
 				      is_alone(tracker, mapping), err, sizeof(err));
 	if (status >= 0)
 		return status;
-	tracker__warn(tracker, "rows_not_attached", process->pid, "%s", err[0] ? err : strerror(-status));
+	tracker__warn_owner(tracker, "rows_not_attached", process->pid, process->owner, "%s",
+			    err[0] ? err : strerror(-status));
 	return 0;
 }
 
@@ -141,8 +142,8 @@ int tracker__attach_rows(struct tracker *tracker, struct tracked *tracked, const
 	int functions = attach_user_rows(tracker, process);
 
 	if (tracker->parts.user_row_count && !functions)
-		tracker__warn(tracker, "function_missing", process->pid,
-			      "process %d: it maps none of the requested functions", process->pid);
+		tracker__warn_owner(tracker, "function_missing", process->pid, process->owner,
+				    "process %d: it maps none of the requested functions", process->pid);
 	tracked->threaded = threads > 1;
 	return functions + attach_thread_rows(tracker, tracked, process, threads);
 }

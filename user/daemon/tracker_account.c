@@ -25,9 +25,9 @@ static void say_pathless(struct tracker *tracker, struct tracked *tracked)
 	if (tracked->pathless || !resolver__pathless(tracker->parts.resolver, tracked->pid))
 		return;
 	tracked->pathless = true;
-	tracker__warn(tracker, "no_frame_pointers", tracked->pid,
-		      "process %d (%s) keeps no frame pointers: its states are distinguished by call-site alone",
-		      tracked->pid, tracked->identity.exe);
+	tracker__warn_owner(tracker, "no_frame_pointers", tracked->pid, tracked->identity.owner,
+			    "process %d (%s) keeps no frame pointers: its states are distinguished by call-site alone",
+			    tracked->pid, tracked->identity.exe);
 }
 
 /* Reports once each consequence of a process's having more states than its share. */
@@ -37,15 +37,17 @@ static void say_bounded(struct tracker *tracker, struct tracked *tracked)
 
 	tracked->bounded_reported |= fresh;
 	if (fresh & KERNEL_BOUNDED_STATES)
-		tracker__warn(tracker, "states_bounded", tracked->pid,
-			      "process %d (%s) has more states than its share of the kernel's tables: fragments of "
-			      "further states are lost, by the cause 'states'",
-			      tracked->pid, tracked->identity.exe);
+		tracker__warn_owner(
+		    tracker, "states_bounded", tracked->pid, tracked->identity.owner,
+		    "process %d (%s) has more states than its share of the kernel's tables: fragments of "
+		    "further states are lost, by the cause 'states'",
+		    tracked->pid, tracked->identity.exe);
 	else if (fresh & KERNEL_BOUNDED_VALUES)
-		tracker__warn(tracker, "states_bounded", tracked->pid,
-			      "process %d (%s) has more states than its share of the kernel's tables: further values "
-			      "of peer, root, communicator, operation, file, mode and call path are one, 'other'",
-			      tracked->pid, tracked->identity.exe);
+		tracker__warn_owner(
+		    tracker, "states_bounded", tracked->pid, tracked->identity.owner,
+		    "process %d (%s) has more states than its share of the kernel's tables: further values "
+		    "of peer, root, communicator, operation, file, mode and call path are one, 'other'",
+		    tracked->pid, tracked->identity.exe);
 }
 
 /*
@@ -79,8 +81,8 @@ static void say_silent(struct tracker *tracker, struct tracked *tracked, uint64_
 	if (activity.state != 'R')
 		snprintf(where, sizeof(where), "%s%s%s%s%s", activity.state == 'T' ? "is stopped" : "sleeps",
 			 *activity.call ? " in " : "", activity.call, *activity.file ? " of " : "", activity.file);
-	tracker__warn(
-	    tracker, "no_calls", tracked->pid,
+	tracker__warn_owner(
+	    tracker, "no_calls", tracked->pid, tracked->identity.owner,
 	    "process %d (%s%s): no call was seen in the %.0f s since it was attached: its present call or computation "
 	    "began before and is not reported; its main thread %s; %.1f s of CPU time meanwhile",
 	    tracked->pid, rank, tracked->identity.exe, (double)(now_ns - tracked->attached_ns) * 1e-9, where,
@@ -344,6 +346,7 @@ int tracker__end_window(struct tracker *tracker, uint64_t begin_ns, uint64_t end
 	int status = 0;
 
 	enforcer__ran(tracker->enforcer, ENFORCER_RECORDS);
+	tracker__report_repeats(tracker);
 	age_requests(tracker, end_ns);
 	for (size_t i = 0; i < tracker->count && !status; i++) {
 		struct tracked *tracked = &tracker->tracked[i];

@@ -11,6 +11,7 @@
 #include "daemon/attach_costs.h"
 #include "daemon/bystanders.h"
 #include "daemon/owners.h"
+#include "daemon/repeats.h"
 #include "daemon/tracker.h"
 #include "daemon/verdict.h"
 #include "overhead/enforce.h"
@@ -52,7 +53,8 @@ struct candidate {
 	uint64_t since_ns;
 	int looks, limit;
 	uint64_t due_ns; /* time from which it is old enough to attach; 0 = not checked yet */
-	char exe[64];	 /* set with due_ns */
+	uid_t owner;
+	char exe[64]; /* this and owner are set with due_ns */
 };
 
 /* A thread that ended. */
@@ -83,6 +85,7 @@ struct tracker {
 	uint64_t unshared_ns; /* last time at which an image was not linked for all, since others map it */
 	struct attach_costs costs;
 	struct owners owners;
+	struct repeats repeats;
 	size_t claims;	 /* processes that wait for a slot that an owner has borrowed */
 	uint32_t lender; /* this owner */
 	struct enforcer *enforcer;
@@ -212,6 +215,13 @@ bool tracker__is_alone(struct tracker *tracker, const struct process_mapping *ma
 
 /* Links an image for all processes, where that is cheaper and harms nobody. Returns whether it did. */
 bool tracker__share(struct tracker *tracker, const struct attached_image *image, uint64_t now_ns);
+
+/* Emits a warning of which an owner's processes may cause many: further equal ones come as one record a window. */
+void tracker__warn_owner(struct tracker *tracker, const char *code, pid_t pid, uid_t owner, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* Emits these records at a window's end. */
+void tracker__report_repeats(struct tracker *tracker);
 
 /* Emits a `process` line. */
 void tracker__emit_process(struct tracker *tracker, const struct tracked *tracked, enum line_process_state state,

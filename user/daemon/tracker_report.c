@@ -24,20 +24,56 @@ static void emit_line(struct tracker *tracker, char *line)
 	free(line);
 }
 
+static void emit_warning(struct tracker *tracker, const char *code, pid_t pid, uint64_t count, const char *text)
+{
+	struct line_warning warning = {.utc_ns = utc_now(),
+				       .host = tracker->parts.host,
+				       .code = code,
+				       .pid = (uint32_t)pid,
+				       .text = text,
+				       .count = count};
+
+	log__warning("%s", text);
+	emit_line(tracker, lines__warning(&warning));
+}
+
 void tracker__warn(struct tracker *tracker, const char *code, pid_t pid, const char *format, ...)
 {
-	struct line_warning warning = {
-	    .utc_ns = utc_now(), .host = tracker->parts.host, .code = code, .pid = (uint32_t)pid};
 	char text[1024];
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	warning.text = text;
 	printable(text); /* a target's paths may hold terminal control sequences */
-	log__warning("%s", text);
-	emit_line(tracker, lines__warning(&warning));
+	emit_warning(tracker, code, pid, 0, text);
+}
+
+void tracker__warn_owner(struct tracker *tracker, const char *code, pid_t pid, uid_t owner, const char *format, ...)
+{
+	char text[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	printable(text);
+	if (repeats__note(&tracker->repeats, code, owner, pid, text))
+		emit_warning(tracker, code, pid, 0, text);
+}
+
+static void emit_repeat(void *ctx, const struct repeat *repeat)
+{
+	char text[1152];
+
+	snprintf(text, sizeof(text), "%s%s", repeat->text,
+		 repeat->count > 1 ? "; this is the latest of several such messages (count)" : "");
+	emit_warning(ctx, repeat->code, repeat->pid, repeat->count, text);
+}
+
+void tracker__report_repeats(struct tracker *tracker)
+{
+	repeats__end_window(&tracker->repeats, emit_repeat, tracker);
 }
 
 uint64_t tracker__start_utc(const struct process *process)

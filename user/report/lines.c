@@ -217,6 +217,8 @@ char *lines__warning(const struct line_warning *warning)
 		  json__add_text(object, "text", warning->text) &&
 		  json__add_number(object, "pid", warning->pid ? warning->pid : NAN, 0);
 
+	if (ok && warning->count)
+		ok = json__add_uint(object, "count", warning->count);
 	return finish(object, ok);
 }
 

@@ -120,6 +120,7 @@ struct line_warning {
 	const char *code; /* stable, for programs: "ring_full" */
 	const char *text; /* a sentence, for people */
 	uint32_t pid;	  /* 0: no process */
+	uint64_t count;	  /* of equal ones that the record stands for; 0: this one */
 };
 
 /* Events counted from now on and why, or events that cannot be counted. */
