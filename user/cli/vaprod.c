@@ -106,6 +106,7 @@ int main(int argc, char **argv)
 	sigaction(SIGTERM, &action, NULL);
 	handle_hangup(options.output != NULL);
 	signal(SIGPIPE, SIG_IGN);
+	options.service = true;
 	status = daemon__run(&options);
 	if (options.summary && status != EXIT_REFUSED && status != EXIT_USAGE)
 		summary__print(options.summary, stdout, &(struct summary_options){.width = options.width});

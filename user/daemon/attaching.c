@@ -4,9 +4,9 @@
 
 #include <errno.h>
 #include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -142,6 +142,14 @@ struct attaching {
 	const char *reason; /* why it is not tracked */
 };
 
+/* Returns whether the process of a descriptor has ended: its number may be another one's since. */
+static bool has_ended(int pidfd)
+{
+	struct pollfd poll_fd = {.fd = pidfd, .events = POLLIN};
+
+	return poll(&poll_fd, 1, 0) != 0;
+}
+
 /* First step: whether it may be tracked, and room for it. Returns 0, or -errno with a reason. */
 static int admit(struct tracker *tracker, struct attaching *attaching)
 {
@@ -163,9 +171,8 @@ static int admit(struct tracker *tracker, struct attaching *attaching)
 	if (slot < 0)
 		return -EMFILE;
 	fresh->slot = attaching->entry.slot = (uint32_t)slot;
-	fresh->pidfd = (int)syscall(SYS_pidfd_open, fresh->pid, 0);
 	attaching->reason = "it ended while being attached";
-	if (fresh->pidfd < 0)
+	if (fresh->pidfd < 0 || has_ended(fresh->pidfd) || !process__is_same(attaching->process))
 		return -ESRCH;
 	attaching->reason = "out of memory";
 	return grow(&tracker->tracked, &tracker->room, tracker->count + 1, sizeof(*tracker->tracked));
@@ -293,11 +300,12 @@ static void warn_of_restriction(const struct attaching *attaching, const char *r
 		    attaching->library ? "" : "; if it is a shell or a launcher, name the PIDs of the ranks instead");
 }
 
-int tracker__attach(struct tracker *tracker, struct process *process, uint64_t now_ns, char *err, size_t err_size)
+int tracker__attach(struct tracker *tracker, struct process *process, int pidfd, uint64_t now_ns, char *err,
+		    size_t err_size)
 {
 	struct attaching attaching = {.process = process,
 				      .fresh = {.pid = process->pid,
-						.pidfd = -1,
+						.pidfd = pidfd,
 						.attached_ns = now_ns,
 						.identity = *process,
 						.calls_per_s = NAN,
@@ -317,6 +325,7 @@ int tracker__attach(struct tracker *tracker, struct process *process, uint64_t n
 	measured = identify(tracker, process, &attaching.measured);
 	status = admit(tracker, &attaching);
 	if (status == -ENOSPC) { /* it waits until a slot is given back */
+		close(pidfd);
 		process__free(process);
 		return status;
 	}

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "capture/capture.h"
 #include "daemon/cpus.h"
+#include "daemon/notify.h"
 #include "daemon/privileges.h"
 #include "report/lines.h"
 #include "report/pipeline.h"
@@ -309,6 +310,15 @@ static void rest(const struct daemon *daemon, long ns)
 		nanosleep(&(struct timespec){.tv_nsec = BUSY_NS - (long)slept}, NULL);
 }
 
+/* Says to a service manager, now and then, that the loop goes on: one that is blocked says nothing. */
+static void give_sign_of_life(struct daemon *daemon, uint64_t now)
+{
+	if (!daemon->watchdog_ns || now < daemon->alive_ns + daemon->watchdog_ns / 2)
+		return;
+	daemon->alive_ns = now;
+	notify__send("WATCHDOG=1");
+}
+
 static const char *loop(struct daemon *daemon)
 {
 	const struct daemon_options *options = daemon->options;
@@ -342,6 +352,7 @@ static const char *loop(struct daemon *daemon)
 			query_server__step(daemon->queries, now);
 		if (daemon->status)
 			status_server__step(daemon->status, now);
+		give_sign_of_life(daemon, now);
 		reason = reason_to_end(daemon, now);
 		if (!reason)
 			rest(daemon, pause_ns(daemon, drained, govern_ns));
@@ -375,6 +386,8 @@ static void finish(struct daemon *daemon, const char *reason)
 	struct line_bye bye = {.host = daemon->host, .exit_reason = reason};
 	char *line;
 
+	if (daemon->options->service)
+		notify__send("STOPPING=1");
 	log__progress(NULL);
 	if (!tracker__any(daemon->tracker))
 		explain_nothing(&daemon->options->selection);
@@ -481,6 +494,10 @@ int daemon__run(const struct daemon_options *options)
 			kernel_side__watch_interrupts(daemon.side, true);
 		if (!status && options->ready)
 			options->ready(options->ready_ctx);
+		if (!status && options->service) {
+			daemon.watchdog_ns = notify__watchdog_ns();
+			notify__send("READY=1");
+		}
 		finish(&daemon, status ? err : loop(&daemon));
 	}
 	daemon__tear_down(&daemon);

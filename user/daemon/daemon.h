@@ -34,6 +34,7 @@ struct daemon_options {
 	struct outcome_limit fail_on;
 	const volatile sig_atomic_t *stop;
 	volatile sig_atomic_t *reopen; /* nonzero: the output file is reopened by its path; or NULL */
+	bool service;		       /* a service manager is notified (notify.h) */
 	void (*ready)(void *ctx);      /* called once targets may start; or NULL */
 	void *ready_ctx;
 };

@@ -89,6 +89,7 @@ struct daemon {
 	uint64_t first_window;		   /* begin of the first window, UTC */
 	uint64_t window_begin, window_end; /* UTC, bin borders */
 	uint64_t next_second;
+	uint64_t watchdog_ns, alive_ns; /* time between signs of life; 0: none. The last one */
 	double cpu_at_window;
 	struct outcome outcome; /* at the end */
 	uint64_t scanned_at;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -108,7 +109,7 @@ static int consider(struct tracker *tracker, pid_t pid, int look, uint64_t now_n
 	struct tracked *before = tracker__of(tracker, pid);
 	struct process *process;
 	bool named = false;
-	int status;
+	int status, pidfd = -1;
 
 	if (pid == getpid() || (before && !before->ended_ns))
 		return 0;
@@ -117,9 +118,14 @@ static int consider(struct tracker *tracker, pid_t pid, int look, uint64_t now_n
 	tracker__purge(tracker);
 	enforcer__ran(tracker->enforcer, ENFORCER_RECORDS);
 	if (selection__names(tracker->selection, pid) || may_take(tracker, pid)) {
+		/* what is read after that is of one process, unless that has ended by then */
+		pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 		status = process__read(pid, &process, err, err_size);
-		if (status)
+		if (status) {
+			if (pidfd >= 0)
+				close(pidfd);
 			return status;
+		}
 	} else {
 		return 0;
 	}
@@ -136,8 +142,10 @@ static int consider(struct tracker *tracker, pid_t pid, int look, uint64_t now_n
 	}
 	status = -EAGAIN;
 	if (named || process__mpi(process, NULL) || observable_without_mpi(tracker, process, look))
-		return tracker__attach(tracker, process, now_ns, err, err_size);
+		return tracker__attach(tracker, process, pidfd, now_ns, err, err_size);
 leave:
+	if (pidfd >= 0)
+		close(pidfd);
 	enforcer__ran_for(tracker->enforcer, process->owner);
 	process__free(process);
 	return status;

@@ -119,10 +119,12 @@ uint64_t tracker__start_utc(const struct process *process);
 struct tracked *tracker__of(struct tracker *tracker, pid_t pid);
 
 /*
- * Begins to track a process that was read; takes ownership. The kernel side must know the process, its
- * handles and its libc before the first hit, so the links come last. 0 or -errno with a sentence in err.
+ * Begins to track a process that was read since pidfd was opened; takes ownership of both. The kernel side must know
+ * the process, its handles and its libc before the first hit, so the links come last. 0 or -errno with a sentence in
+ * err.
  */
-int tracker__attach(struct tracker *tracker, struct process *process, uint64_t now_ns, char *err, size_t err_size);
+int tracker__attach(struct tracker *tracker, struct process *process, int pidfd, uint64_t now_ns, char *err,
+		    size_t err_size);
 
 /* Ends the tracking of a process that ended, became another one or gives way to others. */
 void tracker__detach(struct tracker *tracker, struct tracked *tracked, const char *reason, uint64_t now_ns);

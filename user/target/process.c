@@ -445,6 +445,13 @@ bool process__descends(pid_t pid, pid_t ancestor)
 	return false;
 }
 
+bool process__is_same(const struct process *process)
+{
+	struct process now = {.pid = process->pid};
+
+	return !process__read_stat(&now) && now.start_time == process->start_time;
+}
+
 double process__age(const struct process *process)
 {
 	struct timespec boot;

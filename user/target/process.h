@@ -121,6 +121,9 @@ char process__thread_state(pid_t tid);
 /* Whether pid descends from ancestor (or is it). */
 bool process__descends(pid_t pid, pid_t ancestor);
 
+/* Whether the process of this number is still the one that was read. */
+bool process__is_same(const struct process *process);
+
 /* A process's age in s. */
 double process__age(const struct process *process);
 
