@@ -97,7 +97,7 @@ static void time_with_unseen_calls_is_reported(void **state)
 		fake__run(&fake, 5.3);
 		for (int i = 0; i < 2; i++) {
 			struct enforcer_window facts =
-			    enforcer__end_window(fake.enforcer, processes[i]->governed, fake.now);
+			    enforcer__end_window(fake.enforcer, processes[i]->governed, fake.now, 1);
 
 			reported[i] += (double)facts.closed_ns;
 			cost += i ? 0 : (double)facts.cost_ns;
@@ -254,7 +254,7 @@ static void expensive_system_calls_are_suppressed(void **state)
 	assert_int_equal(fake__warned(&fake, "governed"), 1);
 	assert_true(process->orders.thinned_io > 0 && process->counters.syscalls > 0);
 	assert_true(fake__peak(&fake, process) < 0.02);
-	window = enforcer__end_window(fake.enforcer, process->governed, fake.now);
+	window = enforcer__end_window(fake.enforcer, process->governed, fake.now, 1);
 	assert_int_equal(window.thinned, 2 * process->orders.thinned_io);
 	assert_true(fabs((double)window.closed_ns / process->unseen_ns - 1) < 0.02);
 	process->program = &calm;

@@ -54,7 +54,7 @@ static void follow(struct fake_process *process, uint32_t units)
 /* The facts of a process, as they are published. */
 static void check_set(struct fake_process *process, uint32_t without, uint32_t own)
 {
-	struct enforcer_window window = enforcer__end_window(fake.enforcer, process->governed, fake.now);
+	struct enforcer_window window = enforcer__end_window(fake.enforcer, process->governed, fake.now, 1);
 
 	assert_string_equal(window.image, "libmpi.so");
 	assert_int_equal(window.without, without);
@@ -172,7 +172,7 @@ static void closed_probes_stay_closed(void **state)
 	assert_int_equal(fake.without, POST);
 	enforcer__leave(fake.enforcer, process->governed, fake.now);
 	follow(process, NOTHING);
-	assert_null(enforcer__end_window(fake.enforcer, process->governed, fake.now).image);
+	assert_null(enforcer__end_window(fake.enforcer, process->governed, fake.now, 1).image);
 	fake__run(&fake, 20);
 	assert_int_equal(fake.changes, 1);
 	end(state);

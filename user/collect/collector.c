@@ -10,6 +10,7 @@
 
 #include "../bpf/logic.h"
 #include "base/clock.h"
+#include "base/grow.h"
 #include "collect/accounts.h"
 #include "collect/interferer_name.h"
 #include "collect/pool_reader.h"
@@ -39,6 +40,9 @@ struct collector {
 	struct kernel_record held; /* record whose state is too young for a drain: the next drain begins with it */
 	bool holds;
 	int received;
+	uint64_t hold_ns;	      /* bundles that end at or after this time wait: 0 none do */
+	struct vapro_bundle *waiting; /* in the order of their arrival */
+	size_t waiting_count, waiting_room;
 	struct interferer_names names;
 	struct kernel_interference_key *keys, *dead;
 	struct kernel_interference *values;
@@ -84,6 +88,44 @@ static void fill_counts(const struct collector *collector, const struct kernel_b
 		       bundle);
 }
 
+/* Has a bundle wait for its window. Returns false without memory: the bundle belongs to the window before. */
+static bool wait_for_window(struct collector *collector, const struct vapro_bundle *bundle)
+{
+	if (grow(&collector->waiting, &collector->waiting_room, collector->waiting_count + 1,
+		 sizeof(*collector->waiting)))
+		return false;
+	collector->waiting[collector->waiting_count++] = *bundle;
+	return true;
+}
+
+void collector__hold(struct collector *collector, uint64_t from_ns)
+{
+	struct stream_event event = {.type = STREAM_BUNDLE};
+	size_t left = 0;
+
+	if (from_ns == collector->hold_ns)
+		return;
+	collector->hold_ns = from_ns;
+	for (size_t i = 0; i < collector->waiting_count; i++) {
+		int status;
+
+		if (from_ns && collector->waiting[i].end_ns >= from_ns) {
+			collector->waiting[left++] = collector->waiting[i];
+			continue;
+		}
+		event.bundle = collector->waiting[i];
+		status = stream__put(collector->sink, &event);
+		if (status && !collector->status)
+			collector->status = status;
+	}
+	collector->waiting_count = left;
+	if (left)
+		return;
+	free(collector->waiting);
+	collector->waiting = NULL;
+	collector->waiting_room = 0;
+}
+
 /* Returns false where the state is too young for this drain, without output. */
 static bool emit_bundle(struct collector *collector, const struct kernel_bundle_key *key,
 			const struct kernel_bundle *bundle)
@@ -123,6 +165,8 @@ static bool emit_bundle(struct collector *collector, const struct kernel_bundle_
 	fill_factors(&event.bundle, &bundle->counts);
 	if (key->state & KERNEL_EDGE && collector->counters)
 		fill_counts(collector, key, bundle, &event.bundle);
+	if (collector->hold_ns && bundle->end_ns >= collector->hold_ns && wait_for_window(collector, &event.bundle))
+		return true;
 	status = stream__put(collector->sink, &event);
 	if (status && !collector->status)
 		collector->status = status;
@@ -183,6 +227,7 @@ void collector__free(struct collector *collector)
 	ring_buffer__free(collector->ring);
 	merged__free(collector->merged);
 	accounts__free(collector->accounts);
+	free(collector->waiting);
 	free(collector->keys);
 	free(collector->dead);
 	free(collector->values);

@@ -40,6 +40,12 @@ int collector__emit_open(struct collector *collector, pid_t tid, uint64_t end_ns
 /* Counts vertex fragments delivered of one counter slot, against its `emitted`. */
 uint64_t collector__delivered(const struct collector *collector, uint32_t slot);
 
+/*
+ * Has bundles that end at or after a time (CLOCK_MONOTONIC) wait until this is called with a later time, or with 0:
+ * then none wait any more. Where vaprod was stopped for long, each belongs to the window in which it ended.
+ */
+void collector__hold(struct collector *collector, uint64_t from_ns);
+
 /* Returns where the bundles of one counter slot are counted, singles and merged ones; valid as long as the collector.
  */
 const uint64_t *collector__records(const struct collector *collector, uint32_t slot);

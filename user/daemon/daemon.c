@@ -29,6 +29,7 @@
 	4000000UL /* a tick of most kernels: vaprod wakes with one, without another interrupt of the target's CPU */
 #define INSIDE_EVERY_NS 4000000000ULL /* drains of samples: their places have names by the end of the window */
 #define RESCAN_NS 2000000000ULL
+#define LATE_NS 1000000000ULL  /* delay of a window's end beyond which what came since is divided by windows */
 #define NAMES_NS 1000000000ULL /* for names that are left to be read at the end */
 
 static uint64_t to_utc(const struct daemon *daemon, uint64_t mono)
@@ -79,6 +80,14 @@ static void announce_clock(struct daemon *daemon)
 	stream__put(&daemon->tee.sink, &event);
 }
 
+/* Returns the part of what was counted since a window's begin that is the window's: all of it, unless it ends late. */
+static double part_of_window(uint64_t begin, uint64_t end)
+{
+	uint64_t now = mono_now();
+
+	return now < end + SETTLE_NS + LATE_NS ? 1 : (double)(end - begin) / (double)(now - begin);
+}
+
 static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 {
 	struct stream_event event = {.type = STREAM_WINDOW};
@@ -87,7 +96,7 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 	double cpu = cpu_of_all() * 1e-9;
 
 	daemon__drain_inside(daemon);
-	tracker__end_window(daemon->tracker, begin, end);
+	tracker__end_window(daemon->tracker, begin, end, part_of_window(begin, end));
 	event.window = (struct stream_window){.begin_ns = daemon->window_begin,
 					      .end_ns = end_utc,
 					      .last = last,
@@ -310,6 +319,17 @@ static void rest(const struct daemon *daemon, long ns)
 		nanosleep(&(struct timespec){.tv_nsec = BUSY_NS - (long)slept}, NULL);
 }
 
+/*
+ * Where vaprod was stopped or had no CPU for so long that a further window has begun, what belongs to that one waits
+ * until the present one has ended: one window ends in each iteration of the loop.
+ */
+static void hold_late(struct daemon *daemon, uint64_t now)
+{
+	bool late = to_utc(daemon, now) >= daemon->window_end + SETTLE_NS + LATE_NS;
+
+	collector__hold(daemon->collector, late ? to_mono(daemon, daemon->window_end) : 0);
+}
+
 /* Says to a service manager, now and then, that the loop goes on: one that is blocked says nothing. */
 static void give_sign_of_life(struct daemon *daemon, uint64_t now)
 {
@@ -326,8 +346,11 @@ static const char *loop(struct daemon *daemon)
 
 	while (!reason) {
 		uint64_t now = mono_now();
-		int drained = collector__drain_ring(daemon->collector);
 		uint64_t govern_ns;
+		int drained;
+
+		hold_late(daemon, now);
+		drained = collector__drain_ring(daemon->collector);
 
 		collector__drain_bins(daemon->collector, now);
 		resolver__resume_hops(daemon->resolver, now);

@@ -119,8 +119,11 @@ void tracker__stopped(struct tracker *tracker, pid_t pid);
 /* Notes the end of a thread (CLOCK_MONOTONIC), whose last bundles are still to be drained. */
 void tracker__thread_ended(struct tracker *tracker, pid_t pid, pid_t tid, uint64_t time_ns);
 
-/* Emits open fragments and facts of the window [begin_ns, end_ns), CLOCK_MONOTONIC. 0 or -errno of the sink. */
-int tracker__end_window(struct tracker *tracker, uint64_t begin_ns, uint64_t end_ns);
+/*
+ * Emits open fragments and facts of the window [begin_ns, end_ns), CLOCK_MONOTONIC. part: of what was counted since its
+ * begin, less than 1 where its end is late. 0 or -errno of the sink.
+ */
+int tracker__end_window(struct tracker *tracker, uint64_t begin_ns, uint64_t end_ns, double part);
 
 /* Gives what processes that are not watched paid for hits since the last window's end. */
 void tracker__bystanders_of_window(struct tracker *tracker, double seconds, double *hits, double *pct);

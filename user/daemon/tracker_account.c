@@ -194,20 +194,35 @@ static const char *name_set(uint32_t units, char *text, size_t size)
 	return units ? text : NULL;
 }
 
-static int emit_facts(struct tracker *tracker, struct tracked *tracked, uint64_t begin_ns, uint64_t end_ns)
+/* Moves the counters of the last window's end towards the present ones by a part of what was counted since. */
+static void advance(struct kernel_counters *before, const struct kernel_counters *now, double part)
 {
-	struct kernel_counters now = *tracker__counters(tracker, tracked), delta = {0};
+	uint64_t *const at[] = {&before->enter, &before->exit, &before->left, &before->syscalls};
+	const uint64_t to[] = {now->enter, now->exit, now->left, now->syscalls};
+
+	for (size_t i = 0; i < sizeof(to) / sizeof(to[0]); i++)
+		*at[i] += part < 1 ? (uint64_t)((double)(to[i] - *at[i]) * part) : to[i] - *at[i];
+	for (int i = 0; i < VAPRO_LOSSES; i++)
+		before->lost[i] += part < 1 ? (uint64_t)((double)(now->lost[i] - before->lost[i]) * part)
+					    : now->lost[i] - before->lost[i];
+}
+
+static int emit_facts(struct tracker *tracker, struct tracked *tracked, uint64_t begin_ns, uint64_t end_ns, double part)
+{
+	struct kernel_counters before = tracked->window, delta = {0}, now = before;
 	struct stream_event event = {.type = STREAM_FACTS};
+	uint64_t emitted = tracker__counters(tracker, tracked)->emitted;
 	char without[128], own[128];
 	uint64_t from = begin_ns > tracked->attached_ns ? begin_ns : tracked->attached_ns;
 	uint64_t to = tracked->ended_ns && tracked->ended_ns < end_ns ? tracked->ended_ns : end_ns;
 	uint64_t delivered = collector__delivered(tracker->parts.collector, tracked->slot) - tracked->delivered_before;
-	struct enforcer_window cost = enforcer__end_window(tracker->enforcer, tracked->governed, to);
+	struct enforcer_window cost = enforcer__end_window(tracker->enforcer, tracked->governed, to, part);
 
-	delta.enter = now.enter - tracked->window.enter;
-	delta.exit = now.exit - tracked->window.exit;
-	delta.left = now.left - tracked->window.left;
-	delta.syscalls = now.syscalls - tracked->window.syscalls;
+	advance(&now, tracker__counters(tracker, tracked), part);
+	delta.enter = now.enter - before.enter;
+	delta.exit = now.exit - before.exit;
+	delta.left = now.left - before.left;
+	delta.syscalls = now.syscalls - before.syscalls;
 	event.facts = (struct vapro_process_facts){.pid = (uint32_t)tracked->pid,
 						   .job = tracked->identity.job,
 						   .user = (uint32_t)tracked->identity.uid + 1,
@@ -223,12 +238,12 @@ static int emit_facts(struct tracker *tracker, struct tracked *tracked, uint64_t
 		event.facts.without_own = name_set(cost.own, own, sizeof(own));
 	}
 	for (int i = 0; i < VAPRO_LOSSES; i++)
-		event.facts.lost[i] = now.lost[i] - tracked->window.lost[i];
+		event.facts.lost[i] = now.lost[i] - before.lost[i];
 	event.facts.lost[VAPRO_LOST_GOVERNED] += event.facts.thinned;
 	/* fragments emitted by the kernel side and never delivered; of live processes some are always under way */
-	if (tracked->ended_ns && now.emitted > delivered + tracked->unaccounted) {
-		event.facts.lost[VAPRO_LOST_UNACCOUNTED] += now.emitted - delivered - tracked->unaccounted;
-		tracked->unaccounted = now.emitted - delivered;
+	if (tracked->ended_ns && emitted > delivered + tracked->unaccounted) {
+		event.facts.lost[VAPRO_LOST_UNACCOUNTED] += emitted - delivered - tracked->unaccounted;
+		tracked->unaccounted = emitted - delivered;
 	}
 	tracked->window = now;
 	return stream__put(tracker->parts.sink, &event);
@@ -276,7 +291,7 @@ bool tracker__retire(struct tracker *tracker, struct tracked *tracked, uint64_t 
 		return false;
 	say_pathless(tracker, tracked);
 	say_bounded(tracker, tracked);
-	emit_facts(tracker, tracked, tracker->window_ns, now_ns);
+	emit_facts(tracker, tracked, tracker->window_ns, now_ns, 1);
 	forget(tracker, tracked);
 	return true;
 }
@@ -340,7 +355,7 @@ static void retire(struct tracker *tracker, uint64_t end_ns)
 	}
 }
 
-int tracker__end_window(struct tracker *tracker, uint64_t begin_ns, uint64_t end_ns)
+int tracker__end_window(struct tracker *tracker, uint64_t begin_ns, uint64_t end_ns, double part)
 {
 	pid_t tids[256];
 	int status = 0;
@@ -359,7 +374,7 @@ int tracker__end_window(struct tracker *tracker, uint64_t begin_ns, uint64_t end
 		}
 		/* what a process cost that is attached since counts in its own first window */
 		if (!status && tracked->attached_ns < end_ns)
-			status = emit_facts(tracker, tracked, begin_ns, end_ns);
+			status = emit_facts(tracker, tracked, begin_ns, end_ns, part);
 		say_pathless(tracker, tracked); /* covers a process that ended since the last second */
 		say_bounded(tracker, tracked);
 	}

@@ -326,16 +326,21 @@ uint64_t enforcer__spent(const struct governed *governed)
 	return governed->spent_ns + governed->waits.cost_ns;
 }
 
-struct enforcer_window enforcer__end_window(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
+struct enforcer_window enforcer__end_window(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns,
+					    double part)
 {
 	const struct kernel_governed *orders = governed->process.orders;
 	struct enforcer_window window;
+	uint64_t cost_ns;
 
 	if (governed->gap_ns)
 		governed__count_gap(governed, now_ns, true);
 	spend(enforcer, governed);
 	count_waits(enforcer, governed);
-	window = (struct enforcer_window){.cost_ns = enforcer__spent(governed) - governed->reported_ns,
+	cost_ns = enforcer__spent(governed) - governed->reported_ns;
+	if (part < 1)
+		cost_ns = (uint64_t)((double)cost_ns * part);
+	window = (struct enforcer_window){.cost_ns = cost_ns,
 					  .closed_ns = governed->closed_ns,
 					  .thinned_ns = orders->thinned_ns - governed->thinned_ns,
 					  .thinned = 2 * (orders->thinned - governed->thinned) +
@@ -345,7 +350,7 @@ struct enforcer_window enforcer__end_window(const struct enforcer *enforcer, str
 		window.without = image_duty__without(governed->duty);
 		window.own = governed->duty->set.without;
 	}
-	governed->reported_ns = enforcer__spent(governed);
+	governed->reported_ns += cost_ns;
 	governed->closed_ns = 0;
 	governed->thinned = orders->thinned;
 	governed->thinned_ns = orders->thinned_ns;

@@ -179,8 +179,9 @@ void enforcer__reset_rates(struct governed *governed);
 /* Returns what the hits of a process cost its busiest thread up to the last pass, ns. */
 uint64_t enforcer__spent(const struct governed *governed);
 
-/* Returns what there was since the last call, up to now_ns. */
-struct enforcer_window enforcer__end_window(const struct enforcer *enforcer, struct governed *governed,
-					    uint64_t now_ns);
+/* Returns what there was since the last call, up to now_ns; part: of the cost since then, where now_ns is in the past.
+ */
+struct enforcer_window enforcer__end_window(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns,
+					    double part);
 
 #endif
