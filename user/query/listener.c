@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ACCEPTS 4 /* connections accepted in a step */
+#define ACCEPTS 64 /* connections accepted in a step: those who connect all the time leave room for others */
 #define SECOND_NS 1000000000ULL
 #define PATIENCE_NS 2000000000ULL /* time for a request to arrive */
 

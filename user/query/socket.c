@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BACKLOG 32
+#define BACKLOG 128
+#define PATIENCE_S 3 /* others may connect all the time */
 #define LOCK_FILE ".lock"
 #define LOCK_TRIES 100
 #define LOCK_PAUSE_US 10000
@@ -52,30 +53,41 @@ pid_t query_socket__peer_pid(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) ? -errno : peer.pid;
 }
 
-int query_socket__connect(const char *path)
+/* patience_s: time to wait for room in the queue of connections, 0: none. */
+static int connect_to(const char *path, time_t patience_s)
 {
+	const struct timeval patience = {.tv_sec = patience_s};
 	struct sockaddr_un address;
 	int fd, error = address_of(path, &address);
 
 	if (error)
 		return error;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (patience_s ? 0 : SOCK_NONBLOCK), 0);
 	if (fd < 0)
 		return -errno;
+	if (patience_s)
+		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)))
 		error = -errno;
 	else if (!query_socket__peer_is_root(fd))
 		error = -EPERM;
+	else if (patience_s && fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK))
+		error = -errno;
 	if (!error)
 		return fd;
 	close(fd);
 	return error;
 }
 
+int query_socket__connect(const char *path)
+{
+	return connect_to(path, PATIENCE_S);
+}
+
 /* Returns whether a process listens, also where its queue of connections is full. */
 static bool alive(const char *path)
 {
-	int fd = query_socket__connect(path);
+	int fd = connect_to(path, 0);
 
 	if (fd >= 0)
 		close(fd);

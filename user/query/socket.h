@@ -32,7 +32,10 @@ int query_socket__listen_status(const char *path, char *name, char *err, size_t 
 /* Writes the path of the status socket beside a socket. Returns 0, or -ENAMETOOLONG. */
 int query_socket__status_path(const char *path, char *name);
 
-/* Connects, non-blocking and close-on-exec, only to root. fd or -errno: -ECONNREFUSED where no process listens. */
+/*
+ * Connects, non-blocking and close-on-exec, only to root; where the queue of connections is full it waits for 3 s. fd
+ * or -errno: -ECONNREFUSED where no process listens, -EAGAIN where the queue stays full.
+ */
 int query_socket__connect(const char *path);
 
 /* Returns the process that listens at the other end of a connection, or -errno. */

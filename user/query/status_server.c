@@ -12,7 +12,7 @@
 #include "query/listener.h"
 #include "query/status.h"
 
-#define ACCEPTS_PER_S 32
+#define ACCEPTS_PER_S 640
 #define SECOND_NS 1000000000ULL
 #define STALLED_NS 5000000000ULL /* longest pause of a client that reads */
 #define QUEUE_NS 20000000000ULL	 /* time for a copy to become free */
