@@ -41,6 +41,7 @@ import accept_hogs  # noqa: E402
 import accept_input  # noqa: E402
 import accept_many  # noqa: E402
 import accept_nodes  # noqa: E402
+import accept_owners  # noqa: E402
 import accept_programs  # noqa: E402
 import accept_threads  # noqa: E402
 from accept_common import QUICK, VAPRO, VAPROD, measured, path, save, t, tool  # noqa: E402
@@ -54,10 +55,11 @@ CHECKS = {
     "rate": accept_harm.check_rate, "cap": accept_harm.check_cap, "badinput": accept_input.check_badinput,
     **accept_programs.CHECKS, "ranks64": accept_many.check_ranks64,
     "threads": accept_threads.check_threads, "hogs": accept_hogs.check_hogs,
+    "owners": accept_owners.check_owners,
     **accept_nodes.CHECKS, **accept_bystanders.CHECKS,
 }
 # checks of several parts, each of which can be measured alone
-GROUPS = {"programs": accept_programs.CHECKS, "nodes": accept_nodes.CHECKS, "harm": accept_bystanders.CHECKS}
+GROUPS = {"programs": accept_programs.CHECKS, "nodes": accept_nodes.CHECKS, "harm": ("owners", *accept_bystanders.CHECKS)}
 
 
 def main():

@@ -4,7 +4,7 @@
 # iterate rounds busy_calls sleepers hazards classes stalls paced throw stencil steps requests handed_over paths wrapped hybrid walk nested, with the frame
 # of loop.h posts sendrecv wrapped_twice kernels3 mpiio two_parts hybrid_steps (and omp_small, without MPI), and kernels that log their work: cg ft
 # ep pagerank; plain ones: bystander late_mpi unmap
-# barriers crew solver hog memory_hog fifo_writer pauser; with OpenMP: team, crew_omp and regions, and team_llvm, crew_llvm
+# barriers crew many solver hog memory_hog fifo_writer pauser; with OpenMP: team, crew_omp and regions, and team_llvm, crew_llvm
 # and regions_llvm, the same with the other library.
 
 BUILD ?= build
@@ -22,7 +22,7 @@ WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate sleepers haz
 WORKLOAD_MPI_CXX := throw stencil
 # the same without debug information, and stripped
 NAMELESS := $(BUILD)/tools/stencil_plain $(BUILD)/tools/stencil_stripped
-WORKLOAD_C := bystander late_mpi unmap barriers crew
+WORKLOAD_C := bystander late_mpi unmap barriers crew many
 WORKLOAD_CXX := solver
 INJECT_C := hog memory_hog fifo_writer pauser
 
@@ -49,6 +49,7 @@ MPICH_INCLUDE ?= /usr/include/x86_64-linux-gnu/mpich
 
 # a library named like an MPI's, so that vaprod probes it
 UNMAPPED := $(BUILD)/tools/unmapped/libmpi.so.40
+STAND_IN := $(BUILD)/tools/stand_in/libmpi.so.40
 
 # the same programs, libgomp's and libomp's
 TEAMS := $(addprefix $(BUILD)/tools/,team crew_omp omp_small regions \
@@ -56,7 +57,7 @@ TEAMS := $(addprefix $(BUILD)/tools/,team crew_omp omp_small regions \
 HYBRID := $(addprefix $(BUILD)/tools/,hybrid hybrid_steps)
 TEAMS_LLVM := $(addprefix $(BUILD)/tools/,team_llvm crew_llvm regions_llvm)
 
-WORKLOADS := $(NAMELESS) $(MPICH_TOO) $(FORTRAN) $(MPICH_FORTRAN) $(PATHS) $(NESTED) $(BUILD)/tools/libwrapper.so $(STATIC_MPI) $(UNMAPPED) $(TEAMS) $(TEAMS_LLVM) $(HYBRID) \
+WORKLOADS := $(NAMELESS) $(MPICH_TOO) $(FORTRAN) $(MPICH_FORTRAN) $(PATHS) $(NESTED) $(BUILD)/tools/libwrapper.so $(STATIC_MPI) $(UNMAPPED) $(STAND_IN) $(TEAMS) $(TEAMS_LLVM) $(HYBRID) \
 	$(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C) $(WORKLOAD_MPI_CXX) $(WORKLOAD_C) $(WORKLOAD_CXX) $(INJECT_C))
 
 .PHONY: workloads
@@ -97,6 +98,11 @@ $(UNMAPPED): tools/workloads/unmapped.c
 	$(Q)mkdir -p $(@D)
 	@echo "  CC    $@"
 	$(Q)$(CC) $(WORKLOAD_CFLAGS) -shared -fPIC -o $@ $<
+
+$(STAND_IN): tools/workloads/stand_in.c
+	$(Q)mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) -fPIC -shared -Wl,-soname,libmpi.so.40 -o $@ $<
 
 # each has a module directory of its own: they compile at the same time
 FORTRAN_FLAGS = -O2 -g -ffree-line-length-none -fallow-argument-mismatch -DBINDING_$(shell echo $(1) | tr a-z A-Z)

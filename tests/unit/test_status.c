@@ -356,31 +356,34 @@ static void test_users(void **state)
 	status_server__close(server);
 }
 
+#define FLOOD (STATUS_ACCEPTS_PER_S + 8)
+
 /* In one second so many connections are accepted, and no more; the rest waits. */
 static void test_flood(void **state)
 {
 	struct status_server *server = start(NULL);
-	int fds[40], served = 0;
+	static int fds[FLOOD];
 	char text[4096];
+	int served = 0;
 	bool ended;
 
 	(void)state;
 	status_server__step(server, SECOND);
-	for (int round = 0; round < 20; round++) {
+	for (int round = 0; round < FLOOD / 2; round++) {
 		for (int i = 0; i < 2; i++)
 			fds[2 * round + i] = client("nonsense\n");
 		status_server__step(server, SECOND + (uint64_t)round * 1000000);
 	}
-	for (int i = 0; i < 40; i++)
+	for (int i = 0; i < FLOOD; i++)
 		served += take(fds[i], text, sizeof(text), &ended) > 0;
-	assert_int_equal(served, 32);
+	assert_int_equal(served, STATUS_ACCEPTS_PER_S);
 	for (int i = 0; i < 4; i++)
 		status_server__step(server, (3 + (uint64_t)i) * SECOND);
-	for (int i = 0; i < 40; i++) {
+	for (int i = 0; i < FLOOD; i++) {
 		served += take(fds[i], text, sizeof(text), &ended) > 0;
 		close(fds[i]);
 	}
-	assert_int_equal(served, 40);
+	assert_int_equal(served, FLOOD);
 	status_server__close(server);
 }
 

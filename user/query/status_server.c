@@ -12,7 +12,6 @@
 #include "query/listener.h"
 #include "query/status.h"
 
-#define ACCEPTS_PER_S 640
 #define SECOND_NS 1000000000ULL
 #define STALLED_NS 5000000000ULL /* longest pause of a client that reads */
 #define QUEUE_NS 20000000000ULL	 /* time for a copy to become free */
@@ -53,7 +52,7 @@ static const struct listener_policy policy = {
     .clients = STATUS_CLIENTS,
     .user_clients = STATUS_USER_CLIENTS,
     .per_user = STATUS_PER_USER,
-    .accepts_per_s = ACCEPTS_PER_S,
+    .accepts_per_s = STATUS_ACCEPTS_PER_S,
     .request_most = STATUS_REQUEST_MAX,
     .parse = parse,
     .ended = ended,

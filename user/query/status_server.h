@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#define STATUS_ACCEPTS_PER_S 640
 #define STATUS_CLIENTS 32      /* open at a time */
 #define STATUS_USER_CLIENTS 24 /* of them, those of other users than root */
 #define STATUS_PER_USER 4      /* of them, those of one user, who is not root */

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Many processes of one user, for what is shared out by owner:
+ *
+ *	many hold LIBRARY COUNT			COUNT processes that map LIBRARY as code and sleep
+ *	many peers LIBRARY COUNT SECONDS	COUNT processes that each make 50 calls of MPI_Send of LIBRARY every 20
+ *ms, each with a peer that was never used before: each call is a new state many ranks LIBRARY COUNT SECONDS	COUNT
+ *ranks of one job that compute for some 5 ms between two calls
+ *
+ * LIBRARY is a file named like an MPI library (stand_in.c), MPI is not begun. All end with the first process.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef int (*send_function)(void *buffer, int count, void *type, int peer, int tag, void *comm);
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static send_function open_library(const char *path)
+{
+	void *library = dlopen(path, RTLD_NOW);
+	send_function function = NULL;
+
+	if (library)
+		*(void **)&function = dlsym(library, "MPI_Send");
+	if (!function) {
+		fprintf(stderr, "%s\n", dlerror());
+		exit(1);
+	}
+	return function;
+}
+
+static void hold(const char *path)
+{
+	int file = open(path, O_RDONLY);
+	struct stat st;
+
+	if (file < 0 || fstat(file, &st) ||
+	    mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0) == MAP_FAILED) {
+		perror(path);
+		exit(1);
+	}
+	for (;;)
+		pause();
+}
+
+static void call_peers(const char *path, double seconds)
+{
+	send_function send = open_library(path);
+	unsigned peer = (unsigned)getpid() * 2654435761U;
+	char byte = 0;
+
+	for (double end = now() + seconds; now() < end; usleep(20000))
+		for (int i = 0; i < 50; i++)
+			send(&byte, 1, NULL, (int)(peer++ & 0x7fffffff), 1, NULL);
+}
+
+static void compute(const char *path, double seconds)
+{
+	send_function send = open_library(path);
+	volatile double sum = 0;
+	char byte = 0;
+
+	for (double end = now() + seconds; now() < end; send(&byte, 1, NULL, 1, 1, NULL))
+		for (int i = 0; i < 2500000; i++)
+			sum += i;
+}
+
+/* A rank's environment is read where a program begins: each rank executes this one again. */
+static void begin_rank(char **argv, int rank)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", rank);
+	setenv("OMPI_COMM_WORLD_RANK", text, 1);
+	setenv("OMPI_COMM_WORLD_SIZE", argv[3], 1);
+	setenv("PMIX_NAMESPACE", "many-ranks", 1);
+	execl(argv[0], argv[0], "rank", argv[2], "1", argv[4], NULL);
+	exit(1);
+}
+
+static void live(char **argv, int number)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (!strcmp(argv[1], "hold"))
+		hold(argv[2]);
+	if (!strcmp(argv[1], "ranks"))
+		begin_rank(argv, number);
+	call_peers(argv[2], atof(argv[4]));
+	exit(0);
+}
+
+int main(int argc, char **argv)
+{
+	int status, failed = 0;
+
+	if (argc < 4 || (argc < 5 && strcmp(argv[1], "hold") != 0)) {
+		fprintf(stderr, "usage: many hold LIBRARY COUNT | peers|ranks LIBRARY COUNT SECONDS\n");
+		return 2;
+	}
+	if (!strcmp(argv[1], "rank")) {
+		compute(argv[2], atof(argv[4]));
+		return 0;
+	}
+	for (int i = 0; i < atoi(argv[3]); i++)
+		if (fork() == 0)
+			live(argv, i);
+	while (wait(&status) > 0)
+		failed |= status;
+	return failed != 0;
+}
