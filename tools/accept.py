@@ -8,7 +8,7 @@ wanted. Needs a finished build, root, two cores and an otherwise idle machine.
                                 throw kill9 rate cap badinput programs ranks64 threads hogs nodes harm
   --quick                       fewer repetitions, to try the measuring itself (says so in the table)
 
-nodes is all of nodes:shared nodes:killed nodes:silent nodes:absent nodes:delays nodes:large, and
+harm is owners; nodes is all of nodes:shared nodes:killed nodes:silent nodes:absent nodes:delays nodes:large, and
 programs is all of programs:results programs:coverage programs:overhead programs:inject programs:bystanders
 programs:sentences, each of which can be selected alone, and harm is all of harm:translators harm:strangers. The
 results of programs are stored for each commit and joined over invocations

@@ -32,7 +32,7 @@ static void owners_have_numbers(void **state)
 	assert_int_equal(owners.active, 2);
 	owners__leave(&owners, first);
 	assert_int_equal(owners.active, 1);
-	/* a free number begins anew */
+	/* a free number has no history */
 	owners.of[first].level = 3;
 	assert_int_equal(owners__join(&owners, 9), first);
 	assert_int_equal(owners.of[first].level, 0);
