@@ -161,7 +161,7 @@ def attacked(env, count, rate):
             job = targets(jobs, env, count, rate, 3600)
             for number in range(2):
                 daemon, ndjson = watch(jobs, f"vapro{number}", count)
-                time.sleep(3)
+                time.sleep(9)  # beyond the windows that are left out
                 for second in range(repeat(24, 9)):
                     if number:
                         jobs.start([fake, "2"], f"fake{second}", user=USER)

@@ -91,7 +91,7 @@ def test_strangers(tap, jobs):
 
 
 def test_links_for_all_give_way(tap, jobs):
-    """A job of many calls is linked for all processes while nobody else maps its library, and not beside a translator."""
+    """A job of many calls is linked for all processes while no other process maps its library, and not beside a translator."""
     env = copy_of_mpi(jobs)
     _, pids = targets(jobs, env, 2, 20000, "--spin")
     daemon, out = watch(jobs, pids)

@@ -145,7 +145,8 @@ static void many_processes_have_links_of_their_own(void **state)
 	end(attacher);
 }
 
-/* Links for all take the place of those of each, and give way again in two steps: nobody else is reached in between. */
+/* Links for all take the place of those of each, and give way again in two steps: no other process is reached in
+ * between. */
 static void images_are_shared_and_parted(void **state)
 {
 	struct mpi_image *image;

@@ -53,7 +53,8 @@ static void hot_programs_keep_budget_and_cap(void **state)
 			}
 }
 
-/* Links of other processes are part of the cost; where they are much of it and nobody is harmed one replaces them. */
+/* Links of other processes are part of the cost; where they are much of it and no process is harmed one replaces them.
+ */
 static void links_of_others_are_charged_and_give_way(void **state)
 {
 	static const struct fake_program warm = {.calls = {5000}}, calm = {.calls = {500}};

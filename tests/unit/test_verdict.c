@@ -59,7 +59,7 @@ static void what_is_shared_is_looked_at_again(void **state)
 	assert_false(verdicts__is_alone(&verdicts, &all, &mpi, 1, 2 * S + 1));
 }
 
-/* Few targets have links of their own though nobody else maps the image; beside others any number has. */
+/* Few targets have links of their own though no other process maps the image; beside others any number has. */
 static void few_targets_are_alone_in_any_case(void **state)
 {
 	struct process_mapping mpi = own_image("/usr/lib/libmpi.so.40");

@@ -19,7 +19,7 @@
 #define ENDS_AT_ONCE 64
 
 #define USUAL_CALLS 500 /* calls a second */
-#define FEW_SHARE 0.25	/* of the budget: targets have links of their own though nobody else maps the image */
+#define FEW_SHARE 0.25	/* of the budget: targets have links of their own though no other process maps the image */
 #define FEW_MOST 32
 #define FEW_UNKNOWN 16 /* where costs are not known, or not bounded */
 #define MOST_SHARE 0.5 /* of the budget: targets have links of their own beside others */

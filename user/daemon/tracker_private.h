@@ -215,7 +215,7 @@ uint32_t tracker__flags_of(const struct tracker *tracker, const struct process *
 /* Returns whether a process gets links of its own (verdict.h); never where the image is linked for all. */
 bool tracker__is_alone(struct tracker *tracker, const struct process_mapping *mapping, uint64_t now_ns);
 
-/* Links an image for all processes, where that is cheaper and harms nobody. Returns whether it did. */
+/* Links an image for all processes, where that is cheaper and harms no process. Returns whether it did. */
 bool tracker__share(struct tracker *tracker, const struct attached_image *image, uint64_t now_ns);
 
 /* Emits a warning of which an owner's processes may cause many: further equal ones come as one record a window. */
