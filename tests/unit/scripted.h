@@ -121,6 +121,13 @@ int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t 
 	return 0;
 }
 
+int analysis__add_host_clock(struct analysis *analysis, const struct vapro_host_clock *clock)
+{
+	(void)analysis;
+	(void)clock;
+	return 0;
+}
+
 int analysis__place(struct analysis *analysis, const struct vapro_place *place)
 {
 	return place->thread < analysis->threads ? 0 : -EINVAL;
