@@ -77,8 +77,8 @@ static bool take_up(struct cached_image *cached, const char *path)
 	struct stat now;
 
 	if (cached->file < 0)
-		cached->file = user_file__open(path);
-	return cached->file >= 0 && !fstat(cached->file, &now) && now.st_dev == before->st_dev &&
+		cached->file = user_file__refer(path);
+	return cached->file >= 0 && !user_file__stat(cached->file, &now) && now.st_dev == before->st_dev &&
 	       now.st_ino == before->st_ino && now.st_size == before->st_size &&
 	       now.st_mtim.tv_sec == before->st_mtim.tv_sec && now.st_mtim.tv_nsec == before->st_mtim.tv_nsec &&
 	       now.st_ctim.tv_sec == before->st_ctim.tv_sec && now.st_ctim.tv_nsec == before->st_ctim.tv_nsec;
@@ -107,7 +107,7 @@ static struct cached_image *cache_get(struct image_cache *cache, const struct pr
 	cached->device = mapping->device;
 	cached->inode = mapping->inode;
 	cached->path = strdup(mapping->path);
-	cached->file = user_file__open(path);
+	cached->file = user_file__refer(path);
 	if (!cached->path || grow(&cache->images, &cache->room, cache->count + 1, sizeof(*cache->images))) {
 		cached_free(cache, cached);
 		return NULL;
@@ -124,7 +124,7 @@ static void cache_put(struct image_cache *cache, struct cached_image *cached)
 	if (--cached->users)
 		return;
 	/* what the kernel side knows of an image is removed with its last user */
-	if (!cached->survey || cached->number || cached->site_count || fstat(cached->file, &cached->at_end)) {
+	if (!cached->survey || cached->number || cached->site_count || user_file__stat(cached->file, &cached->at_end)) {
 		drop(cache, cached);
 		return;
 	}

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "sandbox/user_file.h"
 
 #define LINGERERS 16
 #define BROKEN 64
@@ -227,8 +228,10 @@ static int check_files(const struct confine_query *query, char *err, size_t err_
 	for (unsigned int i = 0; i < query->file_count; i++) {
 		struct stat st;
 
-		if (fstat(query->files[i], &st)) {
-			snprintf(err, err_size, "cannot stat: %s", strerror(errno));
+		int status = user_file__stat(query->files[i], &st);
+
+		if (status) {
+			snprintf(err, err_size, "cannot stat: %s", strerror(-status));
 			return -EFBIG;
 		}
 		if (!S_ISREG(st.st_mode)) {

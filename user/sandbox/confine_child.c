@@ -21,6 +21,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "sandbox/user_file.h"
+
 #define LARGE_FILE (256 << 10)
 #define PAGE 4096 /* the smallest there is: with larger ones some files are read that could be mapped */
 
@@ -148,6 +150,33 @@ static bool write_whole(const void *data, size_t size)
 	return true;
 }
 
+/* Responds with a sentence and an errno. Returns the reader's exit code. */
+static int refuse(int error, const char *sentence)
+{
+	struct confine_head head = {.status = (uint64_t)error, .size = strlen(sentence)};
+
+	return write_whole(&head, sizeof(head)) && write_whole(sentence, head.size) ? 0 : CONFINE_EXIT_READ;
+}
+
+/*
+ * Opens the files, to which the daemon only refers: where a file system does not answer it is this process that waits.
+ * 0, or an errno with a sentence.
+ */
+static int open_files(unsigned int file_count, char *sentence, size_t size)
+{
+	for (int i = CONFINE_FIRST_FILE; i < CONFINE_FIRST_FILE + (int)file_count; i++) {
+		int file = user_file__reopen(i), error = errno;
+
+		if (file < 0) {
+			snprintf(sentence, size, "cannot open: %s", strerror(error));
+			return error;
+		}
+		dup3(file, i, O_CLOEXEC);
+		close(file);
+	}
+	return 0;
+}
+
 static int serve(const struct confine_service *service, unsigned int file_count)
 {
 	struct confine_file about = {0}, files[CONFINE_FILES_MAX] = {0};
@@ -159,6 +188,9 @@ static int serve(const struct confine_service *service, unsigned int file_count)
 
 	closefrom(CONFINE_FIRST_FILE + (int)file_count);
 	offer_to_die();
+	status = open_files(file_count, sentence, sizeof(sentence));
+	if (status)
+		return refuse(status, sentence);
 	if (!limit_memory(file_count))
 		return CONFINE_EXIT_SETUP;
 	status = read_whole(CONFINE_ABOUT, &about);
@@ -177,9 +209,10 @@ static int serve(const struct confine_service *service, unsigned int file_count)
 		status = -ENOMEM;
 	if (status == -ENOMEM)
 		return CONFINE_EXIT_MEMORY;
-	head.status = (uint64_t)-status;
-	head.size = status ? strlen(sentence) : response.size;
-	if (!write_whole(&head, sizeof(head)) || !write_whole(status ? sentence : (char *)response.data, head.size))
+	if (status)
+		return refuse(-status, sentence);
+	head.size = response.size;
+	if (!write_whole(&head, sizeof(head)) || !write_whole(response.data, head.size))
 		return CONFINE_EXIT_READ;
 	return 0;
 }

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "sandbox/user_file.h"
+
 #define RESPONSES 32
 #define RESPONSE_BYTES (1U << 20)
 #define ALL_BYTES (4U << 20)
@@ -29,7 +31,7 @@ struct confine_version confine_version__of(int fd)
 	struct timespec now;
 	struct stat st;
 
-	if (fstat(fd, &st) || clock_gettime(CLOCK_REALTIME, &now))
+	if (user_file__stat(fd, &st) || clock_gettime(CLOCK_REALTIME, &now))
 		return (struct confine_version){0};
 	return (struct confine_version){.device = st.st_dev,
 					.inode = st.st_ino,

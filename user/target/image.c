@@ -157,7 +157,7 @@ static int read_segments(struct image *image, char *err, size_t err_size)
 		snprintf(err, err_size, "no program headers");
 		return -EINVAL;
 	}
-	image->loads = calloc(count, sizeof(*image->loads));
+	image->loads = calloc(count < IMAGE_LOADS_MAX ? count : IMAGE_LOADS_MAX, sizeof(*image->loads));
 	if (!image->loads) {
 		snprintf(err, err_size, "out of memory");
 		return -ENOMEM;
@@ -183,6 +183,10 @@ static int read_segments(struct image *image, char *err, size_t err_size)
 		else if (phdr.p_type == PT_NOTE && !image->build_id[0])
 			read_build_id(image, &phdr);
 		else if (phdr.p_type == PT_LOAD && bytes && phdr.p_vaddr <= UINT64_MAX - bytes) {
+			if (image->load_count == IMAGE_LOADS_MAX) { /* each symbol is looked for in each of them */
+				snprintf(err, err_size, "more than %d segments", IMAGE_LOADS_MAX);
+				return -EINVAL;
+			}
 			image->loads[image->load_count++] = (struct load){
 			    .vaddr = phdr.p_vaddr,
 			    .offset = phdr.p_offset,

@@ -8,6 +8,8 @@
 #include <elfutils/libdw.h>
 #include <gelf.h>
 
+#define IMAGE_LOADS_MAX 1024 /* segments; linkers make a dozen at most */
+
 struct load {
 	uint64_t vaddr, offset, bytes; /* bytes: those that the file really has */
 	bool executable;

@@ -8,7 +8,6 @@
 #include "target/image_private.h"
 
 #define NAMES_BYTES_MAX (CONFINE_RESPONSE_BYTES_MAX / 4 * 3)
-#define LOADS_MAX 65536
 #define NAME_MAX_BYTES 4096
 
 enum { FLAG_FUNCTION = 1, FLAG_IFUNC = 2, FLAG_DYNAMIC = 4, FLAGS = 7 };
@@ -87,7 +86,7 @@ static void get_loads(struct image *image, struct flat_reader *reader, uint64_t 
 {
 	size_t count = begin(reader, LOAD_BYTES, &image->loads, sizeof(*image->loads), memory);
 
-	if (count > LOADS_MAX)
+	if (count > IMAGE_LOADS_MAX)
 		reader->bad = true;
 	for (size_t i = 0; i < count && !reader->bad; i++) {
 		struct load load = {.vaddr = flat__get(reader)};
@@ -104,13 +103,16 @@ static void get_loads(struct image *image, struct flat_reader *reader, uint64_t 
 static void get_entries(struct image *image, struct flat_reader *reader, bool *memory)
 {
 	size_t count = begin(reader, ENTRY_BYTES, &image->entries, sizeof(*image->entries), memory);
+	const struct load *load = NULL;
 	uint64_t least = 0;
 
 	for (size_t i = 0; i < count && !reader->bad; i++) {
 		struct image_symbol symbol = {.vaddr = flat__get(reader)};
-		const struct load *load = image__load(image, symbol.vaddr);
 		uint64_t flags;
 
+		/* in order of addresses the segment seldom changes */
+		if (!load || symbol.vaddr < load->vaddr || symbol.vaddr - load->vaddr >= load->bytes)
+			load = image__load(image, symbol.vaddr);
 		symbol.size = flat__get(reader);
 		flags = flat__get_upto(reader, FLAGS);
 		symbol.name = flat__get_text(reader, NAME_MAX_BYTES);

@@ -167,7 +167,7 @@ static int next_debug(struct source_query *query)
 	int debug = -1;
 
 	while (debug < 0 && debug_path(query, query->tried++, place, sizeof(place)))
-		debug = *place ? user_file__open(place) : -1;
+		debug = *place ? user_file__refer(place) : -1;
 	return debug;
 }
 
@@ -313,7 +313,7 @@ struct source *source__query(const char *path, const char *build_id, const char 
 	struct source_query *query;
 	int status = 0, file = -1;
 
-	request.file = user_file__open(path);
+	request.file = user_file__refer(path);
 	if (request.file < 0) {
 		snprintf(err, err_size, "cannot open: %s", strerror(errno));
 		return NULL;

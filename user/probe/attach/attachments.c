@@ -83,7 +83,7 @@ struct attached *attachments__image(struct attachments *all, const struct proces
 		return NULL;
 	}
 	process__map_file(process, mapping, path, sizeof(path));
-	image->file = user_file__open(path);
+	image->file = user_file__refer(path);
 	image->path = strdup(mapping->path);
 	image->public = (struct attached_image){
 	    .device = mapping->device, .inode = mapping->inode, .path = image->path, .build_id = image->build_id};
@@ -282,11 +282,14 @@ int attached__skip(struct attached *image, const char *function, const char *rea
 /* A page that is not cached makes the kernel warn when a breakpoint goes into it. */
 static void warm_pages(const struct attached *image, const struct row_site *sites, size_t count)
 {
+	int file = user_file__reopen(image->file);
 	char byte;
 
-	for (size_t i = 0; i < count; i++)
-		if (pread(image->file, &byte, 1, (off_t)sites[i].offset) < 0)
-			return;
+	for (size_t i = 0; file >= 0 && i < count; i++)
+		if (pread(file, &byte, 1, (off_t)sites[i].offset) < 0)
+			break;
+	if (file >= 0)
+		close(file);
 }
 
 int attached__link_sites(const struct attachments *all, const struct attached *image, const struct row_site *sites,

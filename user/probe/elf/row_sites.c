@@ -11,6 +11,7 @@
 #include "base/grow.h"
 #include "probe/elf/exits.h"
 #include "probe/elf/row_sites_private.h"
+#include "sandbox/user_file.h"
 
 int row_sites__skip(struct row_sites *sites, const char *function, uint64_t entry, const char *reason)
 {
@@ -121,7 +122,7 @@ static struct row_sites *query(int fd, const char *label, const struct flat *abo
 	if (status)
 		goto out;
 	reader = (struct flat_reader){.at = response.data, .end = response.data + response.size};
-	status = fstat(fd, &st) ? -errno : get(sites, &reader, rows, count, (uint64_t)st.st_size);
+	status = user_file__stat(fd, &st) ? -EIO : get(sites, &reader, rows, count, (uint64_t)st.st_size);
 	snprintf(sentence, sizeof(sentence), "%s",
 		 status == -EBADMSG ? "its confined reader gave a response that makes no sense" : strerror(-status));
 out:

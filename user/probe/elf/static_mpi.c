@@ -48,33 +48,25 @@ static int look_at(const struct image_symbol *symbol, void *ctx)
 	return signs->mpi && signs->open_mpi;
 }
 
-static enum process_mpi mpi_of(const char *path, const char *label)
+static enum process_mpi mpi_of(int file, const char *label)
 {
-	int file = user_file__open(path);
 	struct signs signs = {0};
 	struct survey *survey;
 	char err[256];
 
-	survey = file < 0 ? NULL : survey__query(file, label, SURVEY_NAMES, NULL, 0, err, sizeof(err));
+	survey = survey__query(file, label, SURVEY_NAMES, NULL, 0, err, sizeof(err));
 	if (survey)
 		image__functions(survey__image(survey), false, look_at, &signs);
 	survey__free(survey);
-	if (file >= 0)
-		close(file);
 	return !signs.mpi ? PROCESS_NO_MPI : signs.open_mpi ? PROCESS_OPEN_MPI : PROCESS_MPICH;
 }
 
-void static_mpi__look(struct static_mpi *known, struct process *process)
+static void look(struct static_mpi *known, int fd, struct process *process, const char *label)
 {
-	const struct process_mapping *executable = process__executable(process);
 	struct known *file;
-	char path[128];
 	struct stat st;
 
-	if (!executable || process__mpi(process, NULL))
-		return;
-	process__map_file(process, executable, path, sizeof(path));
-	if (stat(path, &st))
+	if (fd < 0 || user_file__stat(fd, &st))
 		return;
 	for (size_t i = 0; i < KNOWN; i++) {
 		file = &known->files[i];
@@ -89,6 +81,21 @@ void static_mpi__look(struct static_mpi *known, struct process *process)
 			       .inode = st.st_ino,
 			       .size = st.st_size,
 			       .changed = st.st_ctim,
-			       .mpi = mpi_of(path, executable->path)};
+			       .mpi = mpi_of(fd, label)};
 	process->linked = file->mpi;
+}
+
+void static_mpi__look(struct static_mpi *known, struct process *process)
+{
+	const struct process_mapping *executable = process__executable(process);
+	char path[128];
+	int fd;
+
+	if (!executable || process__mpi(process, NULL))
+		return;
+	process__map_file(process, executable, path, sizeof(path));
+	fd = user_file__refer(path);
+	look(known, fd, process, executable->path);
+	if (fd >= 0)
+		close(fd);
 }

@@ -9,6 +9,7 @@
 
 #include "probe/elf/survey_private.h"
 #include "target/image_tables.h"
+#include "sandbox/user_file.h"
 
 struct survey {
 	uint8_t *data; /* response; holds the texts */
@@ -133,8 +134,9 @@ struct survey *survey__query(int fd, const char *label, unsigned int parts, cons
 		goto out;
 	survey->data = response.data;
 	/* the reader may have seen less of the file than is there now, never more than it was given */
-	status =
-	    fstat(fd, &st) ? -errno : get(survey, response.size, (uint64_t)st.st_size, label, wanted, wanted_count);
+	status = user_file__stat(fd, &st)
+		     ? -EIO
+		     : get(survey, response.size, (uint64_t)st.st_size, label, wanted, wanted_count);
 	if (status == -EBADMSG)
 		snprintf(sentence, sizeof(sentence), "its confined reader gave a response that makes no sense");
 	else if (status)
