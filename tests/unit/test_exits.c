@@ -212,7 +212,7 @@ static void test_sites_of_rows(void **state)
 		assert_string_equal(functions__row(rows[i])->symbol, wanted[i].symbol);
 	}
 	fd = open(CASES, O_RDONLY | O_CLOEXEC);
-	sites = row_sites__query(fd, CASES, rows, 5, err, sizeof(err));
+	sites = row_sites__query(fd, 0, CASES, rows, 5, err, sizeof(err));
 	if (!sites)
 		fail_msg("%s", err);
 	assert_int_equal(sites->function_count, 2);
@@ -242,20 +242,20 @@ static void test_sites_of_rows(void **state)
 	row_sites__free(sites);
 
 	/* by address: the function that begins there, without a name where it is local and stripped */
-	sites = row_sites__query_at(fd, CASES, entry, false, KERNEL_ROW_OUTLINED, err, sizeof(err));
+	sites = row_sites__query_at(fd, 0, CASES, entry, false, KERNEL_ROW_OUTLINED, err, sizeof(err));
 	assert_non_null(sites);
 	assert_int_equal(sites->function_count, 1);
 	assert_string_equal(sites->functions[0].name, "two_returns");
 	row_function__number(&sites->functions[0], 77);
 	assert_int_equal(sites->functions[0].sites[1].cookie & KERNEL_SITE_ROW, 77);
 	row_sites__free(sites);
-	sites = row_sites__query_at(fd, CASES, entry + 1, false, KERNEL_ROW_OUTLINED, err, sizeof(err));
+	sites = row_sites__query_at(fd, 0, CASES, entry + 1, false, KERNEL_ROW_OUTLINED, err, sizeof(err));
 	assert_non_null(sites);
 	assert_int_equal(sites->function_count, 0);
 	row_sites__free(sites);
 
 	/* with all other outlined functions, in one query; undecodable functions are named, with their place */
-	sites = row_sites__query_at(fd, CASES, entry, true, KERNEL_ROW_OUTLINED, err, sizeof(err));
+	sites = row_sites__query_at(fd, 0, CASES, entry, true, KERNEL_ROW_OUTLINED, err, sizeof(err));
 	assert_non_null(sites);
 	assert_int_equal(sites->function_count, 3);
 	for (size_t i = 0; i < sites->function_count; i++)

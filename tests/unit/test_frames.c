@@ -88,7 +88,7 @@ static int look_up(int fd, const uint64_t *offsets, size_t count, struct frame *
 {
 	struct frames_lookup *lookup;
 	uint64_t cpu_ns;
-	int status = frames_lookup__begin(fd, offsets, count, &lookup, err, err_size);
+	int status = frames_lookup__begin(fd, 0, offsets, count, &lookup, err, err_size);
 
 	if (status)
 		return status;

@@ -395,13 +395,13 @@ static void linked_in_mpi_is_found(void **state)
 		assert_int_equal(process__read(getpid(), &process, err, sizeof(err)), 0);
 		assert_int_equal(process__mpi(process, &library), PROCESS_NO_MPI);
 		assert_null(library);
-		static_mpi__look(known, process);
+		assert_int_equal(static_mpi__look(known, process, err, sizeof(err)), 0);
 		assert_int_equal(process__mpi(process, &library), PROCESS_MPICH);
 		assert_ptr_equal(library, process__executable(process));
 		process__free(process);
 	}
 	assert_int_equal(process__read(pid, &process, err, sizeof(err)), 0);
-	static_mpi__look(known, process);
+	assert_int_equal(static_mpi__look(known, process, err, sizeof(err)), 0);
 	assert_int_equal(process__mpi(process, &library), PROCESS_NO_MPI);
 	process__free(process);
 	stop(pid);

@@ -117,7 +117,7 @@ static void test_survey(void **state)
 	assert_non_null(truth.image);
 	image__functions(truth.image, false, collect, &truth);
 	assert_true(truth.count > 10);
-	survey = survey__query(file, "/cases.so", SURVEY_NAMES, truth.wanted, truth.count, err, sizeof(err));
+	survey = survey__query(file, 0, "/cases.so", SURVEY_NAMES, truth.wanted, truth.count, err, sizeof(err));
 	if (!survey)
 		fail_msg("%s", err);
 	reported = survey__image(survey);
@@ -165,7 +165,7 @@ static void test_survey_refuses(void **state)
 	int file = open("tests/unit/site_cases.S", O_RDONLY | O_CLOEXEC);
 
 	(void)state;
-	assert_null(survey__query(file, "/cases.S", SURVEY_NAMES, NULL, 0, err, sizeof(err)));
+	assert_null(survey__query(file, 0, "/cases.S", SURVEY_NAMES, NULL, 0, err, sizeof(err)));
 	assert_string_equal(err, "/cases.S: not an ELF file");
 	close(file);
 }
@@ -190,7 +190,7 @@ static void test_survey_spoilt(void **state)
 
 		/* the file has changed, and is read again */
 		assert_int_equal(pwrite(file, &i, sizeof(i), size_of_cases + (off_t)sizeof(FLIP)), sizeof(i));
-		survey = survey__query(file, CASES, i % 4 ? 0 : SURVEY_NAMES | SURVEY_IO, wanted, 2, err, sizeof(err));
+		survey = survey__query(file, 0, CASES, i % 4 ? 0 : SURVEY_NAMES | SURVEY_IO, wanted, 2, err, sizeof(err));
 		if (!survey) {
 			assert_non_null(strstr(err, "makes no sense"));
 			refused++;
@@ -306,7 +306,7 @@ static void test_damaged(void **state)
 				assert_int_equal(pwrite(file, &random, 1, at), 1);
 		}
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
-		survey = survey__query(file, path, SURVEY_NAMES | SURVEY_IO, wanted, 2, err, sizeof(err));
+		survey = survey__query(file, 0, path, SURVEY_NAMES | SURVEY_IO, wanted, 2, err, sizeof(err));
 		assert_true(survey || *err);
 		survey__free(survey);
 		err[0] = '\0';

@@ -3,6 +3,7 @@
 #include "sandbox/user_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -85,6 +86,37 @@ static void test_lease(void **state)
 	close(file);
 }
 
+/* What refers to a file knows its status, can be opened again, and cannot be read. */
+static void test_refer(void **state)
+{
+	struct stat st, truth;
+	int file, again;
+	char byte;
+
+	(void)state;
+	file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_int_equal(write(file, "abc", 3), 3);
+	assert_int_equal(fstat(file, &truth), 0);
+	close(file);
+	file = user_file__refer(path);
+	assert_true(file >= 0);
+	assert_int_equal(user_file__stat(file, &st), 0);
+	assert_int_equal(st.st_dev, truth.st_dev);
+	assert_int_equal(st.st_ino, truth.st_ino);
+	assert_int_equal(st.st_mode, truth.st_mode);
+	assert_int_equal(st.st_uid, truth.st_uid);
+	assert_int_equal(st.st_size, 3);
+	assert_int_equal(st.st_ctim.tv_sec, truth.st_ctim.tv_sec);
+	assert_int_equal(st.st_ctim.tv_nsec, truth.st_ctim.tv_nsec);
+	assert_int_equal(read(file, &byte, 1), -1);
+	again = user_file__reopen(file);
+	assert_true(again >= 0);
+	assert_int_equal(read(again, &byte, 1), 1);
+	close(again);
+	close(file);
+	unlink(path);
+}
+
 /* A FIFO without a writer. */
 static void test_fifo(void **state)
 {
@@ -111,6 +143,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(test_lease, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_refer, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_fifo, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_missing, setup, teardown),
 	};

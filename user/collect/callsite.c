@@ -84,7 +84,7 @@ static bool take_up(struct cached_image *cached, const char *path)
 	       now.st_ctim.tv_sec == before->st_ctim.tv_sec && now.st_ctim.tv_nsec == before->st_ctim.tv_nsec;
 }
 
-static struct cached_image *cache_get(struct image_cache *cache, const struct process *process,
+struct cached_image *image_cache__get(struct image_cache *cache, const struct process *process,
 				      const struct process_mapping *mapping)
 {
 	struct cached_image *cached;
@@ -95,8 +95,11 @@ static struct cached_image *cache_get(struct image_cache *cache, const struct pr
 		cached = cache->images[i];
 		if (cached->device != mapping->device || cached->inode != mapping->inode)
 			continue;
-		if (cached->users || take_up(cached, path))
+		if (cached->users || take_up(cached, path)) {
+			if (!cached->tried)
+				cached->owner = process->uid;
 			return cached;
+		}
 		drop(cache, cached);
 		break;
 	}
@@ -106,6 +109,7 @@ static struct cached_image *cache_get(struct image_cache *cache, const struct pr
 	cached->cache = cache;
 	cached->device = mapping->device;
 	cached->inode = mapping->inode;
+	cached->owner = process->uid;
 	cached->path = strdup(mapping->path);
 	cached->file = user_file__refer(path);
 	if (!cached->path || grow(&cache->images, &cache->room, cache->count + 1, sizeof(*cache->images))) {
@@ -116,11 +120,30 @@ static struct cached_image *cache_get(struct image_cache *cache, const struct pr
 	return cached;
 }
 
+void image_cache__trim(struct image_cache *cache)
+{
+	struct cached_image *oldest;
+	size_t idle;
+
+	do {
+		oldest = NULL;
+		idle = 0;
+		for (size_t i = 0; i < cache->count; i++) {
+			struct cached_image *cached = cache->images[i];
+
+			if (cached->users)
+				continue;
+			idle++;
+			if (!oldest || cached->idle_since < oldest->idle_since)
+				oldest = cached;
+		}
+		if (idle > IDLE_IMAGES)
+			drop(cache, oldest);
+	} while (idle > IDLE_IMAGES);
+}
+
 static void cache_put(struct image_cache *cache, struct cached_image *cached)
 {
-	struct cached_image *oldest = cached;
-	size_t idle = 0;
-
 	if (--cached->users)
 		return;
 	/* what the kernel side knows of an image is removed with its last user */
@@ -132,39 +155,39 @@ static void cache_put(struct image_cache *cache, struct cached_image *cached)
 	close(cached->file);
 	cached->file = -1;
 	cached->idle_since = ++cache->idle_count;
-	for (size_t i = 0; i < cache->count; i++) {
-		if (cache->images[i]->users)
-			continue;
-		idle++;
-		if (cache->images[i]->idle_since < oldest->idle_since)
-			oldest = cache->images[i];
-	}
-	if (idle > IDLE_IMAGES)
-		drop(cache, oldest);
+	image_cache__trim(cache);
 }
 
-static bool is_libc(const struct cached_image *cached)
+bool cached_image__is_libc(const struct cached_image *cached)
 {
 	const char *base = strrchr(cached->path, '/');
 
 	return base && !fnmatch("libc.so.6*", base + 1, 0);
 }
 
-struct image *cached_image__parsed(struct cached_image *cached)
+int cached_image__read(struct cached_image *cached, char *err, size_t err_size)
 {
 	unsigned int parts =
-	    SURVEY_NAMES | (is_libc(cached) ? SURVEY_IO : 0) | (cached->transparent ? SURVEY_CALLS : 0);
-	char err[512];
+	    SURVEY_NAMES | (cached_image__is_libc(cached) ? SURVEY_IO : 0) | (cached->transparent ? SURVEY_CALLS : 0);
 
-	if (!cached->tried && cached->file >= 0) {
-		cached->survey = survey__query(cached->file, cached->path, parts, NULL, 0, err, sizeof(err));
-		if (!cached->survey)
-			cached->trouble = strdup(err);
-		cached->tried = true;
-		if (cached->survey)
-			cached_image__resume_hops(cached);
-	}
+	if (cached->tried || cached->file < 0)
+		return 0;
+	cached->survey = survey__query(cached->file, cached->owner, cached->path, parts, NULL, 0, err, err_size);
+	if (!cached->survey && confine__is_later(-errno))
+		return -errno;
 	cached->tried = true;
+	if (cached->survey)
+		cached_image__resume_hops(cached);
+	else
+		cached->trouble = strdup(err);
+	return 0;
+}
+
+struct image *cached_image__parsed(struct cached_image *cached)
+{
+	char later[512];
+
+	cached_image__read(cached, later, sizeof(later));
 	return cached->survey ? survey__image(cached->survey) : NULL;
 }
 
@@ -190,7 +213,7 @@ struct cached_image *callsites__hold(struct callsites *callsites, const struct p
 	for (size_t i = 0; i < callsites->held_count; i++)
 		if (callsites->held[i]->device == mapping->device && callsites->held[i]->inode == mapping->inode)
 			return callsites->held[i];
-	cached = cache_get(callsites->cache, callsites->process, mapping);
+	cached = image_cache__get(callsites->cache, callsites->process, mapping);
 	if (!cached ||
 	    grow(&callsites->held, &callsites->held_room, callsites->held_count + 1, sizeof(*callsites->held)))
 		return NULL;
@@ -311,7 +334,8 @@ bool callsites__frame(struct callsites *callsites, uint64_t address, struct call
 	return true;
 }
 
-static void resolve(struct callsites *callsites, uint64_t address, struct callsite *site)
+/* Returns whether all is known that will be known. */
+static bool resolve(struct callsites *callsites, uint64_t address, struct callsite *site)
 {
 	const struct process_mapping *mapping = process__mapping_at(callsites->process, address);
 	struct cached_image *cached;
@@ -330,7 +354,7 @@ static void resolve(struct callsites *callsites, uint64_t address, struct callsi
 	site->transparent = false;
 	if (!cached) {
 		snprintf(site->text, sizeof(site->text), "anonymous@0+%#llx", (unsigned long long)address);
-		return;
+		return true;
 	}
 	spent_ns = cached->tried ? 0 : cpu_spent();
 	image = cached_image__parsed(cached);
@@ -343,10 +367,11 @@ static void resolve(struct callsites *callsites, uint64_t address, struct callsi
 		 image && image__build_id(image)[0] ? image__build_id(image) : "0", (unsigned long long)offset);
 	/* the call is before the address it returns to */
 	if (!image || image__vaddr_of(image, offset ? offset - 1 : 0, &vaddr))
-		return;
+		return cached->tried || cached->file < 0;
 	name = image__symbolise(image, vaddr, &distance);
 	if (name)
 		snprintf(site->symbol, sizeof(site->symbol), "%s+%#llx", name, (unsigned long long)distance + 1);
+	return true;
 }
 
 static struct cached_site **slot_of(struct callsites *callsites, uint64_t address)
@@ -362,7 +387,8 @@ void callsites__resolve(struct callsites *callsites, uint64_t address, struct ca
 		*site = (*slot)->site;
 		return;
 	}
-	resolve(callsites, address, site);
+	if (!resolve(callsites, address, site)) /* its image is read later */
+		return;
 	if (!*slot)
 		*slot = calloc(1, sizeof(**slot));
 	if (*slot)
@@ -397,6 +423,7 @@ void callsites__name(struct callsites *callsites, uint64_t address, const char *
 		known->named_urgently |= urgent;
 	}
 	about = (struct name_image){.file = cached->file,
+				    .owner = cached->owner,
 				    .path = cached->path,
 				    .build_id = image__build_id(image),
 				    .interpreter = cached_image__is_interpreter(cached),
@@ -465,7 +492,7 @@ int callsites__push_io(struct callsites *callsites, int map, pid_t pid)
 
 	for (size_t i = 0; i < callsites->held_count; i++) {
 		struct cached_image *cached = callsites->held[i];
-		struct image *image = is_libc(cached) ? cached_image__parsed(cached) : NULL;
+		struct image *image = cached_image__is_libc(cached) ? cached_image__parsed(cached) : NULL;
 		const struct io_site *sites;
 		size_t count = 0;
 

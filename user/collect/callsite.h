@@ -31,6 +31,13 @@ struct name_reader;
 struct image_cache *image_cache__new(struct name_reader *names);
 void image_cache__free(struct image_cache *cache);
 
+/*
+ * Reads the images of a process that its attachment needs. transparent: as for callsites__push_transparent(). 0, also
+ * where some cannot be read, or where that takes longer confine__is_later() with a sentence: to be called again.
+ */
+int image_cache__prepare(struct image_cache *cache, const struct process *process, const char *transparent, char *err,
+			 size_t err_size);
+
 /* Reports an image that could not be read, each once: its call-sites have no names. false: none. */
 bool image_cache__trouble(struct image_cache *cache, char *text, size_t size);
 

@@ -317,8 +317,8 @@ static bool begin_look_up(struct lookup *lookup, struct cached_image *cached)
 	if (!lookup->count)
 		return false;
 	lookup->image = cached;
-	if (cached->file < 0 ||
-	    frames_lookup__begin(cached->file, lookup->offsets, lookup->count, &lookup->frames, err, sizeof(err))) {
+	if (cached->file < 0 || frames_lookup__begin(cached->file, cached->owner, lookup->offsets, lookup->count,
+						     &lookup->frames, err, sizeof(err))) {
 		for (size_t i = 0; i < lookup->count; i++)
 			know(site_at(cached, lookup->offsets[i]), NULL);
 		lookup->image = NULL;

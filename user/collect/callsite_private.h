@@ -4,6 +4,7 @@
 #define VAPRO_CALLSITE_PRIVATE_H
 
 #include <sys/stat.h>
+#include <sys/types.h>
 
 #include "collect/callsite.h"
 
@@ -26,6 +27,7 @@ struct cached_image {
 	uint64_t device, inode;
 	char *path;
 	int file;
+	uid_t owner; /* of the process that mapped it last while it was not read */
 	bool tried;
 	struct survey *survey; /* requested at first need; NULL where unavailable */
 	char *trouble;	       /* reason, until reported */
@@ -82,6 +84,18 @@ struct callsites {
 
 /* The image of a cached file, surveyed at first need, or NULL. */
 struct image *cached_image__parsed(struct cached_image *cached);
+
+/* Surveys the image where that was not tried. 0, or where that takes longer confine__is_later() with a sentence. */
+int cached_image__read(struct cached_image *cached, char *err, size_t err_size);
+
+bool cached_image__is_libc(const struct cached_image *cached);
+
+/* Finds or adds the image of a mapping; NULL when out of memory. */
+struct cached_image *image_cache__get(struct image_cache *cache, const struct process *process,
+				      const struct process_mapping *mapping);
+
+/* Drops the images beyond a bound that have been without users for longest. */
+void image_cache__trim(struct image_cache *cache);
 
 /* Ends the look-up of frames of an image that is no longer held. */
 void cached_image__give_up(struct cached_image *cached);

@@ -30,6 +30,7 @@ struct place {
 struct file {
 	char *module, *path, *build_id; /* module: for people */
 	int descriptor;			/* -1 while no place is left to be named */
+	uid_t owner;
 	bool urgent, interpreter, runtime, failed, reported;
 	uint64_t due_ns;
 	struct place *places; /* to be named */
@@ -119,6 +120,7 @@ static struct file *file_of(struct name_reader *reader, const char *site, const 
 			      .path = strdup(image->path),
 			      .build_id = strdup(image->build_id),
 			      .descriptor = -1,
+			      .owner = image->owner,
 			      .batch = SOURCE_PLACES_MAX,
 			      .interpreter = image->interpreter,
 			      .runtime = image->runtime};
@@ -238,6 +240,7 @@ static void begin(struct name_reader *reader, struct file *file)
 {
 	uint64_t offsets[SOURCE_PLACES_MAX];
 	struct source_request request = {.file = file->descriptor,
+					 .owner = file->owner,
 					 .path = file->path,
 					 .build_id = file->build_id,
 					 .offsets = offsets,

@@ -8,6 +8,7 @@
 #define VAPRO_NAME_READER_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "capture/stream.h"
 
@@ -20,6 +21,7 @@ void name_reader__free(struct name_reader *reader);
 /* A file whose places are to be named. */
 struct name_image {
 	int file;	      /* descriptor; held by a copy of its own */
+	uid_t owner;	      /* of a process that maps it */
 	const char *path;     /* as the process sees it */
 	const char *build_id; /* "" none */
 	bool interpreter;     /* of a script, whose lines are nowhere in the file */

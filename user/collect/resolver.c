@@ -209,6 +209,13 @@ int resolver__add(struct resolver *resolver, struct process *process)
 	return 0;
 }
 
+int resolver__prepare(struct resolver *resolver, const struct process *process, char *err, size_t err_size)
+{
+	if (process_of(resolver, (uint32_t)process->pid))
+		return 0;
+	return image_cache__prepare(resolver->images, process, resolver->config->transparent, err, err_size);
+}
+
 uint64_t resolver__read_ns(struct resolver *resolver, pid_t pid)
 {
 	struct known_process *known = process_of(resolver, (uint32_t)pid);

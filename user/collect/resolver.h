@@ -20,6 +20,12 @@ struct resolver *resolver__new(struct kernel_side *side, struct stream_sink *sin
 void resolver__free(struct resolver *resolver);
 
 /*
+ * Reads what a process that is to be added maps. 0, or where that takes longer confine__is_later() (sandbox/confine.h)
+ * with a sentence: the process is to be added after a later call.
+ */
+int resolver__prepare(struct resolver *resolver, const struct process *process, char *err, size_t err_size);
+
+/*
  * Makes a process known and holds its files until its removal; owns the process object. Passes its
  * predefined handles, its transparent images and the places of its libc's system calls to the kernel
  * side. 0 or -errno.

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "base/log.h"
+#include "sandbox/confine.h"
 #include "target/kernel_range.h"
 
 #define UNSHARED_NS 10000000000ULL /* between two searches for other processes that map an image */
@@ -66,8 +67,14 @@ const char *tracker__refusal(const struct tracker *tracker, const struct process
 			     int *status)
 {
 	const struct tracked *rank = rank_of(tracker, process);
+	const struct process_mapping *library;
+	const char *file;
 
 	*status = -EPERM;
+	process__mpi(process, &library);
+	file = tracker__refuses_file(process, library);
+	if (file)
+		return file;
 	if (process->opted_out)
 		return "VAPRO=off in its environment";
 	if (process->translator) {
@@ -235,8 +242,8 @@ static int link_probes(struct tracker *tracker, struct attaching *attaching)
 				&fresh->image, attaching->err, attaching->err_size);
 }
 
-/* Takes back what the steps have done. Returns status. */
-static int refuse(struct tracker *tracker, struct attaching *attaching, int status)
+/* Takes back what the steps have done. */
+static void take_back(struct tracker *tracker, struct attaching *attaching)
 {
 	struct tracked *fresh = &attaching->fresh;
 
@@ -256,6 +263,18 @@ static int refuse(struct tracker *tracker, struct attaching *attaching, int stat
 	/* a process that is no target may map what targets map; what was read of it may be freed by now */
 	if (fresh->identity.opted_out || fresh->identity.traced || fresh->identity.translator)
 		verdicts__outdated(&tracker->verdicts);
+	if (fresh->pidfd >= 0)
+		close(fresh->pidfd);
+	if (!attaching->admitted)
+		process__free(attaching->process);
+}
+
+/* Reports why a process is not tracked. Returns status. */
+static int refuse(struct tracker *tracker, struct attaching *attaching, int status)
+{
+	struct tracked *fresh = &attaching->fresh;
+
+	take_back(tracker, attaching);
 	tracker__emit_process(tracker, fresh, LINE_REFUSED, 0, attaching->reason);
 	if (attaching->reason != attaching->err)
 		snprintf(attaching->err, attaching->err_size, "process %d (%s) is not watched: %s", fresh->pid,
@@ -264,10 +283,6 @@ static int refuse(struct tracker *tracker, struct attaching *attaching, int stat
 	if (status != -EEXIST && !selection__names(tracker->selection, fresh->pid))
 		log__info("process %d (%s) is not watched: %s", fresh->pid, fresh->identity.exe, attaching->reason);
 	enforcer__ran_for(tracker->enforcer, fresh->identity.owner);
-	if (fresh->pidfd >= 0)
-		close(fresh->pidfd);
-	if (!attaching->admitted)
-		process__free(attaching->process);
 	return status;
 }
 
@@ -331,6 +346,10 @@ int tracker__attach(struct tracker *tracker, struct process *process, int pidfd,
 	}
 	status = status ? status : enroll(tracker, &attaching);
 	status = status ? status : link_probes(tracker, &attaching);
+	if (confine__is_later(status)) { /* a file system stopped answering just now */
+		take_back(tracker, &attaching);
+		return tracker__put_off(tracker, &fresh->identity, status, err, now_ns);
+	}
 	if (status)
 		return refuse(tracker, &attaching, status);
 	snprintf(fresh->build_id, sizeof(fresh->build_id), "%s",

@@ -21,6 +21,7 @@
 #include "daemon/stderr_guard.h"
 #include "overhead/enforce.h"
 #include "probe/bpf/shared.h"
+#include "sandbox/confine.h"
 #include <vapro/bpf/thread_account.h>
 
 #define BUSY_NS 10000000L /* sleeps of the loop */
@@ -479,6 +480,7 @@ int daemon__run(const struct daemon_options *options)
 		return status;
 	messages = stderr_guard__begin();
 	sched_setscheduler(0, SCHED_BATCH, &batch);
+	confine__wait_for_none();
 	prctl(PR_SET_TIMERSLACK, SLACK_NS, 0, 0, 0);
 	status = daemon__look_for_counters(&daemon);
 	if (!status)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -15,7 +16,8 @@
 
 #define LOOKS 5
 #define CLAIM_NS 100000000ULL /* between two looks for a slot that is to be given back */
-#define ATTACH_SHARE 0.01     /* share of a process's life that its attachment may cost in CPU time */
+#define NAMED_REST_NS 5000000L
+#define ATTACH_SHARE 0.01 /* share of a process's life that its attachment may cost in CPU time */
 
 /* Times after which a candidate is inspected: a library is mapped some time after exec. */
 static const uint64_t look_after_ms[LOOKS] = {3, 20, 100, 400, 1500};
@@ -92,8 +94,8 @@ static bool is_too_young(struct tracker *tracker, const struct process *process,
 
 	if (cost <= ATTACH_SHARE * age)
 		return false;
-	tracker->later.due_ns = now_ns + (uint64_t)(cost / ATTACH_SHARE - age);
-	tracker->later.owner = process->owner;
+	tracker->later = (struct candidate){.due_ns = now_ns + (uint64_t)(cost / ATTACH_SHARE - age),
+					    .owner = process->owner};
 	snprintf(tracker->later.exe, sizeof(tracker->later.exe), "%s", process->exe);
 	return true;
 }
@@ -134,14 +136,22 @@ static int consider(struct tracker *tracker, pid_t pid, int look, uint64_t now_n
 		status = 0;
 		goto leave;
 	}
-	if (is_selective(tracker->selection))
-		static_mpi__look(tracker->statics, process);
+	status = 0;
+	if (is_selective(tracker->selection) && !tracker__refuses_file(process, NULL))
+		status = static_mpi__look(tracker->statics, process, err, err_size);
+	if (status) {
+		status = tracker__put_off(tracker, process, status, err, now_ns);
+		goto leave;
+	}
 	if (!named && is_too_young(tracker, process, now_ns)) {
 		status = -EINPROGRESS;
 		goto leave;
 	}
 	status = -EAGAIN;
-	if (named || process__mpi(process, NULL) || observable_without_mpi(tracker, process, look))
+	if (!named && !process__mpi(process, NULL) && !observable_without_mpi(tracker, process, look))
+		goto leave;
+	status = tracker__prepare(tracker, process, now_ns);
+	if (!status)
 		return tracker__attach(tracker, process, pidfd, now_ns, err, err_size);
 leave:
 	if (pidfd >= 0)
@@ -213,8 +223,18 @@ int tracker__scan(struct tracker *tracker, uint64_t now_ns, char *err, size_t er
 	int status = 0;
 
 	tracker__find_translators(tracker, now_ns);
-	for (size_t i = 0; i < tracker->selection->pid_count && !status; i++)
-		status = consider(tracker, tracker->selection->pids[i], 0, now_ns, err, err_size);
+	for (size_t i = 0; i < tracker->selection->pid_count && !status; i++) {
+		pid_t pid = tracker->selection->pids[i];
+
+		/* at the start there is nothing else that would wait */
+		while ((status = consider(tracker, pid, 0, mono_now(), err, err_size)) == -EINPROGRESS &&
+		       !tracker->later.held)
+			nanosleep(&(struct timespec){.tv_nsec = NAMED_REST_NS}, NULL);
+		if (status == -EINPROGRESS) {
+			tracker__is_candidate(tracker, pid, now_ns);
+			status = 0;
+		}
+	}
 	if (status)
 		return status;
 	tracker__rescan(tracker, now_ns);
@@ -291,7 +311,8 @@ static bool has_ended(pid_t pid)
 static bool was_too_short(struct tracker *tracker, const struct candidate *candidate)
 {
 	/* one that its parent has not waited for is still there, without anything to attach to */
-	if (!candidate->due_ns || (!has_ended(candidate->pid) && process__thread_state(candidate->pid) != 'Z'))
+	if (!candidate->due_ns || candidate->waits ||
+	    (!has_ended(candidate->pid) && process__thread_state(candidate->pid) != 'Z'))
 		return false;
 	tracker__warn_owner(tracker, "too_short", candidate->pid, candidate->owner,
 			    "process %d (%s) ended before it could be attached: to read its image and set its "
@@ -327,7 +348,10 @@ void tracker__inspect(struct tracker *tracker, uint64_t now_ns)
 		if (status == -EINPROGRESS) {
 			candidate->due_ns = tracker->later.due_ns;
 			candidate->owner = tracker->later.owner;
+			candidate->waits = tracker->later.waits;
+			candidate->held = tracker->later.held;
 			memcpy(candidate->exe, tracker->later.exe, sizeof(candidate->exe));
+			tracker__report_wait(tracker, candidate);
 			continue;
 		}
 		if (status == -ENOSPC) {
@@ -345,4 +369,12 @@ void tracker__inspect(struct tracker *tracker, uint64_t now_ns)
 bool tracker__expects(const struct tracker *tracker)
 {
 	return tracker->candidate_count > 0;
+}
+
+bool tracker__expects_soon(const struct tracker *tracker)
+{
+	for (size_t i = 0; i < tracker->candidate_count; i++)
+		if (!tracker->candidate[i].held)
+			return true;
+	return false;
 }

@@ -2,14 +2,18 @@
 /* Attaches functions beyond MPI's in a tracked process: those of thread libraries, of a site, and outlined ones. */
 #include <errno.h>
 #include <fnmatch.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "probe/attach/row_attacher.h"
 #include "base/base_name.h"
 #include "base/clock.h"
 #include "daemon/tracker_private.h"
+#include "sandbox/confine.h"
 
 #define ROWS_OF_IMAGE 128
+#define HELD_NS 900000000ULL	 /* beside the time that mappings are waited for */
+#define OUTLINED_NS 500000000ULL /* until the file of an outlined function is asked for again */
 
 static bool is_libc(const struct process_mapping *mapping)
 {
@@ -88,6 +92,11 @@ static int attach_rows(struct tracker *tracker, const struct process *process, c
 				      is_alone(tracker, mapping), err, sizeof(err));
 	if (status >= 0)
 		return status;
+	if (confine__is_later(status)) {
+		tracker->rows_status = status;
+		snprintf(tracker->later_reason, sizeof(tracker->later_reason), "%s", err);
+		return 0;
+	}
 	tracker__warn_owner(tracker, "rows_not_attached", process->pid, process->owner, "%s",
 			    err[0] ? err : strerror(-status));
 	return 0;
@@ -136,22 +145,47 @@ static int attach_user_rows(struct tracker *tracker, const struct process *proce
 	return functions;
 }
 
+void tracker__look_again(struct tracker *tracker, struct tracked *tracked, const char *reason, bool held,
+			 uint64_t now_ns)
+{
+	tracked->remapped_ns = now_ns + (held ? HELD_NS : 0);
+	if (!held || tracked->held_reported)
+		return;
+	tracked->held_reported = true;
+	tracker__warn(tracker, "file_held", tracked->pid,
+		      "process %d (%s): functions are not seen yet, and are as soon as that ends: %s", tracked->pid,
+		      tracked->identity.exe, reason);
+}
+
+/* Has functions attached later whose files are being read, or held. */
+static void finish_rows(struct tracker *tracker, struct tracked *tracked)
+{
+	int status = tracker->rows_status;
+
+	tracker->rows_status = 0;
+	if (status)
+		tracker__look_again(tracker, tracked, tracker->later_reason, status != -EINPROGRESS, mono_now());
+}
+
 int tracker__attach_rows(struct tracker *tracker, struct tracked *tracked, const struct process *process)
 {
 	size_t threads = process__threads(process->pid, NULL, 0);
 	int functions = attach_user_rows(tracker, process);
 
-	if (tracker->parts.user_row_count && !functions)
+	if (tracker->parts.user_row_count && !functions && !tracker->rows_status)
 		tracker__warn_owner(tracker, "function_missing", process->pid, process->owner,
 				    "process %d: it maps none of the requested functions", process->pid);
 	tracked->threaded = threads > 1;
-	return functions + attach_thread_rows(tracker, tracked, process, threads);
+	functions += attach_thread_rows(tracker, tracked, process, threads);
+	finish_rows(tracker, tracked);
+	return functions;
 }
 
 void tracker__rows_remapped(struct tracker *tracker, struct tracked *tracked, const struct process *process)
 {
 	attach_user_rows(tracker, process);
 	attach_thread_rows(tracker, tracked, process, process__threads(tracked->pid, NULL, 0));
+	finish_rows(tracker, tracked);
 }
 
 void tracker__inspect_threads(struct tracker *tracker, struct tracked *tracked, size_t threads)
@@ -166,6 +200,7 @@ void tracker__inspect_threads(struct tracker *tracker, struct tracked *tracked, 
 	if (process__read(tracked->pid, &process, err, sizeof(err)))
 		return;
 	attach_thread_rows(tracker, tracked, process, threads);
+	finish_rows(tracker, tracked);
 	process__free(process);
 	tracked->attach_cost_ns += cpu_spent() - spent_ns;
 }
@@ -215,6 +250,26 @@ void tracker__rows_decided(void *ctx, const struct row_decision *decision)
 	}
 }
 
+/* Notes a function whose file is being read; where there are too many the oldest makes way. */
+static void outline_later(struct tracker *tracker, pid_t pid, uint64_t address)
+{
+	struct outlined_later *later = &tracker->outlined[tracker->outlined_next++ % OUTLINED_LATER];
+
+	*later = (struct outlined_later){.pid = pid, .address = address, .due_ns = mono_now() + OUTLINED_NS};
+}
+
+void tracker__outline_due(struct tracker *tracker, uint64_t now_ns)
+{
+	for (size_t i = 0; i < OUTLINED_LATER; i++) {
+		struct outlined_later due = tracker->outlined[i];
+
+		if (!due.pid || now_ns < due.due_ns)
+			continue;
+		tracker->outlined[i].pid = 0;
+		tracker__outlined(tracker, due.pid, due.address);
+	}
+}
+
 void tracker__outlined(struct tracker *tracker, pid_t pid, uint64_t address)
 {
 	struct tracked *tracked = tracker__of(tracker, pid);
@@ -230,7 +285,9 @@ void tracker__outlined(struct tracker *tracker, pid_t pid, uint64_t address)
 	if (mapping && mapping->inode) {
 		status = row_attacher__outlined(tracker->parts.rows, process, mapping, address,
 						is_alone(tracker, mapping), err, sizeof(err));
-		if (status)
+		if (confine__is_later(status))
+			outline_later(tracker, pid, address);
+		else if (status)
 			tracker__warn(tracker, "rows_not_attached", pid, "%s", err[0] ? err : strerror(-status));
 	}
 	process__free(process);

@@ -172,6 +172,11 @@ static void join(struct tracker *tracker, struct tracked *tracked, const struct 
 
 	if (!mpi)
 		return;
+	/* what is read yet, or held, is looked at again when mappings are */
+	if (tracker__prepare(tracker, process, now_ns)) {
+		tracker__look_again(tracker, tracked, tracker->later_reason, tracker->later.held, now_ns);
+		return;
+	}
 	entry.flags = tracker__flags_of(tracker, process, mpi);
 	spared = enforcer__former(tracker->enforcer, process->exe, library->path, now_ns);
 	tracked->flags = entry.flags;
@@ -256,7 +261,8 @@ void tracker__poll(struct tracker *tracker, uint64_t now_ns)
 	*kernel_side__shared(tracker->parts.side)->wake_execs =
 	    attacher__any_linked(tracker->parts.attacher) || row_attacher__any_linked(tracker->parts.rows);
 	if (attach_costs__is_due(&tracker->costs, now_ns))
-		attach_costs__step(&tracker->costs, tracker__expects(tracker), cpu_of_process(), now_ns);
+		attach_costs__step(&tracker->costs, tracker__expects_soon(tracker), cpu_of_process(), now_ns);
+	tracker__outline_due(tracker, now_ns);
 	look_for_ends(tracker);
 	for (size_t i = 0; i < tracker->count; i++) {
 		struct tracked *tracked = &tracker->tracked[i];

@@ -45,6 +45,7 @@ struct tracked {
 	bool pathless;		   /* it keeps no frame pointers, as was reported */
 	pid_t tracer;		   /* tracer that was reported; 0: none */
 	uint32_t bounded_reported; /* KERNEL_BOUNDED_* that were reported */
+	bool held_reported;	   /* that a file system holds functions of it */
 	bool silence_reported;	   /* its silence was reported, or a call was seen */
 };
 
@@ -54,7 +55,18 @@ struct candidate {
 	int looks, limit;
 	uint64_t due_ns; /* time from which it is old enough to attach; 0 = not checked yet */
 	uid_t owner;
-	char exe[64]; /* this and owner are set with due_ns */
+	char exe[64];  /* this and owner are set with due_ns */
+	bool waits;    /* until due_ns, for a reader of its files and not for its age */
+	bool held;     /* for a file system that does not answer, or for its user's share of readers */
+	bool reported; /* as held */
+};
+
+#define OUTLINED_LATER 32
+
+/* An outlined function whose file is being read. */
+struct outlined_later {
+	pid_t pid; /* 0: none */
+	uint64_t address, due_ns;
 };
 
 /* A thread that ended. */
@@ -70,7 +82,12 @@ struct tracker {
 	size_t count, room;
 	struct candidate *candidate;
 	size_t candidate_count, candidate_room;
-	struct candidate later; /* due_ns and exe of a process that was too young */
+	struct candidate later; /* due_ns and exe of a process that was too young, or whose files are read yet */
+	const char *later_code; /* of the warning about it */
+	char later_reason[512];
+	int rows_status; /* why functions are attached later, or 0 */
+	struct outlined_later outlined[OUTLINED_LATER];
+	size_t outlined_next;
 	bool slots[KERNEL_SLOTS];
 	bool any;      /* a process was attached at some time */
 	uint64_t hits; /* hits of processes that ended */
@@ -145,6 +162,22 @@ size_t tracker__candidates(struct tracker *tracker, pid_t **pids);
 /* Returns whether a process that was read is a target, by all that was found of it after it had time to start. */
 bool tracker__is_target(struct tracker *tracker, const struct process *process);
 
+/*
+ * Reads the images that the attachment of a process needs. 0, also where they cannot be read, or as
+ * tracker__put_off().
+ */
+int tracker__prepare(struct tracker *tracker, const struct process *process, uint64_t now_ns);
+
+/* Puts an attachment off where a status says that its files are read later: -EINPROGRESS, else the status itself. */
+int tracker__put_off(struct tracker *tracker, const struct process *process, int status, const char *reason,
+		     uint64_t now_ns);
+
+/* Reports, once, that a candidate waits for a file system or a share. */
+void tracker__report_wait(struct tracker *tracker, struct candidate *candidate);
+
+/* Why a file of a process is not read at all, or NULL. library: its MPI library, or NULL. */
+const char *tracker__refuses_file(const struct process *process, const struct process_mapping *library);
+
 /* Returns the expected cost of an attachment to a process, ns, by that of the last one to its image; 0: not known. */
 uint64_t tracker__attach_cost(struct tracker *tracker, const struct process *process);
 
@@ -156,6 +189,9 @@ void tracker__mapped_beside(struct tracker *tracker, pid_t pid, const char *path
 
 /* Makes a process that became another program a candidate. */
 void tracker__executed(struct tracker *tracker, pid_t pid, uint64_t now_ns);
+
+/* Returns whether a candidate is yet to be inspected that no file system holds. */
+bool tracker__expects_soon(const struct tracker *tracker);
 
 /* Inspects the candidates that are due. */
 void tracker__inspect(struct tracker *tracker, uint64_t now_ns);
@@ -192,6 +228,13 @@ void tracker__rows_remapped(struct tracker *tracker, struct tracked *tracked, co
 
 /* Attaches thread functions of a process that has got threads since. */
 void tracker__inspect_threads(struct tracker *tracker, struct tracked *tracked, size_t threads);
+
+/* Looks at the mappings of a process again: a file is being read, or held, which is reported once. */
+void tracker__look_again(struct tracker *tracker, struct tracked *tracked, const char *reason, bool held,
+			 uint64_t now_ns);
+
+/* Attaches outlined functions whose files were being read. */
+void tracker__outline_due(struct tracker *tracker, uint64_t now_ns);
 
 /* Reports a decision about functions' probes; ctx: the watch. */
 void tracker__rows_decided(void *ctx, const struct row_decision *decision);

@@ -18,13 +18,16 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "sandbox/confine_owner.h"
+#include "sandbox/confine_watch.h"
 #include "sandbox/user_file.h"
 
-#define LINGERERS 16
+#define LINGERERS 64
 #define BROKEN 64
 #define BROKEN_MS 60000
 #define LEAST_NICE 19
-#define DIE_MS 200 /* time for a killed reader to exit; one in a dead file system is left behind */
+#define SILENT_LOOKS 10 /* at a reader in the background, after which its file system counts as silent */
+#define DIE_MS 200	/* time for a killed reader to exit; one in a dead file system is left behind */
 
 /*
  * Files that broke a reader of a service recently: a hundred processes of a program that is made to cost the whole
@@ -34,17 +37,27 @@ static struct broken {
 	char service[32];
 	struct confine_version file;
 	int64_t until_ms;
+	char reason[CONFINE_SENTENCE_MAX];
 } broken[BROKEN];
 
 /* Readers that were killed but had not exited yet; the next request reaps them. */
-static pid_t lingerers[LINGERERS];
+static struct lingerer {
+	pid_t pid; /* 0: a free entry */
+	bool owned, charged;
+	uid_t owner;
+} lingerers[LINGERERS];
 
 struct confine_request {
 	const struct confine_query *query;
 	struct confine_version versions[CONFINE_FILES_MAX];
 	struct confine_response remembered; /* with pid 0: the response was remembered */
-	pid_t pid;			    /* 0: no reader works */
+	struct confine_inbox inbox;
+	pid_t pid; /* 0: no reader works */
 	int pipe;
+	bool charged;  /* to the query's owner */
+	bool complete; /* the reader has closed its pipe */
+	bool background;
+	struct confine_watch watch; /* of one in the background */
 	unsigned int limit_ms;
 	int64_t until_ms;
 	int64_t idle_until_ms; /* in the background: 0 from then on */
@@ -90,27 +103,39 @@ static bool reaped(pid_t pid, int *how, uint64_t *cpu_ns)
 	return got == pid || (got < 0 && errno == ECHILD);
 }
 
-void confine__leave_behind(pid_t pid)
+static void leave_behind(const struct lingerer *killed)
 {
 	for (int i = 0; i < LINGERERS; i++)
-		if (!lingerers[i]) {
-			lingerers[i] = pid;
+		if (!lingerers[i].pid) {
+			lingerers[i] = *killed;
 			break;
 		}
 }
 
-/* Waits for the reader's exit, and kills a reader that does not exit soon. Returns whether *how is known. */
-static bool end(pid_t pid, bool force, int *how, uint64_t *cpu_ns)
+void confine__leave_behind(pid_t pid)
 {
+	leave_behind(&(struct lingerer){.pid = pid});
+}
+
+static struct lingerer lingerer_of(const struct confine_request *request)
+{
+	return (struct lingerer){
+	    .pid = request->pid, .owned = true, .charged = request->charged, .owner = request->query->owner};
+}
+
+/* Waits for the reader's exit, and kills a reader that does not exit soon. Returns whether *how is known. */
+static bool end(const struct confine_request *request, bool force, int *how, uint64_t *cpu_ns)
+{
+	struct lingerer lingerer = lingerer_of(request);
 	int64_t until = now_ms() + DIE_MS;
 
 	for (;;) {
 		struct timespec rest = {.tv_nsec = 500000};
 
 		if (force)
-			kill(pid, SIGKILL);
+			kill(request->pid, SIGKILL);
 		*how = 0;
-		if (reaped(pid, how, cpu_ns))
+		if (reaped(request->pid, how, cpu_ns))
 			return true;
 		if (now_ms() >= until) {
 			if (force)
@@ -120,7 +145,7 @@ static bool end(pid_t pid, bool force, int *how, uint64_t *cpu_ns)
 		}
 		nanosleep(&rest, NULL);
 	}
-	confine__leave_behind(pid);
+	leave_behind(&lingerer);
 	return false;
 }
 
@@ -129,73 +154,26 @@ static void reap_lingerers(void)
 	uint64_t cpu_ns;
 	int how;
 
-	for (int i = 0; i < LINGERERS; i++)
-		if (lingerers[i] && reaped(lingerers[i], &how, &cpu_ns))
-			lingerers[i] = 0;
-}
+	for (int i = 0; i < LINGERERS; i++) {
+		struct lingerer *one = &lingerers[i];
 
-/* Reads exactly size bytes. Returns 0, -ETIMEDOUT, -EPIPE where the pipe ends before, or another -errno. */
-static int receive(int fd, void *to, size_t size, int64_t until)
-{
-	char *at = to;
-
-	while (size) {
-		struct pollfd wait = {.fd = fd, .events = POLLIN};
-		int64_t left = until - now_ms();
-		ssize_t got;
-
-		if (left <= 0)
-			return -ETIMEDOUT;
-		if (poll(&wait, 1, (int)left) < 0 && errno != EINTR)
-			return -errno;
-		if (!wait.revents)
+		if (!one->pid || !reaped(one->pid, &how, &cpu_ns))
 			continue;
-		got = read(fd, at, size);
-		if (got < 0 && errno != EINTR && errno != EAGAIN)
-			return -errno;
-		if (got == 0)
-			return -EPIPE;
-		if (got > 0) {
-			at += got;
-			size -= (size_t)got;
-		}
+		if (one->charged)
+			confine_owner__charge(one->owner, cpu_ns, now_ms());
+		one->pid = 0;
 	}
-	return 0;
 }
 
-/* Receives the response's head and body; a refusal's sentence goes to err. */
-static int receive_response(int fd, struct confine_response *response, int64_t until, char *err, size_t err_size)
+/* cpu_ns: processor time that the reader used, where *how is known. */
+static int name_failure(int received, bool known, int how, uint64_t cpu_ns, unsigned int limit_ms, char *err,
+			size_t err_size)
 {
-	struct confine_head head;
-	char sentence[CONFINE_SENTENCE_MAX] = "", more;
-	int status = receive(fd, &head, sizeof(head), until);
+	/* the kernel kills at the limit, which it compares with what its clock ticks saw */
+	bool spent =
+	    known && WIFSIGNALED(how) &&
+	    (WTERMSIG(how) == SIGXCPU || (WTERMSIG(how) == SIGKILL && cpu_ns >= CONFINE_CPU_SECONDS * 500000000ULL));
 
-	if (status)
-		return status;
-	if (head.status) {
-		if (head.size >= sizeof(sentence))
-			return -EBADMSG;
-		status = receive(fd, sentence, head.size, until);
-		for (char *at = sentence; *at; at++)
-			if (*at < ' ' || *at > '~')
-				*at = '?';
-		snprintf(err, err_size, "%s", sentence);
-		return status ? status : -EINVAL;
-	}
-	if (head.size > CONFINE_RESPONSE_BYTES_MAX)
-		return -EBADMSG;
-	response->data = malloc(head.size + 1);
-	if (!response->data)
-		return -ENOMEM;
-	response->size = head.size;
-	status = receive(fd, response->data, head.size, until);
-	if (!status && receive(fd, &more, 1, until) != -EPIPE)
-		status = -EBADMSG;
-	return status;
-}
-
-static int name_failure(int received, bool known, int how, unsigned int limit_ms, char *err, size_t err_size)
-{
 	static const char reader[] = "its confined reader";
 
 	if (received == -ENOMEM) {
@@ -206,7 +184,7 @@ static int name_failure(int received, bool known, int how, unsigned int limit_ms
 		snprintf(err, err_size, "%s gave no answer within %u ms", reader, limit_ms);
 	else if (known && WIFSIGNALED(how) && WTERMSIG(how) == SIGSYS)
 		snprintf(err, err_size, "%s made a system call that is forbidden to it", reader);
-	else if (known && WIFSIGNALED(how) && WTERMSIG(how) == SIGXCPU)
+	else if (spent)
 		snprintf(err, err_size, "%s used more than %d s of processor time", reader, CONFINE_CPU_SECONDS);
 	else if (known && WIFSIGNALED(how) && received != -EBADMSG)
 		snprintf(err, err_size, "%s crashed (signal %d)", reader, WTERMSIG(how));
@@ -227,7 +205,6 @@ static int check_files(const struct confine_query *query, char *err, size_t err_
 {
 	for (unsigned int i = 0; i < query->file_count; i++) {
 		struct stat st;
-
 		int status = user_file__stat(query->files[i], &st);
 
 		if (status) {
@@ -246,16 +223,18 @@ static int check_files(const struct confine_query *query, char *err, size_t err_
 	return 0;
 }
 
-static bool is_broken(const struct confine_request *request)
+int confine__broken(const struct confine_query *query, const struct confine_version *files, char *err, size_t err_size)
 {
-	for (int i = 0; i < BROKEN; i++)
-		if (!strcmp(broken[i].service, request->query->service) &&
-		    confine_version__same(&broken[i].file, &request->versions[0]) && now_ms() < broken[i].until_ms)
-			return true;
-	return false;
+	for (int i = 0; i < BROKEN && query->file_count; i++)
+		if (!strcmp(broken[i].service, query->service) && confine_version__same(&broken[i].file, &files[0]) &&
+		    now_ms() < broken[i].until_ms) {
+			snprintf(err, err_size, "%s; it is not tried again yet", broken[i].reason);
+			return -EPROTO;
+		}
+	return 0;
 }
 
-static void note_broken(const struct confine_request *request)
+static void note_broken(const struct confine_request *request, const char *reason)
 {
 	struct broken *oldest = &broken[0];
 
@@ -264,6 +243,7 @@ static void note_broken(const struct confine_request *request)
 			oldest = &broken[i];
 	*oldest = (struct broken){.file = request->versions[0], .until_ms = now_ms() + BROKEN_MS};
 	snprintf(oldest->service, sizeof(oldest->service), "%s", request->query->service);
+	snprintf(oldest->reason, sizeof(oldest->reason), "%s", reason);
 }
 
 /* Starts the reader of a request. 0 or -errno with a sentence in err. */
@@ -281,6 +261,7 @@ static int start_reader(struct confine_request *request, char *err, size_t err_s
 			close(ends[0]);
 	} else {
 		fcntl(ends[0], F_SETPIPE_SZ, 1 << 20); /* fewer reads; failure is harmless */
+		fcntl(ends[0], F_SETFL, O_NONBLOCK);
 		request->pipe = ends[0];
 	}
 	if (ends[1] >= 0)
@@ -290,47 +271,65 @@ static int start_reader(struct confine_request *request, char *err, size_t err_s
 	return status;
 }
 
-/* Starts a request, or has it answered from memory. 0 or -errno with a sentence in err. */
-static int begin(const struct confine_query *query, unsigned int limit_ms, struct confine_request *request, char *err,
-		 size_t err_size)
+int confine_request__start(const struct confine_query *query, unsigned int limit_ms, struct confine_request **started,
+			   char *err, size_t err_size)
 {
+	struct confine_request *request = calloc(1, sizeof(*request));
 	int status;
 
+	*started = NULL;
+	if (!request) {
+		snprintf(err, err_size, "out of memory");
+		return -ENOMEM;
+	}
 	*request =
 	    (struct confine_request){.query = query, .pipe = -1, .limit_ms = limit_ms, .until_ms = now_ms() + limit_ms};
-	if (!confine__armed) {
-		snprintf(err, err_size, "this program has no confined reader");
-		return -ENOSYS;
-	}
+	status = -ENOSYS;
+	snprintf(err, err_size, "this program has no confined reader");
+	if (!confine__armed)
+		goto out;
 	reap_lingerers();
 	status = check_files(query, err, err_size);
+	request->charged = confine__is_charged(query);
 	if (status)
-		return status;
-	if (confine_memory__recall(query, request->versions, &request->remembered))
+		goto out;
+	if (confine_memory__recall(query, request->versions, &request->remembered)) {
+		*started = request;
 		return 0;
-	if (query->file_count && is_broken(request)) {
-		snprintf(err, err_size, "its confined reader broke less than a minute ago; it is not tried again yet");
-		return -EPROTO;
 	}
-	return start_reader(request, err, err_size);
+	status = confine__broken(query, request->versions, err, err_size);
+	if (!status)
+		status = start_reader(request, err, err_size);
+out:
+	if (status)
+		free(request);
+	else
+		*started = request;
+	return status;
 }
 
-/* Receives the response of a reader, which ends, and names failures. As confine__query(). */
-static int finish(struct confine_request *request, struct confine_response *response, char *err, size_t err_size)
+/* Takes the response of a reader that has ended or is ended here, and names failures. As confine__query(). */
+static int finish(struct confine_request *request, int status, struct confine_response *response, char *err,
+		  size_t err_size)
 {
-	int status = receive_response(request->pipe, response, request->until_ms, err, err_size), how = 0;
-	bool known = end(request->pid, status && status != -EPIPE && status != -EINVAL, &how, &response->cpu_ns);
+	bool known;
+	int how = 0;
 
+	if (!status)
+		status = confine_inbox__open(&request->inbox, response, err, err_size);
+	known = end(request, status && status != -EPIPE && status != -EINVAL, &how, &response->cpu_ns);
 	close(request->pipe);
 	request->pid = 0;
+	if (request->charged)
+		confine_owner__charge(request->query->owner, response->cpu_ns, now_ms());
 	if (!status && known && (!WIFEXITED(how) || WEXITSTATUS(how)))
 		status = -EBADMSG;
 	if (status && status != -EINVAL)
-		status = name_failure(status, known, how, request->limit_ms, err, err_size);
+		status = name_failure(status, known, how, response->cpu_ns, request->limit_ms, err, err_size);
 	if (!status)
 		confine_memory__keep(request->query, request->versions, response);
 	if (status == -EPROTO && request->query->file_count)
-		note_broken(request);
+		note_broken(request, err);
 	if (status) {
 		free(response->data);
 		response->data = NULL;
@@ -339,13 +338,108 @@ static int finish(struct confine_request *request, struct confine_response *resp
 	return status;
 }
 
+/* Whether the reader has exited, which it soon does after its last byte. */
+static bool has_exited(const struct confine_request *request)
+{
+	siginfo_t ended = {0};
+
+	return !waitid(P_PID, (id_t)request->pid, &ended, WEXITED | WNOHANG | WNOWAIT) && ended.si_pid;
+}
+
+/* Whether a reader in the background waits for a file system: others are waiting for their turn. */
+static bool is_silent(struct confine_request *request)
+{
+	return request->background && confine_ahead__is_on() &&
+	       confine_watch__look(&request->watch, request->pid, now_ms()) >= SILENT_LOOKS;
+}
+
+int confine_request__poll(struct confine_request *request, struct confine_response *response, char *err,
+			  size_t err_size)
+{
+	int status;
+
+	*response = request->remembered;
+	request->remembered = (struct confine_response){0};
+	if (!request->pid)
+		return 0;
+	status = request->complete ? 0 : confine_inbox__receive(&request->inbox, request->pipe);
+	request->complete |= !status;
+	if (status && status != -EAGAIN)
+		return finish(request, status, response, err, err_size);
+	if (request->complete && has_exited(request))
+		return finish(request, 0, response, err, err_size);
+	if (now_ms() < request->until_ms && !is_silent(request)) {
+		if (now_ms() >= request->idle_until_ms)
+			confine_request__end_idle(request);
+		return -EAGAIN;
+	}
+	status = name_failure(-ETIMEDOUT, false, 0, 0, request->limit_ms, err, err_size);
+	if (now_ms() < request->until_ms)
+		snprintf(err, err_size, "its file system does not answer");
+	if (request->query->file_count)
+		note_broken(request, err);
+	return status;
+}
+
+void confine_request__wait(const struct confine_request *request, unsigned int limit_ms)
+{
+	struct pollfd more = {.fd = request->pipe, .events = POLLIN};
+
+	if (!request->pid)
+		return;
+	if (request->complete)
+		nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
+	else
+		poll(&more, 1, (int)limit_ms);
+}
+
+pid_t confine_request__reader(const struct confine_request *request)
+{
+	return request->pid;
+}
+
+bool confine__is_charged(const struct confine_query *query)
+{
+	struct stat st;
+
+	for (unsigned int i = 0; i < query->file_count; i++)
+		if (!user_file__stat(query->files[i], &st) && st.st_uid)
+			return true;
+	return false;
+}
+
+bool confine__left_behind(uid_t owner)
+{
+	int count = 0;
+
+	reap_lingerers();
+	for (int i = 0; i < LINGERERS; i++) {
+		if (lingerers[i].pid && lingerers[i].owned && lingerers[i].owner == owner)
+			return true;
+		count += lingerers[i].pid != 0;
+	}
+	return count == LINGERERS;
+}
+
 int confine__query(const struct confine_query *query, struct confine_response *response, char *err, size_t err_size)
 {
-	struct confine_request request;
-	int status = begin(query, query->limit_ms ? query->limit_ms : CONFINE_LIMIT_MS, &request, err, err_size);
+	unsigned int limit_ms = query->limit_ms ? query->limit_ms : CONFINE_LIMIT_MS;
+	struct confine_request *request;
+	int status;
 
-	*response = request.remembered;
-	return status || !request.pid ? status : finish(&request, response, err, err_size);
+	*response = (struct confine_response){0};
+	if (confine_ahead__is_on())
+		return confine_ahead__query(query, response, err, err_size);
+	status = confine_request__start(query, limit_ms, &request, err, err_size);
+	if (status)
+		return status;
+	while ((status = confine_request__poll(request, response, err, err_size)) == -EAGAIN) {
+		int64_t left_ms = request->until_ms - now_ms();
+
+		confine_request__wait(request, left_ms > 0 ? (unsigned int)left_ms : 0);
+	}
+	confine_request__free(request);
+	return status;
 }
 
 int confine_request__begin(const struct confine_query *query, struct confine_request **request, char *err,
@@ -355,23 +449,22 @@ int confine_request__begin(const struct confine_query *query, struct confine_req
 	const struct sched_param none = {0};
 	int status;
 
-	*request = malloc(sizeof(**request));
-	if (!*request) {
-		snprintf(err, err_size, "out of memory");
-		return -ENOMEM;
+	*request = NULL;
+	if (confine_ahead__is_held(query->owner)) {
+		snprintf(err, err_size, "the file system of another file of its user does not answer");
+		return -EPROTO;
 	}
-	status = begin(query, limit_ms, *request, err, err_size);
-	if (status) {
-		free(*request);
-		*request = NULL;
-		return status;
+	status = confine_request__start(query, limit_ms, request, err, err_size);
+	if (!status) {
+		(*request)->charged = false;
+		(*request)->background = true;
 	}
-	if ((*request)->pid) {
+	if (!status && (*request)->pid) {
 		setpriority(PRIO_PROCESS, (id_t)(*request)->pid, LEAST_NICE);
 		sched_setscheduler((*request)->pid, SCHED_IDLE, &none);
 		(*request)->idle_until_ms = now_ms() + (query->idle_ms ? query->idle_ms : CONFINE_IDLE_MS);
 	}
-	return 0;
+	return status;
 }
 
 /* There may be no idle time for hours. The least priority stays. */
@@ -385,39 +478,18 @@ void confine_request__end_idle(struct confine_request *request)
 	sched_setscheduler(request->pid, SCHED_BATCH, &none);
 }
 
-int confine_request__poll(struct confine_request *request, struct confine_response *response, char *err,
-			  size_t err_size)
-{
-	siginfo_t ended = {0};
-
-	*response = request->remembered;
-	request->remembered = (struct confine_response){0};
-	if (!request->pid)
-		return 0;
-	/* the whole response is in the pipe once the reader has exited */
-	if (!waitid(P_PID, (id_t)request->pid, &ended, WEXITED | WNOHANG | WNOWAIT) && ended.si_pid) {
-		request->until_ms = now_ms() + DIE_MS;
-		return finish(request, response, err, err_size);
-	}
-	if (now_ms() < request->until_ms) {
-		if (now_ms() >= request->idle_until_ms)
-			confine_request__end_idle(request);
-		return -EAGAIN;
-	}
-	if (request->query->file_count)
-		note_broken(request);
-	return name_failure(-ETIMEDOUT, false, 0, request->limit_ms, err, err_size);
-}
-
 void confine_request__free(struct confine_request *request)
 {
 	if (!request)
 		return;
 	if (request->pid) {
+		struct lingerer lingerer = lingerer_of(request);
+
 		kill(request->pid, SIGKILL);
-		confine__leave_behind(request->pid);
+		leave_behind(&lingerer);
 		close(request->pipe);
 	}
+	confine_inbox__free(&request->inbox);
 	free(request->remembered.data);
 	free(request);
 }

@@ -13,9 +13,11 @@
 #ifndef VAPRO_CONFINE_H
 #define VAPRO_CONFINE_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "sandbox/flat.h"
 
@@ -32,6 +34,7 @@ struct confine_query {
 	unsigned int file_count;
 	unsigned int limit_ms; /* 0: ten seconds */
 	unsigned int idle_ms;  /* in the background: time on idle processors only; 0: CONFINE_IDLE_MS */
+	uid_t owner;	       /* user of the process that maps the files: who pays, unless they are root's */
 };
 
 struct confine_response {
@@ -53,13 +56,27 @@ struct confine_response {
 int confine__query(const struct confine_query *query, struct confine_response *response, char *err, size_t err_size);
 
 /*
+ * From here on confine__query() waits 250 ms at most, and less where it has waited much for the query's owner
+ * (confine_owner.h). What takes longer goes on in the background; the same query later has its response. Beside the
+ * errors above it then returns, with a sentence in err:
+ * -EINPROGRESS  the reader works, or waits for another one of the owner
+ * -ETIMEDOUT    a file system does not answer a reader of the owner; no other file of the owner is read meanwhile
+ * -EDQUOT       the owner's files have used the time of readers that they may use
+ */
+void confine__wait_for_none(void);
+
+/* Whether a status says that the same query has another result later. */
+static inline bool confine__is_later(int status)
+{
+	return status == -EINPROGRESS || status == -ETIMEDOUT || status == -EDQUOT;
+}
+
+/*
  * A request in the background: its reader runs on processor time that nothing else wants (SCHED_IDLE; 0.4 % of a busy
- * processor), after idle_ms at the least priority (nice 19; 1.6 %), and nothing waits for it. Its response may have
- * CONFINE_BACKGROUND_BYTES_MAX bytes; a larger one counts as none.
+ * processor), after idle_ms at the least priority (nice 19; 1.6 %), and nothing waits for it.
  */
 struct confine_request;
 
-#define CONFINE_BACKGROUND_BYTES_MAX 60000
 #define CONFINE_BACKGROUND_LIMIT_MS 120000 /* where limit_ms is 0 */
 #define CONFINE_IDLE_MS 2000
 

@@ -187,6 +187,7 @@ static int serve(const struct confine_service *service, unsigned int file_count)
 	int status;
 
 	closefrom(CONFINE_FIRST_FILE + (int)file_count);
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	offer_to_die();
 	status = open_files(file_count, sentence, sizeof(sentence));
 	if (status)

@@ -67,6 +67,47 @@ int confine_template__start(const struct confine_query *query, int about, int pi
 /* Leaves a child that was killed to the next request, which reaps it. */
 void confine__leave_behind(pid_t pid);
 
+/* Whether a reader of a user's files was killed and cannot end: its file system does not answer. */
+bool confine__left_behind(uid_t owner);
+
+/* Whether files broke a reader recently: 0, or -EPROTO with what was wrong. */
+int confine__broken(const struct confine_query *query, const struct confine_version *files, char *err, size_t err_size);
+
+/* A response, as far as it has come; all zeros: nothing has. */
+struct confine_inbox {
+	uint8_t *data;
+	size_t size, room;
+};
+
+/* Receives what a pipe that does not wait has. 0 at its end, -EAGAIN where more may come, or another -errno. */
+int confine_inbox__receive(struct confine_inbox *inbox, int pipe);
+
+/* Opens a complete response: 0; -EINVAL with a refusal's sentence; -EPIPE where it is not complete; or -ENOMEM. */
+int confine_inbox__open(struct confine_inbox *inbox, struct confine_response *response, char *err, size_t err_size);
+
+void confine_inbox__free(struct confine_inbox *inbox);
+
+/* confine_request__begin() with a reader of common priority and a limit of its own. */
+int confine_request__start(const struct confine_query *query, unsigned int limit_ms, struct confine_request **started,
+			   char *err, size_t err_size);
+
+/* Waits until more of the response may have come, for a limited time. */
+void confine_request__wait(const struct confine_request *request, unsigned int limit_ms);
+
+/* The reader's process; 0: none works. */
+pid_t confine_request__reader(const struct confine_request *request);
+
+/* Whether the owner of a query pays for its reader: a file is not root's. */
+bool confine__is_charged(const struct confine_query *query);
+
+/* confine__query() of a program that does not wait long (confine__wait_for_none()). */
+bool confine_ahead__is_on(void);
+
+/* Whether such a program has a reader of a user's files that waits for a file system. */
+bool confine_ahead__is_held(uid_t owner);
+int confine_ahead__query(const struct confine_query *query, struct confine_response *response, char *err,
+			 size_t err_size);
+
 /* Forbids all calls from here on but those for memory, the pipe and the exit. Returns 0 or -errno. */
 int confine__filter(void);
 

@@ -31,6 +31,7 @@ struct source {
 
 struct source_query {
 	int image;
+	uid_t owner;
 	char *path, *debug;
 	struct flat about;
 	size_t count;
@@ -156,6 +157,7 @@ static int send(struct source_query *query, int debug, char *err, size_t err_siz
 					     .about = &query->about,
 					     .files = {query->image, debug},
 					     .file_count = debug >= 0 ? 2 : 1,
+					     .owner = query->owner,
 					     .idle_ms = IDLE_MS};
 	return confine_request__begin(&query->sent, &query->request, err, err_size);
 }
@@ -214,6 +216,7 @@ static struct source_query *query_of(const struct source_request *request)
 	query->background = request->background;
 	query->image_only = request->image_only;
 	query->count = request->count;
+	query->owner = request->owner;
 	query->path = strdup(request->path);
 	query->debug = request->debug ? strdup(request->debug) : NULL;
 	query->image = fcntl(request->file, F_DUPFD_CLOEXEC, 0);

@@ -7,6 +7,8 @@
 #ifndef VAPRO_SOURCE_H
 #define VAPRO_SOURCE_H
 
+#include <sys/types.h>
+
 #include "sandbox/confine.h"
 
 #define SOURCE_SERVICE "source"
@@ -30,6 +32,7 @@ struct source_place {
 
 struct source_request {
 	int file;		 /* descriptor of the image */
+	uid_t owner;		 /* of a process that maps it */
 	const char *path;	 /* the image's, to find its debug file */
 	const char *build_id;	 /* the image's must begin with it */
 	const char *debug;	 /* path of a debug file, tried before the usual ones; NULL: none */

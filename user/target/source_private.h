@@ -10,7 +10,7 @@
 #define SOURCE_LINK_MAX 255  /* bytes of a debug file's name */
 #define SOURCE_FRAMES_MAX 32 /* of one place; outer ones are left out */
 #define SOURCE_PLACE_BYTES 8
-#define SOURCE_ANSWER_BYTES (CONFINE_BACKGROUND_BYTES_MAX - 4096) /* of all places, in the background */
+#define SOURCE_ANSWER_BYTES 56000 /* of all places, in the background */
 #define SOURCE_FRAME_BYTES (2 * (8 + 1) + 2 * 8)
 
 /* The functions of a place, while they are found. */

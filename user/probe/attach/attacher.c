@@ -97,8 +97,8 @@ static int read_image(struct attachments *all, struct attached *base, char *err,
 		    (struct survey_wanted){.symbol = function_rows[row].symbol,
 					   .arguments = progress ? 0 : functions__arguments(&function_rows[row])};
 	}
-	image->survey = survey__query(base->file, base->path, 0, wanted, count, err, err_size);
-	status = image->survey ? choose(image, rows, kernel_side__frugal(all->side)) : -ENOEXEC;
+	image->survey = survey__query(base->file, base->owner, base->path, 0, wanted, count, err, err_size);
+	status = image->survey ? choose(image, rows, kernel_side__frugal(all->side)) : -errno;
 	if (status)
 		goto out;
 	snprintf(base->build_id, sizeof(base->build_id), "%s", image__build_id(survey__image(image->survey)));
@@ -183,6 +183,12 @@ uint32_t attacher__own_links(const struct attacher *attacher, const struct proce
 	return attachments__own_links(&attacher->base, mapping);
 }
 
+int attacher__prepare(struct attacher *attacher, const struct process *process, const struct process_mapping *mapping,
+		      char *err, size_t err_size)
+{
+	return attachments__image(&attacher->base, process, mapping, err, err_size) ? 0 : -errno;
+}
+
 /* Links an image for all processes, in place of the links that single ones have. Nothing is recorded meanwhile. */
 static int link_all(struct attacher *attacher, struct mpi_image *image)
 {
@@ -209,11 +215,11 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 	struct mpi_image *image = (struct mpi_image *)base;
 	pid_t pid = alone ? process->pid : 0;
 	bool replaces = !alone && base && base->link_count && !attached__is_linked(base);
-	int status;
+	int status = base ? 0 : -errno;
 
 	*out = base ? &base->public : NULL;
 	if (!base)
-		return -ENOEXEC;
+		return status;
 	status = attached__add_mapper(all, base, process->pid, alone, err, err_size);
 	if (status)
 		return status;

@@ -73,6 +73,7 @@ struct attached *attachments__image(struct attachments *all, const struct proces
 {
 	struct attached *image = find(all, mapping);
 	char path[128];
+	int status;
 
 	if (image)
 		return image;
@@ -80,18 +81,25 @@ struct attached *attachments__image(struct attachments *all, const struct proces
 	if (!image || grow(&all->images, &all->room, all->count + 1, sizeof(*all->images))) {
 		snprintf(err, err_size, "out of memory");
 		free(image);
+		errno = ENOMEM;
 		return NULL;
 	}
 	process__map_file(process, mapping, path, sizeof(path));
 	image->file = user_file__refer(path);
 	image->path = strdup(mapping->path);
+	image->owner = process->uid;
 	image->public = (struct attached_image){
 	    .device = mapping->device, .inode = mapping->inode, .path = image->path, .build_id = image->build_id};
-	if (image->file < 0 || !image->path)
-		snprintf(err, err_size, "process %d: cannot open %s: %s", process->pid, mapping->path, strerror(errno));
-	else if (!all->policy->read || !all->policy->read(all, image, err, err_size))
+	status = image->file < 0 || !image->path ? -errno : 0;
+	if (status)
+		snprintf(err, err_size, "process %d: cannot open %s: %s", process->pid, mapping->path,
+			 strerror(-status));
+	else if (all->policy->read)
+		status = all->policy->read(all, image, err, err_size);
+	if (!status)
 		return all->images[all->count++] = image;
 	image_free(all, image);
+	errno = confine__is_later(status) ? -status : ENOEXEC;
 	return NULL;
 }
 

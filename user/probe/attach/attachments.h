@@ -9,6 +9,8 @@
 #ifndef VAPRO_ATTACHMENTS_H
 #define VAPRO_ATTACHMENTS_H
 
+#include <sys/types.h>
+
 #include "functions/functions.h"
 #include "probe/attach/attached_image.h"
 #include "probe/bpf/async_detach.h"
@@ -29,7 +31,8 @@ struct attached {
 	struct attached_image public;
 	char *path;
 	char build_id[IMAGE_BUILD_ID_MAX];
-	int file; /* keeps the file reachable whatever its name space, until the last mapper ends */
+	int file;    /* refers to the file, which stays reachable whatever its name space, until the last mapper ends */
+	uid_t owner; /* of the process that mapped it first */
 	struct attached_skip *skips;
 	size_t skip_room;
 	struct attached_link *links;
@@ -69,7 +72,10 @@ bool attachments__init(struct attachments *all, const struct attach_policy *poli
 /* Closes all links and frees all images. */
 void attachments__free(struct attachments *all);
 
-/* The image behind a mapping, opened and read where it is not known yet. NULL with a sentence. */
+/*
+ * The image behind a mapping, read where it is not known yet. NULL with a sentence and errno: one of
+ * confine__is_later() (sandbox/confine.h) where that takes longer, else ENOMEM or ENOEXEC.
+ */
 struct attached *attachments__image(struct attachments *all, const struct process *process,
 				    const struct process_mapping *mapping, char *err, size_t err_size);
 

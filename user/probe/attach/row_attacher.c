@@ -193,7 +193,7 @@ static struct row_image *join(struct row_attacher *attacher, const struct proces
 	struct row_image *image = (struct row_image *)base;
 	size_t before = base ? base->mapper_count : 0;
 
-	*status = base ? attached__add_mapper(&attacher->base, base, process->pid, alone, err, err_size) : -ENOEXEC;
+	*status = base ? attached__add_mapper(&attacher->base, base, process->pid, alone, err, err_size) : -errno;
 	if (!*status && base->mapper_count > before) {
 		image->learn_ns = 1;
 		image->learn_looks = 0;
@@ -208,11 +208,12 @@ static struct row_image *join(struct row_attacher *attacher, const struct proces
 static int read_rows(struct row_attacher *attacher, struct row_image *image, enum row_group group,
 		     const unsigned int *rows, size_t count, char *err, size_t err_size)
 {
-	struct row_sites *sites = row_sites__query(image->base.file, image->base.path, rows, count, err, err_size);
+	struct row_sites *sites =
+	    row_sites__query(image->base.file, image->base.owner, image->base.path, rows, count, err, err_size);
 	int status = 0;
 
 	if (!sites)
-		return -ENOEXEC;
+		return confine__is_later(-errno) ? -errno : -ENOEXEC;
 	snprintf(image->base.build_id, sizeof(image->base.build_id), "%s", sites->build_id);
 	for (size_t i = 0; i < sites->function_count && !status; i++)
 		status = add_probe(attacher, image, group, &sites->functions[i]);
@@ -325,12 +326,12 @@ static int join_sites(struct row_sites *sites, struct row_sites *more)
 
 static int read_outlined(struct row_image *image, uint64_t offset, char *err, size_t err_size)
 {
-	struct row_sites *sites = row_sites__query_at(image->base.file, image->base.path, offset, !image->outlined,
-						      KERNEL_ROW_OUTLINED, err, err_size);
+	struct row_sites *sites = row_sites__query_at(image->base.file, image->base.owner, image->base.path, offset,
+						      !image->outlined, KERNEL_ROW_OUTLINED, err, err_size);
 	int status = 0;
 
 	if (!sites)
-		return -ENOEXEC;
+		return confine__is_later(-errno) ? -errno : -ENOEXEC;
 	add_skips(image->unseen, sites);
 	if (!image->outlined) {
 		image->outlined = sites;

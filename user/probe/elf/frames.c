@@ -23,8 +23,8 @@ struct frames_lookup {
 	size_t count;
 };
 
-int frames_lookup__begin(int fd, const uint64_t *offsets, size_t count, struct frames_lookup **lookup, char *err,
-			 size_t err_size)
+int frames_lookup__begin(int fd, uid_t owner, const uint64_t *offsets, size_t count, struct frames_lookup **lookup,
+			 char *err, size_t err_size)
 {
 	struct frames_lookup *fresh = calloc(1, sizeof(*fresh));
 	int status = -ENOMEM;
@@ -34,8 +34,8 @@ int frames_lookup__begin(int fd, const uint64_t *offsets, size_t count, struct f
 	if (!fresh)
 		return status;
 	fresh->count = count;
-	fresh->query =
-	    (struct confine_query){.service = FRAMES_SERVICE, .about = &fresh->about, .files = {fd}, .file_count = 1};
+	fresh->query = (struct confine_query){
+	    .service = FRAMES_SERVICE, .about = &fresh->about, .files = {fd}, .file_count = 1, .owner = owner};
 	flat__put(&fresh->about, count);
 	for (size_t i = 0; i < count; i++)
 		flat__put(&fresh->about, offsets[i]);

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 #include <vapro/bpf/abi.h>
+#include <sys/types.h>
 
 #include "sandbox/confine.h"
 
@@ -32,8 +33,8 @@ struct frames_lookup;
  * Begins to look up count (at most FRAMES_MOST) return addresses, as offsets in the file behind fd, a regular one, in
  * the background (confine_request__begin()). 0, or a negative errno with a sentence in err.
  */
-int frames_lookup__begin(int fd, const uint64_t *offsets, size_t count, struct frames_lookup **lookup, char *err,
-			 size_t err_size);
+int frames_lookup__begin(int fd, uid_t owner, const uint64_t *offsets, size_t count, struct frames_lookup **lookup,
+			 char *err, size_t err_size);
 
 /*
  * -EAGAIN while it is under way; else 0 with a frame for each address, or a negative errno with a sentence in err:

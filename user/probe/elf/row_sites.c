@@ -105,10 +105,11 @@ static int get(struct row_sites *sites, struct flat_reader *reader, const unsign
 	return status ? status : flat__done(reader) ? 0 : -EBADMSG;
 }
 
-static struct row_sites *query(int fd, const char *label, const struct flat *about, const unsigned int *rows,
-			       size_t count, char *err, size_t err_size)
+static struct row_sites *query(int fd, uid_t owner, const char *label, const struct flat *about,
+			       const unsigned int *rows, size_t count, char *err, size_t err_size)
 {
-	struct confine_query query = {.service = ROW_SITES_SERVICE, .about = about, .files = {fd}, .file_count = 1};
+	struct confine_query query = {
+	    .service = ROW_SITES_SERVICE, .about = about, .files = {fd}, .file_count = 1, .owner = owner};
 	struct row_sites *sites = calloc(1, sizeof(*sites));
 	struct confine_response response = {0};
 	struct flat_reader reader;
@@ -131,6 +132,7 @@ out:
 		return sites;
 	snprintf(err, err_size, "%s: %s", label, sentence);
 	row_sites__free(sites);
+	errno = -status;
 	return NULL;
 }
 
@@ -139,8 +141,8 @@ static unsigned int arguments_of(const struct function_row *row)
 	return functions__arguments(row) | (row->forked ? 1U << (row->forked - 1) : 0);
 }
 
-struct row_sites *row_sites__query(int fd, const char *label, const unsigned int *rows, size_t count, char *err,
-				   size_t err_size)
+struct row_sites *row_sites__query(int fd, uid_t owner, const char *label, const unsigned int *rows, size_t count,
+				   char *err, size_t err_size)
 {
 	struct row_sites *sites;
 	struct flat about = {0};
@@ -155,13 +157,13 @@ struct row_sites *row_sites__query(int fd, const char *label, const unsigned int
 		flat__put(&about, row->kind);
 		flat__put(&about, arguments_of(row));
 	}
-	sites = query(fd, label, &about, rows, count, err, err_size);
+	sites = query(fd, owner, label, &about, rows, count, err, err_size);
 	free(about.data);
 	return sites;
 }
 
-struct row_sites *row_sites__query_at(int fd, const char *label, uint64_t offset, bool all, enum kernel_row_kind kind,
-				      char *err, size_t err_size)
+struct row_sites *row_sites__query_at(int fd, uid_t owner, const char *label, uint64_t offset, bool all,
+				      enum kernel_row_kind kind, char *err, size_t err_size)
 {
 	struct row_sites *sites;
 	struct flat about = {0};
@@ -172,7 +174,7 @@ struct row_sites *row_sites__query_at(int fd, const char *label, uint64_t offset
 	flat__put_text(&about, "");
 	flat__put(&about, kind);
 	flat__put(&about, 0);
-	sites = query(fd, label, &about, NULL, 1, err, err_size);
+	sites = query(fd, owner, label, &about, NULL, 1, err, err_size);
 	free(about.data);
 	return sites;
 }

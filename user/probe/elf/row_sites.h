@@ -6,6 +6,8 @@
 #ifndef VAPRO_ROW_SITES_H
 #define VAPRO_ROW_SITES_H
 
+#include <sys/types.h>
+
 #include "functions/functions.h"
 #include "sandbox/confine.h"
 #include "target/image.h"
@@ -43,18 +45,18 @@ struct row_sites {
 };
 
 /*
- * Finds the functions of these rows in the image behind fd. label is the name to show. Returns NULL
- * with a sentence in err.
+ * Finds the functions of these rows in the image behind fd, which a process of owner maps. label is the name to show.
+ * Returns NULL with a sentence in err and errno, which may be one of confine__is_later().
  */
-struct row_sites *row_sites__query(int fd, const char *label, const unsigned int *rows, size_t count, char *err,
-				   size_t err_size);
+struct row_sites *row_sites__query(int fd, uid_t owner, const char *label, const unsigned int *rows, size_t count,
+				   char *err, size_t err_size);
 
 /*
  * Finds the function that begins at a file offset and, with all, every other one that a compiler outlined for a team
  * of threads, as its symbol says: in one query. The functions are rows of this kind without a number yet.
  */
-struct row_sites *row_sites__query_at(int fd, const char *label, uint64_t offset, bool all, enum kernel_row_kind kind,
-				      char *err, size_t err_size);
+struct row_sites *row_sites__query_at(int fd, uid_t owner, const char *label, uint64_t offset, bool all,
+				      enum kernel_row_kind kind, char *err, size_t err_size);
 void row_sites__free(struct row_sites *sites);
 
 /* Gives a function its row's number. */

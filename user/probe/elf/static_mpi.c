@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "probe/elf/static_mpi.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -48,54 +49,61 @@ static int look_at(const struct image_symbol *symbol, void *ctx)
 	return signs->mpi && signs->open_mpi;
 }
 
-static enum process_mpi mpi_of(int file, const char *label)
+/* 0, also where the file cannot be read, or where that takes longer confine__is_later() with a sentence. */
+static int mpi_of(int fd, const struct process *process, const char *label, enum process_mpi *mpi, char *err,
+		  size_t err_size)
 {
+	struct survey *survey = survey__query(fd, process->uid, label, SURVEY_NAMES, NULL, 0, err, err_size);
 	struct signs signs = {0};
-	struct survey *survey;
-	char err[256];
 
-	survey = survey__query(file, label, SURVEY_NAMES, NULL, 0, err, sizeof(err));
+	if (!survey && confine__is_later(-errno))
+		return -errno;
 	if (survey)
 		image__functions(survey__image(survey), false, look_at, &signs);
 	survey__free(survey);
-	return !signs.mpi ? PROCESS_NO_MPI : signs.open_mpi ? PROCESS_OPEN_MPI : PROCESS_MPICH;
+	*mpi = !signs.mpi ? PROCESS_NO_MPI : signs.open_mpi ? PROCESS_OPEN_MPI : PROCESS_MPICH;
+	return 0;
 }
 
-static void look(struct static_mpi *known, int fd, struct process *process, const char *label)
+static int look(struct static_mpi *known, int fd, struct process *process, const char *label, char *err,
+		size_t err_size)
 {
-	struct known *file;
 	struct stat st;
+	int status;
 
 	if (fd < 0 || user_file__stat(fd, &st))
-		return;
+		return 0;
 	for (size_t i = 0; i < KNOWN; i++) {
-		file = &known->files[i];
+		const struct known *file = &known->files[i];
+
 		if (file->inode != st.st_ino || file->device != st.st_dev || file->size != st.st_size ||
 		    file->changed.tv_sec != st.st_ctim.tv_sec || file->changed.tv_nsec != st.st_ctim.tv_nsec)
 			continue;
 		process->linked = file->mpi;
-		return;
+		return 0;
 	}
-	file = &known->files[known->next++ % KNOWN];
-	*file = (struct known){.device = st.st_dev,
-			       .inode = st.st_ino,
-			       .size = st.st_size,
-			       .changed = st.st_ctim,
-			       .mpi = mpi_of(fd, label)};
-	process->linked = file->mpi;
+	status = mpi_of(fd, process, label, &process->linked, err, err_size);
+	if (!status)
+		known->files[known->next++ % KNOWN] = (struct known){.device = st.st_dev,
+								     .inode = st.st_ino,
+								     .size = st.st_size,
+								     .changed = st.st_ctim,
+								     .mpi = process->linked};
+	return status;
 }
 
-void static_mpi__look(struct static_mpi *known, struct process *process)
+int static_mpi__look(struct static_mpi *known, struct process *process, char *err, size_t err_size)
 {
 	const struct process_mapping *executable = process__executable(process);
 	char path[128];
-	int fd;
+	int fd, status;
 
 	if (!executable || process__mpi(process, NULL))
-		return;
+		return 0;
 	process__map_file(process, executable, path, sizeof(path));
 	fd = user_file__refer(path);
-	look(known, fd, process, executable->path);
+	status = look(known, fd, process, executable->path, err, err_size);
 	if (fd >= 0)
 		close(fd);
+	return status;
 }

@@ -17,8 +17,9 @@ void static_mpi__free(struct static_mpi *known);
 
 /*
  * Fills process->linked of a process that maps no MPI library. An executable that was stripped, or that
- * cannot be read, counts as having no MPI.
+ * cannot be read, counts as having no MPI. 0, or where it takes longer to read confine__is_later() (sandbox/confine.h)
+ * with a sentence.
  */
-void static_mpi__look(struct static_mpi *known, struct process *process);
+int static_mpi__look(struct static_mpi *known, struct process *process, char *err, size_t err_size);
 
 #endif

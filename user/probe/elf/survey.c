@@ -110,11 +110,12 @@ static int get(struct survey *survey, size_t size, uint64_t file_bytes, const ch
 	return flat__done(&reader) ? 0 : -EBADMSG;
 }
 
-struct survey *survey__query(int fd, const char *label, unsigned int parts, const struct survey_wanted *wanted,
-			     size_t wanted_count, char *err, size_t err_size)
+struct survey *survey__query(int fd, uid_t owner, const char *label, unsigned int parts,
+			     const struct survey_wanted *wanted, size_t wanted_count, char *err, size_t err_size)
 {
 	struct flat about = {0};
-	struct confine_query query = {.service = SURVEY_SERVICE, .about = &about, .files = {fd}, .file_count = 1};
+	struct confine_query query = {
+	    .service = SURVEY_SERVICE, .about = &about, .files = {fd}, .file_count = 1, .owner = owner};
 	struct survey *survey = calloc(1, sizeof(*survey));
 	struct confine_response response = {0};
 	int status = -ENOMEM;
@@ -147,6 +148,7 @@ out:
 		return survey;
 	snprintf(err, err_size, "%s: %s", label, sentence);
 	survey__free(survey);
+	errno = -status;
 	return NULL;
 }
 

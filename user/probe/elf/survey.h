@@ -7,6 +7,8 @@
 #ifndef VAPRO_SURVEY_H
 #define VAPRO_SURVEY_H
 
+#include <sys/types.h>
+
 #include "probe/elf/iosites.h"
 #include "probe/elf/site.h"
 #include "probe/elf/transparent.h"
@@ -35,12 +37,12 @@ struct survey_function {
 struct survey;
 
 /*
- * Surveys the image behind fd (a regular file). label is the name to show; it is copied. The texts of
- * wanted must outlive the survey. NULL with a sentence in err: what is wrong with the image, or what
- * became of its reader.
+ * Surveys the image behind fd (a regular file), which a process of owner maps. label is the name to show; it is
+ * copied. The texts of wanted must outlive the survey. NULL with errno and a sentence in err: what is wrong with the
+ * image, what became of its reader, or that the same query has a result later (confine__is_later()).
  */
-struct survey *survey__query(int fd, const char *label, unsigned int parts, const struct survey_wanted *wanted,
-			     size_t wanted_count, char *err, size_t err_size);
+struct survey *survey__query(int fd, uid_t owner, const char *label, unsigned int parts,
+			     const struct survey_wanted *wanted, size_t wanted_count, char *err, size_t err_size);
 void survey__free(struct survey *survey);
 
 /* Build-id, segments and, with SURVEY_NAMES, symbols: an image without its bytes. */

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Before a process is attached its images are read, in the background where that takes long. Until then the process
+ * stays a candidate: no other waits for it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/tracker_private.h"
+#include "sandbox/confine.h"
+#include "target/foreign_mount.h"
+
+#define AT_WORK_NS 20000000ULL /* until a reader at work is asked again */
+#define HELD_NS 1000000000ULL  /* until a file system that does not answer is asked again */
+
+const char *tracker__refuses_file(const struct process *process, const struct process_mapping *library)
+{
+	const struct process_mapping *executable = process__executable(process);
+
+	if (library && foreign_mount__has(process, library))
+		return "its MPI library lies on a file system that a user mounted or serves";
+	if (executable && foreign_mount__has(process, executable))
+		return "its executable lies on a file system that a user mounted or serves";
+	return NULL;
+}
+
+int tracker__put_off(struct tracker *tracker, const struct process *process, int status, const char *reason,
+		     uint64_t now_ns)
+{
+	struct candidate *later = &tracker->later;
+
+	if (!confine__is_later(status))
+		return status;
+	*later = (struct candidate){.waits = true, .held = status != -EINPROGRESS};
+	later->due_ns = now_ns + (later->held ? HELD_NS : AT_WORK_NS);
+	snprintf(later->exe, sizeof(later->exe), "%s", process->exe);
+	snprintf(tracker->later_reason, sizeof(tracker->later_reason), "%s", reason);
+	tracker->later_code = status == -EDQUOT ? "reading_bounded" : "file_held";
+	return -EINPROGRESS;
+}
+
+int tracker__prepare(struct tracker *tracker, const struct process *process, uint64_t now_ns)
+{
+	const struct process_mapping *library;
+	char err[512] = "";
+	int status;
+
+	process__mpi(process, &library);
+	if (tracker__refuses_file(process, library))
+		return 0; /* for good: nothing is read */
+	status = resolver__prepare(tracker->parts.resolver, process, err, sizeof(err));
+	if (!status && library)
+		status = attacher__prepare(tracker->parts.attacher, process, library, err, sizeof(err));
+	/* what cannot be read at all is reported by the attachment */
+	return confine__is_later(status) ? tracker__put_off(tracker, process, status, err, now_ns) : 0;
+}
+
+void tracker__report_wait(struct tracker *tracker, struct candidate *candidate)
+{
+	if (!candidate->held || candidate->reported)
+		return;
+	candidate->reported = true;
+	tracker__warn(tracker, tracker->later_code, candidate->pid,
+		      "process %d (%s) is not attached yet, and is as soon as that ends: %s", candidate->pid,
+		      candidate->exe, tracker->later_reason);
+}
