@@ -21,6 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "sandbox/page_holder_private.h"
 #include "sandbox/user_file.h"
 
 #define LARGE_FILE (256 << 10)
@@ -227,6 +228,8 @@ static void __attribute__((noreturn)) leave(int code)
 
 static void respond(const struct confine_service *services, const struct confine_order *order)
 {
+	if (!strncmp(PAGE_HOLDER_SERVICE, order->service, sizeof(order->service)))
+		page_holder__serve(CONFINE_PIPE);
 	for (; services->name; services++)
 		if (!strncmp(services->name, order->service, sizeof(order->service)))
 			leave(serve(services, order->file_count));

@@ -189,6 +189,23 @@ int attacher__prepare(struct attacher *attacher, const struct process *process, 
 	return attachments__image(&attacher->base, process, mapping, err, err_size) ? 0 : -errno;
 }
 
+/* Holds the pages of all functions that may be linked. */
+static int hold_pages(struct mpi_image *image)
+{
+	size_t count = image->probe_count + image->learning.count;
+	uint64_t *offsets = calloc(count + 1, sizeof(*offsets));
+	int status;
+
+	if (!offsets)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		offsets[i] = i < image->probe_count ? image->probes[i].offset
+						    : image->learning.probes[i - image->probe_count].offset;
+	status = attached__hold_pages(&image->base, offsets, count);
+	free(offsets);
+	return status;
+}
+
 /* Links an image for all processes, in place of the links that single ones have. Nothing is recorded meanwhile. */
 static int link_all(struct attacher *attacher, struct mpi_image *image)
 {
@@ -202,6 +219,24 @@ static int link_all(struct attacher *attacher, struct mpi_image *image)
 		attached__set_alone(&image->base, false);
 	}
 	attachments__finalize(all);
+	kernel_side__hold(all->side, all->paused);
+	return status;
+}
+
+/* Links what is to be linked for a process that maps an image. */
+static int link_mapper(struct attacher *attacher, struct mpi_image *image, pid_t pid, bool replaces)
+{
+	struct attachments *all = &attacher->base;
+	int status;
+
+	/* first, so that no edge is reported before its polling is seen */
+	mpi_image__learn(attacher, image, pid);
+	if (attached__find_link(&image->base, SET_CALM, pid))
+		return 0;
+	/* not all functions are linked at once */
+	if (kernel_side__frugal(all->side))
+		kernel_side__hold(all->side, true);
+	status = replaces ? link_all(attacher, image) : mpi_image__link(attacher, image, pid);
 	kernel_side__hold(all->side, all->paused);
 	return status;
 }
@@ -229,15 +264,14 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 	}
 	if (!base->link_count)
 		mpi_image__spare(all, image, spared);
-	/* first, so that no edge is reported before its polling is seen */
-	mpi_image__learn(attacher, image, pid);
-	if (attached__find_link(base, SET_CALM, pid))
-		return 0;
-	/* not all functions are linked at once */
-	if (kernel_side__frugal(all->side))
-		kernel_side__hold(all->side, true);
-	status = replaces ? link_all(attacher, image) : mpi_image__link(attacher, image, pid);
-	kernel_side__hold(all->side, all->paused);
+	if (!attached__find_link(base, SET_CALM, pid))
+		status = hold_pages(image);
+	if (status) {
+		snprintf(err, err_size, "%s: its file system does not bring pages of it", mapping->path);
+		return status;
+	}
+	status = link_mapper(attacher, image, pid, replaces);
+	attached__release_pages(base);
 	if (status)
 		snprintf(err, err_size, "process %d: cannot probe %s: %s", process->pid, mapping->path,
 			 strerror(-status));

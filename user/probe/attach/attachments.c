@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
+#include "sandbox/page_holder.h"
 #include "sandbox/user_file.h"
 
 #define COUNTERS_BYTES 262144	/* of counters that are read at once; more makes one system call no cheaper */
@@ -40,6 +41,7 @@ static void close_all(const struct attachments *all, struct attached *image)
 static void image_free(struct attachments *all, struct attached *image)
 {
 	close_all(all, image);
+	page_hold__end(&image->hold);
 	all->policy->free(image);
 	if (image->file >= 0)
 		close(image->file);
@@ -287,17 +289,15 @@ int attached__skip(struct attached *image, const char *function, const char *rea
 	return 0;
 }
 
-/* A page that is not cached makes the kernel warn when a breakpoint goes into it. */
-static void warm_pages(const struct attached *image, const struct row_site *sites, size_t count)
+int attached__hold_pages(struct attached *image, const uint64_t *offsets, size_t count)
 {
-	int file = user_file__reopen(image->file);
-	char byte;
+	page_hold__end(&image->hold);
+	return page_hold__begin(&image->hold, image->file, image->owner, offsets, count);
+}
 
-	for (size_t i = 0; file >= 0 && i < count; i++)
-		if (pread(file, &byte, 1, (off_t)sites[i].offset) < 0)
-			break;
-	if (file >= 0)
-		close(file);
+void attached__release_pages(struct attached *image)
+{
+	page_hold__end(&image->hold);
 }
 
 int attached__link_sites(const struct attachments *all, const struct attached *image, const struct row_site *sites,
@@ -306,8 +306,9 @@ int attached__link_sites(const struct attachments *all, const struct attached *i
 	uint64_t *offsets = calloc(2 * count + 1, sizeof(*offsets));
 	struct kernel_sites linked = {
 	    .offsets = offsets, .count = (uint32_t)count, .pid = pid, .entry_only = entry_only, .refused = refused};
+	struct page_hold hold = {0};
 	char path[64];
-	int status;
+	int status = 0;
 
 	*link = NULL;
 	if (!offsets)
@@ -319,8 +320,11 @@ int attached__link_sites(const struct attachments *all, const struct attached *i
 	linked.cookies = offsets + count;
 	linked.path = path;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", image->file);
-	warm_pages(image, sites, count);
-	status = kernel_side__link(all->side, &linked, link);
+	if (!image->hold.id)
+		status = page_hold__begin(&hold, image->file, image->owner, offsets, count);
+	if (!status)
+		status = kernel_side__link(all->side, &linked, link);
+	page_hold__end(&hold);
 	free(offsets);
 	return status;
 }

@@ -17,6 +17,7 @@
 #include "probe/bpf/bpf_object.h"
 #include "probe/bpf/shared.h"
 #include "probe/elf/row_sites.h"
+#include "sandbox/page_holder.h"
 #include "target/process.h"
 
 struct attached_link {
@@ -31,8 +32,9 @@ struct attached {
 	struct attached_image public;
 	char *path;
 	char build_id[IMAGE_BUILD_ID_MAX];
-	int file;    /* refers to the file, which stays reachable whatever its name space, until the last mapper ends */
-	uid_t owner; /* of the process that mapped it first */
+	int file; /* refers to the file, which stays reachable whatever its name space, until the last mapper ends */
+	struct page_hold hold; /* pages that are held for several links */
+	uid_t owner;	       /* of the process that mapped it first */
 	struct attached_skip *skips;
 	size_t skip_room;
 	struct attached_link *links;
@@ -144,11 +146,19 @@ bool attached__is_mapped_by(const struct attached *image, pid_t pid);
 int attached__skip(struct attached *image, const char *function, const char *reason);
 
 /*
- * Links sites of the image's file for a process (0: for all); pages are read first. refused: NULL, or one for each
- * site. Otherwise as kernel_side__link().
+ * Links sites of the image's file for a process (0: for all), while their pages are held. refused: NULL, or one for
+ * each site. As kernel_side__link(), or confine__is_later() (sandbox/confine.h) where the file system does not bring
+ * the pages.
  */
 int attached__link_sites(const struct attachments *all, const struct attached *image, const struct row_site *sites,
 			 size_t count, pid_t pid, bool entry_only, bool *refused, struct kernel_link **link);
+
+/*
+ * Holds the pages of all sites that are linked until attached__release_pages(), in place of those of each link. 0 or
+ * confine__is_later().
+ */
+int attached__hold_pages(struct attached *image, const uint64_t *offsets, size_t count);
+void attached__release_pages(struct attached *image);
 
 /* The link through which a process (0: any that maps the image) is seen to call functions of a set, or NULL. */
 struct attached_link *attached__find_link(const struct attached *image, int64_t set, pid_t pid);
