@@ -3,7 +3,7 @@
 # (make -f tools/workloads.mk workloads). MPI programs: demo_mpi random_work fifo_reader flat_out
 # iterate rounds busy_calls sleepers hazards classes stalls paced throw stencil steps requests handed_over paths wrapped hybrid walk nested, with the frame
 # of loop.h posts sendrecv wrapped_twice kernels3 mpiio two_parts hybrid_steps (and omp_small, without MPI), and kernels that log their work: cg ft
-# ep pagerank; plain ones: bystander late_mpi unmap
+# ep pagerank; plain ones: bystander late_mpi unmap hostile
 # barriers crew many solver hog memory_hog fifo_writer pauser; with OpenMP: team, crew_omp and regions, and team_llvm, crew_llvm
 # and regions_llvm, the same with the other library.
 
@@ -22,7 +22,7 @@ WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate sleepers haz
 WORKLOAD_MPI_CXX := throw stencil
 # the same without debug information, and stripped
 NAMELESS := $(BUILD)/tools/stencil_plain $(BUILD)/tools/stencil_stripped
-WORKLOAD_C := bystander late_mpi unmap barriers crew many
+WORKLOAD_C := bystander late_mpi unmap barriers crew many hostile
 WORKLOAD_CXX := solver
 INJECT_C := hog memory_hog fifo_writer pauser
 

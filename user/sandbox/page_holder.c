@@ -14,10 +14,20 @@
 #include "sandbox/confine_owner.h"
 #include "sandbox/confine_private.h"
 #include "sandbox/page_holder_private.h"
+#include "sandbox/user_file.h"
 
 #define HOLDERS 16
 #define LEAST_MS 10    /* that is waited for a holder of any user */
+#define LATE_MS 60000  /* that a late answer is kept, for the same pages */
 #define SILENT_MS 1000 /* after which a file system counts as one that does not answer */
+
+/* Pages of a file. */
+struct pages {
+	dev_t device;
+	ino_t inode;
+	uint64_t offsets; /* a hash */
+	size_t count;
+};
 
 static struct holder {
 	pid_t pid; /* 0: a free entry */
@@ -26,6 +36,8 @@ static struct holder {
 	bool busy; /* it has not answered the last order */
 	uid_t owner;
 	uint64_t since_ns;
+	struct page_hold late; /* what it holds, or will, that was not waited for */
+	struct pages what;     /* of late */
 } holders[HOLDERS];
 
 static uint64_t ids;
@@ -76,38 +88,6 @@ static int answer_of(struct holder *holder)
 	return status;
 }
 
-/* Finds or starts a holder that is free. Those that have answered late are free again, and one of them is enough. */
-static int find(uid_t owner, struct holder **found)
-{
-	struct holder *unused = NULL;
-
-	*found = NULL;
-	for (int i = 0; i < HOLDERS; i++) {
-		struct holder *holder = &holders[i];
-
-		if (holder->pid && holder->parent != getpid())
-			end(holder);
-		if (holder->busy)
-			answer_of(holder);
-		if (holder->busy && holder->owner == owner)
-			return mono_now() - holder->since_ns < SILENT_MS * 1000000ULL ? -EINPROGRESS : -ETIMEDOUT;
-		if (holder->pid && !holder->busy) {
-			if (*found)
-				end(holder);
-			else
-				*found = holder;
-		}
-		if (!holder->pid)
-			unused = holder;
-	}
-	if (*found)
-		return 0;
-	if (!unused)
-		return -ETIMEDOUT;
-	*found = unused;
-	return start(unused);
-}
-
 static int send_order(const struct holder *holder, const struct page_order *order, int file)
 {
 	union {
@@ -151,23 +131,102 @@ static void release(const struct holder *holder, uint64_t id)
 	send_order(holder, &order, -1);
 }
 
+static struct pages pages_of(int file, const uint64_t *offsets, size_t count)
+{
+	struct pages pages = {.offsets = 14695981039346656037ULL, .count = count};
+	struct stat st;
+
+	if (!user_file__stat(file, &st)) {
+		pages.device = st.st_dev;
+		pages.inode = st.st_ino;
+	}
+	for (size_t i = 0; i < count; i++)
+		pages.offsets = (pages.offsets ^ offsets[i]) * 1099511628211ULL;
+	return pages;
+}
+
+static bool is_same(const struct pages *a, const struct pages *b)
+{
+	return a->device == b->device && a->inode == b->inode && a->offsets == b->offsets && a->count == b->count;
+}
+
+/*
+ * Looks whether a holder has answered late. 0: it is free; 1: it holds these pages; -EAGAIN: it waits, or holds others.
+ */
+static int look_at(struct holder *holder, uid_t owner, const struct pages *pages)
+{
+	if (holder->busy)
+		answer_of(holder);
+	if (holder->busy || !holder->late.id)
+		return holder->busy ? -EAGAIN : 0;
+	if (is_same(&holder->what, pages))
+		return 1;
+	if (holder->owner != owner && mono_now() - holder->since_ns < LATE_MS * 1000000ULL)
+		return -EAGAIN; /* a user has one holder */
+	release(holder, holder->late.id);
+	holder->late = (struct page_hold){0};
+	return 0;
+}
+
+/*
+ * Finds or starts a holder that is free; one such is enough. 1 with *hold where the pages are held already, or
+ * -EINPROGRESS or -ETIMEDOUT where a holder of the owner waits.
+ */
+static int find(uid_t owner, const struct pages *pages, struct holder **found, struct page_hold *hold)
+{
+	struct holder *unused = NULL;
+
+	*found = NULL;
+	for (int i = 0; i < HOLDERS; i++) {
+		struct holder *holder = &holders[i];
+		int status;
+
+		if (holder->pid && holder->parent != getpid())
+			end(holder);
+		status = holder->pid ? look_at(holder, owner, pages) : 0;
+		if (status == 1) {
+			*hold = holder->late;
+			holder->late = (struct page_hold){0};
+			return 1;
+		}
+		if (holder->busy && holder->owner == owner)
+			return mono_now() - holder->since_ns < SILENT_MS * 1000000ULL ? -EINPROGRESS : -ETIMEDOUT;
+		if (holder->pid && !status && *found)
+			end(holder);
+		else if (holder->pid && !status)
+			*found = holder;
+		if (!holder->pid)
+			unused = holder;
+	}
+	if (*found)
+		return 0;
+	if (!unused)
+		return -ETIMEDOUT;
+	*found = unused;
+	return start(unused);
+}
+
 int page_hold__begin(struct page_hold *hold, int file, uid_t owner, const uint64_t *offsets, size_t count)
 {
 	struct page_order *order;
 	struct holder *holder;
+	struct pages pages;
 	int status;
 
 	*hold = (struct page_hold){0};
 	if (!confine__armed || !count)
 		return 0;
-	status = find(owner, &holder);
+	if (count > PAGE_HOLDER_OFFSETS_MAX)
+		count = PAGE_HOLDER_OFFSETS_MAX;
+	pages = pages_of(file, offsets, count);
+	status = find(owner, &pages, &holder, hold);
 	if (status)
 		return status == -EINPROGRESS || status == -ETIMEDOUT ? status : 0;
 	order = malloc(sizeof(*order));
 	if (!order)
 		return 0;
 	order->id = ++ids;
-	order->count = count < PAGE_HOLDER_OFFSETS_MAX ? count : PAGE_HOLDER_OFFSETS_MAX;
+	order->count = count;
 	memcpy(order->offsets, offsets, order->count * sizeof(*offsets));
 	status = send_order(holder, order, file);
 	free(order);
@@ -180,10 +239,12 @@ int page_hold__begin(struct page_hold *hold, int file, uid_t owner, const uint64
 	holder->since_ns = mono_now();
 	status = wait_for(holder);
 	if (status == -EAGAIN) {
-		release(holder, ids); /* as soon as it answers */
+		holder->late = (struct page_hold){.id = ids, .holder = holder->pid};
+		holder->what = pages;
 		return -EINPROGRESS;
 	}
-	*hold = (struct page_hold){.id = ids, .holder = holder->pid};
+	if (holder->pid) /* else it was killed */
+		*hold = (struct page_hold){.id = ids, .holder = holder->pid};
 	return 0;
 }
 
