@@ -94,8 +94,8 @@ static bool is_too_young(struct tracker *tracker, const struct process *process,
 
 	if (cost <= ATTACH_SHARE * age)
 		return false;
-	tracker->later = (struct candidate){.due_ns = now_ns + (uint64_t)(cost / ATTACH_SHARE - age),
-					    .owner = process->owner};
+	tracker->later =
+	    (struct candidate){.due_ns = now_ns + (uint64_t)(cost / ATTACH_SHARE - age), .owner = process->owner};
 	snprintf(tracker->later.exe, sizeof(tracker->later.exe), "%s", process->exe);
 	return true;
 }

@@ -32,7 +32,7 @@ int tracker__put_off(struct tracker *tracker, const struct process *process, int
 
 	if (!confine__is_later(status))
 		return status;
-	*later = (struct candidate){.waits = true, .held = status != -EINPROGRESS};
+	*later = (struct candidate){.owner = process->owner, .waits = true, .held = status != -EINPROGRESS};
 	later->due_ns = now_ns + (later->held ? HELD_NS : AT_WORK_NS);
 	snprintf(later->exe, sizeof(later->exe), "%s", process->exe);
 	snprintf(tracker->later_reason, sizeof(tracker->later_reason), "%s", reason);
@@ -61,7 +61,7 @@ void tracker__report_wait(struct tracker *tracker, struct candidate *candidate)
 	if (!candidate->held || candidate->reported)
 		return;
 	candidate->reported = true;
-	tracker__warn(tracker, tracker->later_code, candidate->pid,
-		      "process %d (%s) is not attached yet, and is as soon as that ends: %s", candidate->pid,
-		      candidate->exe, tracker->later_reason);
+	tracker__warn_owner(tracker, tracker->later_code, candidate->pid, candidate->owner,
+			    "process %d (%s) is not attached yet, and is as soon as that ends: %s", candidate->pid,
+			    candidate->exe, tracker->later_reason);
 }

@@ -3,9 +3,20 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/printable.h"
 #include "daemon/tracker_private.h"
+
+#define WAIT_NS 10000000L /* for a reader of a file that takes longer */
+#define WAITS_MOST 500
+
+/* Waits a moment for a reader at work. Returns false where it has taken too long, or status is another one. */
+static bool wait_for(int status, unsigned *waits)
+{
+	return status == -EINPROGRESS && (*waits)++ < WAITS_MOST &&
+	       !nanosleep(&(struct timespec){.tv_nsec = WAIT_NS}, NULL);
+}
 
 /* Writes the library, the number of functions and the links of a process's MPI; false: it is refused. */
 static bool describe_links(struct tracker *tracker, const struct process *process, uint64_t now_ns, char *text,
@@ -13,6 +24,7 @@ static bool describe_links(struct tracker *tracker, const struct process *proces
 {
 	const struct process_mapping *library = NULL;
 	const struct attached_image *image;
+	unsigned waits = 0;
 	char err[512];
 
 	process__mpi(process, &library);
@@ -20,7 +32,9 @@ static bool describe_links(struct tracker *tracker, const struct process *proces
 		snprintf(text, size, "no MPI library: its threads, requested functions and IO");
 		return true;
 	}
-	image = attacher__read(tracker->parts.attacher, process, library, err, sizeof(err));
+	do
+		image = attacher__read(tracker->parts.attacher, process, library, err, sizeof(err));
+	while (!image && wait_for(-errno, &waits));
 	if (!image) {
 		snprintf(text, size, "%s", err);
 		return false;
@@ -41,10 +55,12 @@ static int print_process(struct tracker *tracker, struct process *process, uint6
 {
 	char text[1024], err[512], rank[48] = "";
 	const char *refusal;
+	unsigned waits = 0;
 	bool watched;
 	int status;
 
-	static_mpi__look(tracker->statics, process);
+	while (wait_for(static_mpi__look(tracker->statics, process, err, sizeof(err)), &waits))
+		;
 	if (!tracker__is_target(tracker, process))
 		return -ENOENT;
 	refusal = tracker__refusal(tracker, process, err, sizeof(err), &status);
