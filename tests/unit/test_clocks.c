@@ -368,7 +368,7 @@ static void make_iterations(double seconds)
 	}
 }
 
-static void whole_iterations_are_told_apart(void **state)
+static void a_shift_by_whole_iterations_is_found(void **state)
 {
 	struct host hosts[] = {{0}, {.number = 1}, {.number = 2, .offset_ms = 3000}};
 	struct clocks *clocks = clocks__new();
@@ -416,7 +416,7 @@ static struct clocks *estimate_many(bool reverse, double error_ns, unsigned wind
 }
 
 /* Comparisons of a window are bounded: not all hosts are searched at once. Who comes first does not matter. */
-static void many_hosts_take_turns(void **state)
+static void many_hosts_are_searched_one_after_the_other(void **state)
 {
 	(void)state;
 	for (unsigned round = 0; round < 2; round++) {
@@ -525,8 +525,8 @@ int main(void)
 	    cmocka_unit_test(drift_is_followed),
 	    cmocka_unit_test(synchronised_clocks_are_found),
 	    cmocka_unit_test(a_bound_may_be_wrong),
-	    cmocka_unit_test(whole_iterations_are_told_apart),
-	    cmocka_unit_test(many_hosts_take_turns),
+	    cmocka_unit_test(a_shift_by_whole_iterations_is_found),
+	    cmocka_unit_test(many_hosts_are_searched_one_after_the_other),
 	    cmocka_unit_test(checkpoints_change_nothing),
 	    cmocka_unit_test(memory_is_bounded),
 	};

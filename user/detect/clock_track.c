@@ -36,18 +36,18 @@ static double longest_gap(const struct clock_scratch *scratch)
 }
 
 /* Notes that a search did not make the link known. */
-static void wait_longer(struct clock_turn *turn, const struct clock_scratch *scratch, uint64_t window)
+static void wait_longer(struct clock_schedule *schedule, const struct clock_scratch *scratch, uint64_t window)
 {
-	turn->tries += turn->tries < TRIES_MOST;
-	turn->due = window + (1ULL << turn->tries);
-	turn->gap_ns = longest_gap(scratch);
+	schedule->tries += schedule->tries < TRIES_MOST;
+	schedule->due = window + (1ULL << schedule->tries);
+	schedule->gap_ns = longest_gap(scratch);
 }
 
 /* Notes that a search found a candidate: calls from now on may confirm it. */
-static void wait_for_calls(struct clock_turn *turn, uint64_t window)
+static void wait_for_calls(struct clock_schedule *schedule, uint64_t window)
 {
-	turn->due = window + 1 + (turn->tries > 2 ? 1ULL << (turn->tries - 2) : 0);
-	turn->gap_ns = 0;
+	schedule->due = window + 1 + (schedule->tries > 2 ? 1ULL << (schedule->tries - 2) : 0);
+	schedule->gap_ns = 0;
 }
 
 /*
@@ -78,10 +78,10 @@ static void find_candidate(const struct clock_pair *pair, struct clock_scratch *
 
 	if (search(pair, true, scratch, &found)) {
 		set_until(scratch, &found);
-		wait_for_calls(&pair->other->turn, pair->window);
+		wait_for_calls(&pair->other->schedule, pair->window);
 	} else {
 		found = (struct clock_link){0};
-		wait_longer(&pair->other->turn, scratch, pair->window);
+		wait_longer(&pair->other->schedule, scratch, pair->window);
 	}
 	/* the same offset by another slip, as after lost calls, is no news */
 	found.known = found.found && link->known && same_offset(&found, link);
@@ -140,15 +140,15 @@ static void follow_candidate(const struct clock_pair *pair, struct clock_scratch
 	enum judgement judgement = judge(pair, scratch, &found);
 
 	if (judgement == WAIT)
-		wait_longer(&track->turn, scratch, pair->window);
+		wait_longer(&track->schedule, scratch, pair->window);
 	list_both(pair, scratch);
 	if (judgement == CONFIRMED) {
 		confirm(scratch, &track->link, &found);
-		track->turn.tries = 0;
+		track->schedule.tries = 0;
 	}
 	if (judgement != REFUTED)
 		return;
-	track->turn.tries += track->turn.tries < TRIES_MOST;
+	track->schedule.tries += track->schedule.tries < TRIES_MOST;
 	find_candidate(pair, scratch, &track->link);
 }
 
@@ -163,11 +163,11 @@ static void follow_known(const struct clock_pair *pair, struct clock_scratch *sc
 		return;
 	if (now.cost <= STILL_AGREES * link->cost + CLOCK_NOISE_NS) {
 		link->offset_ns = now.offset_ns;
-		track->turn = (struct clock_turn){.tried = track->turn.tried};
+		track->schedule = (struct clock_schedule){.tried = track->schedule.tried};
 		return;
 	}
-	if (may_search && pair->window >= track->turn.due) {
-		track->turn.tried = pair->window;
+	if (may_search && pair->window >= track->schedule.due) {
+		track->schedule.tried = pair->window;
 		find_candidate(pair, scratch, &found);
 	} else {
 		found = (struct clock_link){0};
@@ -181,10 +181,10 @@ static void follow_known(const struct clock_pair *pair, struct clock_scratch *sc
 
 bool clock_track__is_due(const struct clock_pair *pair)
 {
-	const struct clock_turn *turn = &pair->other->turn;
+	const struct clock_schedule *schedule = &pair->other->schedule;
 	double gap_ns = fmax(pair->base->new_gap_ns, pair->other->new_gap_ns);
 
-	return pair->window >= turn->due || gap_ns > LONGER * turn->gap_ns + GAP_LEAST_NS;
+	return pair->window >= schedule->due || gap_ns > LONGER * schedule->gap_ns + GAP_LEAST_NS;
 }
 
 void clock_track__link(const struct clock_pair *pair, struct clock_scratch *scratch, bool may_search)
@@ -198,7 +198,7 @@ void clock_track__link(const struct clock_pair *pair, struct clock_scratch *scra
 		follow_known(pair, scratch, may_search);
 		return;
 	}
-	track->turn.tried = pair->window;
+	track->schedule.tried = pair->window;
 	if (track->link.found)
 		follow_candidate(pair, scratch);
 	else
@@ -212,7 +212,7 @@ void clock_track__audit(const struct clock_pair *pair, struct clock_scratch *scr
 	struct clock_agreement now;
 
 	track->link.unaudited = false;
-	track->turn.tried = pair->window;
+	track->schedule.tried = pair->window;
 	if (!list_both(pair, scratch) || !clock_search__all(scratch, &found) || same_offset(&found, &track->link))
 		return;
 	now = clock_search__compare(scratch, (int64_t)track->link.slip);
@@ -220,6 +220,6 @@ void clock_track__audit(const struct clock_pair *pair, struct clock_scratch *scr
 		return;
 	set_until(scratch, &found);
 	track->link = found;
-	track->turn.tries = 0;
-	wait_for_calls(&track->turn, pair->window);
+	track->schedule.tries = 0;
+	wait_for_calls(&track->schedule, pair->window);
 }

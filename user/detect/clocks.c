@@ -160,7 +160,7 @@ static bool is_known(const struct clock_host *host)
 }
 
 /* A track of a host in the order in which links are searched. */
-struct turn {
+struct queued_link {
 	const char *host;
 	struct clock_pair pair;
 	bool known; /* another call-site of the host has shown its offset */
@@ -170,10 +170,10 @@ struct turn {
  * Hosts whose offset is unknown first; of these candidates, which take one more search to become known, and then what
  * was searched the longest time ago.
  */
-static int compare_turns(const void *a, const void *b)
+static int compare_queued(const void *a, const void *b)
 {
-	const struct turn *left = a, *right = b;
-	uint64_t former = left->pair.other->turn.tried, later = right->pair.other->turn.tried;
+	const struct queued_link *left = a, *right = b;
+	uint64_t former = left->pair.other->schedule.tried, later = right->pair.other->schedule.tried;
 	int order;
 
 	if (left->known != right->known)
@@ -203,7 +203,7 @@ static const struct clock_ends *ends_of_base(const struct clock_host *base, stru
 }
 
 /* Lists the tracks of all hosts that have one in common with the base. Returns how many. */
-static size_t list_turns(struct clocks *clocks, const struct clock_host_about *about, struct turn *turns)
+static size_t list_links(struct clocks *clocks, const struct clock_host_about *about, struct queued_link *links)
 {
 	const struct clock_host *base = &clocks->hosts[clocks->base - 1];
 	double base_error_ns = about[clocks->base - 1].error_ns;
@@ -218,24 +218,25 @@ static size_t list_turns(struct clocks *clocks, const struct clock_host_about *a
 
 			if (!track)
 				continue;
-			turns[count++] =
-			    (struct turn){.host = about[i].name,
-					  .known = known,
-					  .pair = {.base = track,
-						   .other = other,
-						   .bound_ns = base_error_ns + about[i].error_ns + BOUND_NS,
-						   .window = clocks->windows}};
+			links[count++] =
+			    (struct queued_link){.host = about[i].name,
+						 .known = known,
+						 .pair = {.base = track,
+							  .other = other,
+							  .bound_ns = base_error_ns + about[i].error_ns + BOUND_NS,
+							  .window = clocks->windows}};
 		}
 	}
 	return count;
 }
-/* Links all hosts to the base. Comparisons go to known links and searches in order of turns, then to audits. */
-static void link_turns(struct turn *turns, size_t count, const struct clock_host *base, struct room *room)
+
+/* Links hosts to the base. Comparisons are spent on known links and searches, in their order, then on audits. */
+static void link_queued(struct queued_link *links, size_t count, const struct clock_host *base, struct room *room)
 {
 	struct clock_scratch *scratch = &room->scratch;
 
 	for (size_t i = 0; i < count; i++) {
-		struct clock_pair *pair = &turns[i].pair;
+		struct clock_pair *pair = &links[i].pair;
 		bool may_search = scratch->spent < COMPARISONS_MOST;
 
 		if (!pair->other->link.known && (!may_search || !clock_track__is_due(pair)))
@@ -244,7 +245,7 @@ static void link_turns(struct turn *turns, size_t count, const struct clock_host
 		clock_track__link(pair, scratch, may_search);
 	}
 	for (size_t i = 0; i < count && scratch->spent < COMPARISONS_MOST; i++) {
-		struct clock_pair *pair = &turns[i].pair;
+		struct clock_pair *pair = &links[i].pair;
 
 		if (!pair->other->link.unaudited)
 			continue;
@@ -256,21 +257,21 @@ static void link_turns(struct turn *turns, size_t count, const struct clock_host
 /* Returns 0 or -ENOMEM. */
 static int link_all(struct clocks *clocks, const struct clock_host_about *about)
 {
-	struct turn *turns = calloc(clocks->host_count * SITES_MAX, sizeof(*turns));
+	struct queued_link *links = calloc(clocks->host_count * SITES_MAX, sizeof(*links));
 	struct room *room = malloc(sizeof(*room));
 	size_t count;
 	int ret;
 
-	if (turns && room) {
+	if (links && room) {
 		room->scratch.spent = 0;
 		for (size_t i = 0; i < SITES_MAX; i++)
 			room->base_ends[i].listed = false;
-		count = list_turns(clocks, about, turns);
-		qsort(turns, count, sizeof(*turns), compare_turns);
-		link_turns(turns, count, &clocks->hosts[clocks->base - 1], room);
+		count = list_links(clocks, about, links);
+		qsort(links, count, sizeof(*links), compare_queued);
+		link_queued(links, count, &clocks->hosts[clocks->base - 1], room);
 	}
-	ret = turns && room ? 0 : -ENOMEM;
-	free(turns);
+	ret = links && room ? 0 : -ENOMEM;
+	free(links);
 	free(room);
 	return ret;
 }
@@ -286,7 +287,7 @@ static void end_window(struct clocks *clocks)
 			struct clock_track *track = &host->tracks[k];
 
 			track->new_gap_ns = 0;
-			track->turn.gap_ns *= CLOCK_GAP_DECAY;
+			track->schedule.gap_ns *= CLOCK_GAP_DECAY;
 			if (i + 1 != clocks->base && track->link.known &&
 			    (!host->link.known || track->link.cost < host->link.cost))
 				host->link = track->link;
@@ -321,7 +322,7 @@ static void choose_base(struct clocks *clocks, const struct clock_host_about *ab
 	for (size_t i = 0; i < clocks->host_count; i++) {
 		for (size_t k = 0; k < clocks->hosts[i].track_count; k++) {
 			clocks->hosts[i].tracks[k].link = (struct clock_link){0};
-			clocks->hosts[i].tracks[k].turn = (struct clock_turn){0};
+			clocks->hosts[i].tracks[k].schedule = (struct clock_schedule){0};
 		}
 	}
 	clocks->base = base;
@@ -407,15 +408,24 @@ static const struct archive_column calls_columns[] = {
 static const struct archive_table calls_table = ARCHIVE_TABLE("clock calls", struct clock_calls, calls_columns);
 
 static const struct archive_column track_columns[] = {
-    ARCHIVE_ONE(struct clock_track, site),	     ARCHIVE_ONE(struct clock_track, rank),
-    ARCHIVE_ONE(struct clock_track, before),	     ARCHIVE_ONE(struct clock_track, link.found),
-    ARCHIVE_ONE(struct clock_track, link.known),     ARCHIVE_ONE(struct clock_track, link.slip),
-    ARCHIVE_ONE(struct clock_track, link.until),     ARCHIVE_ONE(struct clock_track, link.offset_ns),
-    ARCHIVE_ONE(struct clock_track, link.spread_ns), ARCHIVE_ONE(struct clock_track, link.cost),
-    ARCHIVE_ONE(struct clock_track, link.unaudited), ARCHIVE_ONE(struct clock_track, turn.tries),
-    ARCHIVE_ONE(struct clock_track, turn.due),	     ARCHIVE_ONE(struct clock_track, turn.tried),
-    ARCHIVE_ONE(struct clock_track, turn.gap_ns),    ARCHIVE_ONE(struct clock_track, each_ns),
-    ARCHIVE_ONE(struct clock_track, last_ns),	     ARCHIVE_ONE(struct clock_track, pending),
+    ARCHIVE_ONE(struct clock_track, site),
+    ARCHIVE_ONE(struct clock_track, rank),
+    ARCHIVE_ONE(struct clock_track, before),
+    ARCHIVE_ONE(struct clock_track, link.found),
+    ARCHIVE_ONE(struct clock_track, link.known),
+    ARCHIVE_ONE(struct clock_track, link.slip),
+    ARCHIVE_ONE(struct clock_track, link.until),
+    ARCHIVE_ONE(struct clock_track, link.offset_ns),
+    ARCHIVE_ONE(struct clock_track, link.spread_ns),
+    ARCHIVE_ONE(struct clock_track, link.cost),
+    ARCHIVE_ONE(struct clock_track, link.unaudited),
+    ARCHIVE_ONE(struct clock_track, schedule.tries),
+    ARCHIVE_ONE(struct clock_track, schedule.due),
+    ARCHIVE_ONE(struct clock_track, schedule.tried),
+    ARCHIVE_ONE(struct clock_track, schedule.gap_ns),
+    ARCHIVE_ONE(struct clock_track, each_ns),
+    ARCHIVE_ONE(struct clock_track, last_ns),
+    ARCHIVE_ONE(struct clock_track, pending),
     ARCHIVE_ONE(struct clock_track, new_gap_ns),
 };
 static const struct archive_table track_table = ARCHIVE_TABLE("clock track", struct clock_track, track_columns);
@@ -433,7 +443,7 @@ static void archive_track(struct archive *archive, struct clock_track *track)
 	archive__rows(archive, &calls_table, &track->calls, &track->count, &track->capacity);
 	archive__check(archive,
 		       fabs(track->link.slip) < ORDINAL_POSSIBLE && fabs(track->link.until) < ORDINAL_POSSIBLE &&
-			   fabs(track->link.offset_ns) < OFFSET_POSSIBLE_NS && track->turn.tries <= TRIES_POSSIBLE,
+			   fabs(track->link.offset_ns) < OFFSET_POSSIBLE_NS && track->schedule.tries <= TRIES_POSSIBLE,
 		       "a clock has an impossible link");
 	if (!archive__check(archive, track->count <= CLOCK_CALLS, "a clock has too many calls"))
 		return;

@@ -54,8 +54,8 @@ struct clock_host_about {
 
 /*
  * Estimates all offsets again at the end of a window; about: by host. Names make the result independent of the order of
- * hosts. The comparisons of a window are bounded by their number: hosts that do not get their turn wait for a later
- * window. An offset that has become unknown is no longer corrected. Returns 0 or -ENOMEM.
+ * hosts. The comparisons of a window are bounded by their number: what is beyond that waits for a later window. An
+ * offset that has become unknown is no longer corrected. Returns 0 or -ENOMEM.
  */
 int clocks__estimate(struct clocks *clocks, const struct clock_host_about *about, uint32_t hosts);
 

@@ -34,7 +34,7 @@ struct clock_link {
 };
 
 /* When a link is searched again; windows are numbered from 1. */
-struct clock_turn {
+struct clock_schedule {
 	uint32_t tries; /* searches since the link was known or new that did not make it known */
 	uint64_t due;	/* window from which on it is searched again; 0: at once */
 	uint64_t tried; /* window of the latest search; 0: none */
@@ -52,7 +52,7 @@ struct clock_track {
 	uint64_t last_ns, pending; /* latest end, and calls of bundles since then */
 	double new_gap_ns;	/* longest gap of the calls since the last window, beyond the usual time of its calls */
 	struct clock_link link; /* to the base host */
-	struct clock_turn turn;
+	struct clock_schedule schedule;
 };
 
 /* The end of a call whose ordinal is certain. */
