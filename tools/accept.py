@@ -39,6 +39,7 @@ import accept_detect  # noqa: E402
 import accept_harm  # noqa: E402
 import accept_hogs  # noqa: E402
 import accept_input  # noqa: E402
+import accept_held  # noqa: E402
 import accept_many  # noqa: E402
 import accept_nodes  # noqa: E402
 import accept_owners  # noqa: E402
@@ -53,13 +54,14 @@ CHECKS = {
     "slowpeer": accept_detect.check_slowpeer, "sites": accept_input.check_sites,
     "bystander": accept_harm.check_bystander, "throw": accept_harm.check_throw, "kill9": accept_harm.check_kill9,
     "rate": accept_harm.check_rate, "cap": accept_harm.check_cap, "badinput": accept_input.check_badinput,
-    **accept_programs.CHECKS, "ranks64": accept_many.check_ranks64,
+    **accept_held.CHECKS, **accept_programs.CHECKS, "ranks64": accept_many.check_ranks64,
     "threads": accept_threads.check_threads, "hogs": accept_hogs.check_hogs,
     "owners": accept_owners.check_owners,
     **accept_nodes.CHECKS, **accept_bystanders.CHECKS,
 }
 # checks of several parts, each of which can be measured alone
-GROUPS = {"programs": accept_programs.CHECKS, "nodes": accept_nodes.CHECKS, "harm": ("owners", *accept_bystanders.CHECKS)}
+GROUPS = {"programs": accept_programs.CHECKS, "nodes": accept_nodes.CHECKS,
+          "harm": ("owners", *accept_bystanders.CHECKS, *accept_held.CHECKS)}
 
 
 def main():

@@ -36,8 +36,8 @@ def slow_elf(path, loads=60000, symbols=1000000):
 class Users:
     """Places and processes of users; each has a directory of its own."""
 
-    def __init__(self, jobs):
-        self.jobs, self.count = jobs, 0
+    def __init__(self, jobs, environment=None):
+        self.jobs, self.count, self.environment = jobs, 0, environment or {}
         self.device = os.path.join(jobs.directory, "fuse")
         if os.path.exists(self.device):
             os.unlink(self.device)
@@ -61,7 +61,7 @@ class Users:
     def start(self, user, kind, library, seconds, *more):
         """Starts a process of hostile.c; returns its job once it is ready, None where it cannot do that here."""
         job = self.jobs.start([PROGRAM, kind, library, seconds, *more], f"{kind}.{self.count}", cwd=self.place(user),
-                              env={"FUSE_DEVICE": self.device}, user=user or None)
+                              env={"FUSE_DEVICE": self.device, **self.environment}, user=user or None)
         j.until(lambda: "ready" in job.out() or job.process.poll() is not None, 10)
         if job.process.poll() == SKIPPED:
             return None

@@ -356,7 +356,7 @@ int tracker__attach(struct tracker *tracker, struct process *process, int pidfd,
 		 resolver__build_id(tracker->parts.resolver, fresh->pid));
 	functions = tracker__attach_rows(tracker, fresh, process);
 	tracker__join_image(tracker, fresh, now_ns);
-	fresh->attach_cost_ns = cpu_spent() - spent_ns;
+	fresh->attach_cost_ns = cpu_spent() - spent_ns + tracker->prepare_cost_ns;
 	if (measured)
 		attach_costs__attached(&tracker->costs, &attaching.measured, fresh->attach_cost_ns, now_ns);
 	tracker->slots[fresh->slot] = true;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "daemon/tracker_private.h"
 #include "sandbox/confine.h"
 #include "target/foreign_mount.h"
@@ -43,15 +44,18 @@ int tracker__put_off(struct tracker *tracker, const struct process *process, int
 int tracker__prepare(struct tracker *tracker, const struct process *process, uint64_t now_ns)
 {
 	const struct process_mapping *library;
+	uint64_t spent_ns = cpu_spent();
 	char err[512] = "";
 	int status;
 
+	tracker->prepare_cost_ns = 0;
 	process__mpi(process, &library);
 	if (tracker__refuses_file(process, library))
 		return 0; /* for good: nothing is read */
 	status = resolver__prepare(tracker->parts.resolver, process, err, sizeof(err));
 	if (!status && library)
 		status = attacher__prepare(tracker->parts.attacher, process, library, err, sizeof(err));
+	tracker->prepare_cost_ns = cpu_spent() - spent_ns;
 	/* what cannot be read at all is reported by the attachment */
 	return confine__is_later(status) ? tracker__put_off(tracker, process, status, err, now_ns) : 0;
 }

@@ -85,7 +85,8 @@ struct tracker {
 	struct candidate later; /* due_ns and exe of a process that was too young, or whose files are read yet */
 	const char *later_code; /* of the warning about it */
 	char later_reason[512];
-	int rows_status; /* why functions are attached later, or 0 */
+	uint64_t prepare_cost_ns; /* CPU time of the last tracker__prepare() */
+	int rows_status;	  /* why functions are attached later, or 0 */
 	struct outlined_later outlined[OUTLINED_LATER];
 	size_t outlined_next;
 	bool slots[KERNEL_SLOTS];
