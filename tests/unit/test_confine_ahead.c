@@ -88,9 +88,9 @@ static int result(int file, uid_t owner, enum deed deed, size_t *size, char *err
 	return status;
 }
 
-static void test_response_is_kept(void **state)
+static void test_response_is_stored(void **state)
 {
-	int file = file_of("kept");
+	int file = file_of("stored");
 	char err[256] = "";
 	size_t size = 0;
 
@@ -194,7 +194,7 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_owner_pays),	     cmocka_unit_test(test_watch),
-	    cmocka_unit_test(test_response_is_kept), cmocka_unit_test(test_silent),
+	    cmocka_unit_test(test_response_is_stored), cmocka_unit_test(test_silent),
 	    cmocka_unit_test(test_first_reason),     cmocka_unit_test(test_bounded),
 	};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Queries of a program that does not wait: each has a reader in the background, whose response is kept until the same
+ * Queries of a program that does not wait: each has a reader in the background, whose response is stored until the same
  * query is sent again. A user has one reader at a time. One whose file system does not answer stays that user's only
  * reader until it does; where nothing asks for it any more it is killed and left behind, and counts on as the user's.
  */
@@ -19,10 +19,10 @@
 #include "sandbox/confine_watch.h"
 
 #define QUERIES 64
-#define READERS 24    /* at a time, of all users */
-#define KEPT_MS 30000 /* that a query is kept which is not sent again */
-#define HELD_LOOKS 4  /* at a reader that sleeps and uses no time, after which its file system counts as silent */
-#define COMMON_MS 500 /* of common priority, after which a reader is in the background */
+#define READERS 24	/* at a time, of all users */
+#define STORED_MS 30000 /* that a query is stored which is not sent again */
+#define HELD_LOOKS 4	/* at a reader that sleeps and uses no time, after which its file system counts as silent */
+#define COMMON_MS 500	/* of common priority, after which a reader is in the background */
 #define BACKGROUND_NICE 19
 
 static pid_t on; /* the process that does not wait: a copy of it has other children */
@@ -37,7 +37,7 @@ static struct ahead {
 	int status;
 	char sentence[CONFINE_SENTENCE_MAX];
 	struct confine_response response;
-	int64_t begun_ms, asked_ms;
+	int64_t begun_ms, wanted_ms;
 	struct confine_watch watch;
 	bool lowered; /* its reader has the least priority */
 } queries[QUERIES];
@@ -100,7 +100,7 @@ static void step(struct ahead *query, int64_t now)
 static void clean(int64_t now)
 {
 	for (int i = 0; i < QUERIES; i++)
-		if (queries[i].sent.service && now >= queries[i].asked_ms + KEPT_MS)
+		if (queries[i].sent.service && now >= queries[i].wanted_ms + STORED_MS)
 			forget(&queries[i]);
 }
 
@@ -143,7 +143,7 @@ static struct ahead *free_entry(void)
 	for (int i = 0; i < QUERIES; i++) {
 		if (!queries[i].sent.service)
 			return &queries[i];
-		if (!queries[i].request && (!oldest || queries[i].asked_ms < oldest->asked_ms))
+		if (!queries[i].request && (!oldest || queries[i].wanted_ms < oldest->wanted_ms))
 			oldest = &queries[i];
 	}
 	if (oldest)
@@ -163,7 +163,7 @@ static int start(const struct confine_query *sent, const struct confine_version 
 		return -EINPROGRESS;
 	}
 	query = free_entry();
-	*query = (struct ahead){.sent = *sent, .begun_ms = now, .asked_ms = now};
+	*query = (struct ahead){.sent = *sent, .begun_ms = now, .wanted_ms = now};
 	snprintf(query->service, sizeof(query->service), "%s", sent->service);
 	memcpy(query->files, files, sizeof(query->files));
 	query->sent.service = query->service;
@@ -277,7 +277,7 @@ int confine_ahead__query(const struct confine_query *sent, struct confine_respon
 		if (status)
 			return status;
 	}
-	query->asked_ms = now;
+	query->wanted_ms = now;
 	step(query, now);
 	wait_for(query, until_ms);
 	return query->request ? name_wait(query, true, err, err_size) : take(query, response, err, err_size);

@@ -18,7 +18,7 @@
 
 #define HOLDERS 16
 #define LEAST_MS 10    /* that is waited for a holder of any user */
-#define LATE_MS 60000  /* that a late answer is kept, for the same pages */
+#define LATE_MS 60000  /* that a late answer is stored, for the same pages */
 #define SILENT_MS 1000 /* after which a file system counts as one that does not answer */
 
 /* Pages of a file. */

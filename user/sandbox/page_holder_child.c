@@ -134,11 +134,11 @@ static bool receive(int socket, struct page_order *order, int *reference)
 static void drop_capabilities(void)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct sets[2], kept = {.permitted = 1U << CAP_DAC_READ_SEARCH | 1U << CAP_IPC_LOCK};
+	struct __user_cap_data_struct sets[2], needed = {.permitted = 1U << CAP_DAC_READ_SEARCH | 1U << CAP_IPC_LOCK};
 
 	if (syscall(SYS_capget, &head, sets))
 		return;
-	sets[0].permitted &= kept.permitted;
+	sets[0].permitted &= needed.permitted;
 	sets[0].effective = sets[0].permitted;
 	sets[1] = (struct __user_cap_data_struct){0};
 	sets[0].inheritable = 0;

@@ -114,6 +114,8 @@ bool foreign_mount__has(const struct process *process, const struct process_mapp
 	if (major(device) || is_known(device, now_ns) || device == memory_device())
 		return false;
 	found = search("self", device);
+	if (found == MOUNT_MISSING)
+		found = search("1", device); /* a service may see less: ProtectHome= */
 	if (found == MOUNT_MISSING && is_in_namespace(process->pid)) {
 		snprintf(pid, sizeof(pid), "%d", process->pid);
 		found = search(pid, device);
