@@ -14,6 +14,7 @@
 #include "collect/name_reader.h"
 #include "probe/elf/transparent.h"
 #include "sandbox/user_file.h"
+#include "target/foreign_mount.h"
 
 #define IDLE_IMAGES 16 /* kept without users: jobs run the same programs again */
 
@@ -84,6 +85,15 @@ static bool take_up(struct cached_image *cached, const char *path)
 	       now.st_ctim.tv_sec == before->st_ctim.tv_sec && now.st_ctim.tv_nsec == before->st_ctim.tv_nsec;
 }
 
+/* What is wrong with an image that is not read at all. */
+static char *foreign_trouble(const char *path)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "%.400s: it lies on a file system that a user mounted or serves", path);
+	return strdup(text);
+}
+
 struct cached_image *image_cache__get(struct image_cache *cache, const struct process *process,
 				      const struct process_mapping *mapping)
 {
@@ -111,7 +121,10 @@ struct cached_image *image_cache__get(struct image_cache *cache, const struct pr
 	cached->inode = mapping->inode;
 	cached->owner = process->uid;
 	cached->path = strdup(mapping->path);
-	cached->file = user_file__refer(path);
+	cached->tried = foreign_mount__has(process, mapping);
+	cached->file = cached->tried ? -1 : user_file__refer(path);
+	if (cached->tried)
+		cached->trouble = foreign_trouble(mapping->path);
 	if (!cached->path || grow(&cache->images, &cache->room, cache->count + 1, sizeof(*cache->images))) {
 		cached_free(cache, cached);
 		return NULL;

@@ -137,7 +137,7 @@ static int consider(struct tracker *tracker, pid_t pid, int look, uint64_t now_n
 		goto leave;
 	}
 	status = 0;
-	if (is_selective(tracker->selection) && !tracker__refuses_file(process, NULL))
+	if (is_selective(tracker->selection) && !tracker__refuses_file(process, process__executable(process)))
 		status = static_mpi__look(tracker->statics, process, err, err_size);
 	if (status) {
 		status = tracker__put_off(tracker, process, status, err, now_ns);

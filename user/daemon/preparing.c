@@ -15,15 +15,11 @@
 #define AT_WORK_NS 20000000ULL /* until a reader at work is asked again */
 #define HELD_NS 1000000000ULL  /* until a file system that does not answer is asked again */
 
-const char *tracker__refuses_file(const struct process *process, const struct process_mapping *library)
+const char *tracker__refuses_file(const struct process *process, const struct process_mapping *mapping)
 {
-	const struct process_mapping *executable = process__executable(process);
-
-	if (library && foreign_mount__has(process, library))
-		return "its MPI library lies on a file system that a user mounted or serves";
-	if (executable && foreign_mount__has(process, executable))
-		return "its executable lies on a file system that a user mounted or serves";
-	return NULL;
+	return mapping && foreign_mount__has(process, mapping)
+		   ? "its MPI library lies on a file system that a user mounted or serves"
+		   : NULL;
 }
 
 int tracker__put_off(struct tracker *tracker, const struct process *process, int status, const char *reason,

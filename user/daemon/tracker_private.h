@@ -176,8 +176,9 @@ int tracker__put_off(struct tracker *tracker, const struct process *process, int
 /* Reports, once, that a candidate waits for a file system or a share. */
 void tracker__report_wait(struct tracker *tracker, struct candidate *candidate);
 
-/* Why a file of a process is not read at all, or NULL. library: its MPI library, or NULL. */
-const char *tracker__refuses_file(const struct process *process, const struct process_mapping *library);
+/* Why a process is not tracked whose MPI library, or statically linked executable, is this mapping (or NULL); or NULL.
+ */
+const char *tracker__refuses_file(const struct process *process, const struct process_mapping *mapping);
 
 /* Returns the expected cost of an attachment to a process, ns, by that of the last one to its image; 0: not known. */
 uint64_t tracker__attach_cost(struct tracker *tracker, const struct process *process);

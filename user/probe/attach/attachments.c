@@ -13,6 +13,7 @@
 #include "base/grow.h"
 #include "sandbox/page_holder.h"
 #include "sandbox/user_file.h"
+#include "target/foreign_mount.h"
 
 #define COUNTERS_BYTES 262144	/* of counters that are read at once; more makes one system call no cheaper */
 #define REMOVAL_NS 100000000ULL /* from the closing of a link that is no perf link to its last hit */
@@ -70,11 +71,23 @@ static struct attached *find(const struct attachments *all, const struct process
 	return NULL;
 }
 
+/* A descriptor that refers to a mapped file, or -errno: what users mounted or serve is not read at all. */
+static int refer(const struct process *process, const struct process_mapping *mapping)
+{
+	char path[128];
+	int file;
+
+	if (foreign_mount__has(process, mapping))
+		return -EPERM;
+	process__map_file(process, mapping, path, sizeof(path));
+	file = user_file__refer(path);
+	return file < 0 ? -errno : file;
+}
+
 struct attached *attachments__image(struct attachments *all, const struct process *process,
 				    const struct process_mapping *mapping, char *err, size_t err_size)
 {
 	struct attached *image = find(all, mapping);
-	char path[128];
 	int status;
 
 	if (image)
@@ -86,13 +99,12 @@ struct attached *attachments__image(struct attachments *all, const struct proces
 		errno = ENOMEM;
 		return NULL;
 	}
-	process__map_file(process, mapping, path, sizeof(path));
-	image->file = user_file__refer(path);
+	image->file = refer(process, mapping);
 	image->path = strdup(mapping->path);
 	image->owner = process->uid;
 	image->public = (struct attached_image){
 	    .device = mapping->device, .inode = mapping->inode, .path = image->path, .build_id = image->build_id};
-	status = image->file < 0 || !image->path ? -errno : 0;
+	status = image->file < 0 ? image->file : image->path ? 0 : -ENOMEM;
 	if (status)
 		snprintf(err, err_size, "process %d: cannot open %s: %s", process->pid, mapping->path,
 			 strerror(-status));
