@@ -5,12 +5,12 @@ make accept: measures every figure that vaprod promises and prints what was meas
 wanted. Needs a finished build, root, two cores and an otherwise idle machine.
 
   accept.py all | CHECK...      CHECK: demo quiet random coverage correctness slowpeer sites bystander
-                                throw kill9 rate cap badinput programs ranks64 threads hogs nodes harm
+                                throw kill9 rate cap badinput owners held programs ranks64 threads hogs nodes harm
   --quick                       fewer repetitions, to try the measuring itself (says so in the table)
 
-harm is owners; nodes is all of nodes:shared nodes:killed nodes:silent nodes:absent nodes:delays nodes:large, and
+nodes is all of nodes:shared nodes:killed nodes:silent nodes:absent nodes:delays nodes:large, and
 programs is all of programs:results programs:coverage programs:overhead programs:inject programs:bystanders
-programs:sentences, each of which can be selected alone, and harm is all of harm:translators harm:strangers. The
+programs:sentences, each of which can be selected alone, and harm is all of owners held harm:translators harm:strangers. The
 results of programs are stored for each commit and joined over invocations
 (build/accept/programs/COMMIT/results.json); known results are not measured again:
   --program NAME,...            only these programs

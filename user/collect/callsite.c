@@ -107,7 +107,7 @@ struct cached_image *image_cache__get(struct image_cache *cache, const struct pr
 			continue;
 		if (cached->users || take_up(cached, path)) {
 			if (!cached->tried)
-				cached->owner = process->uid;
+				cached->owner = process->owner;
 			return cached;
 		}
 		drop(cache, cached);
@@ -119,7 +119,7 @@ struct cached_image *image_cache__get(struct image_cache *cache, const struct pr
 	cached->cache = cache;
 	cached->device = mapping->device;
 	cached->inode = mapping->inode;
-	cached->owner = process->uid;
+	cached->owner = process->owner;
 	cached->path = strdup(mapping->path);
 	cached->tried = foreign_mount__has(process, mapping);
 	cached->file = cached->tried ? -1 : user_file__refer(path);

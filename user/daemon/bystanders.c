@@ -25,7 +25,7 @@ static size_t count_of(const struct tracker *tracker, const struct attached_imag
 	size_t count = 0;
 
 	for (size_t i = 0; i < tracker->count; i++)
-		count += holds(&tracker->tracked[i], image) && tracker->tracked[i].identity.uid == uid;
+		count += holds(&tracker->tracked[i], image) && tracker->tracked[i].identity.owner == uid;
 	return count;
 }
 
@@ -40,11 +40,11 @@ static size_t find_greatest(const struct tracker *tracker, const struct attached
 
 		if (!holds(tracked, image))
 			continue;
-		for (j = 0; j < users && uids[j] != tracked->identity.uid; j++)
+		for (j = 0; j < users && uids[j] != tracked->identity.owner; j++)
 			;
 		if (j == users && users == KERNEL_SLOTS)
 			continue;
-		uids[j] = tracked->identity.uid;
+		uids[j] = tracked->identity.owner;
 		counts[j] = j == users ? 1 : counts[j] + 1;
 		users += j == users;
 		if (counts[j] <= most)
@@ -67,7 +67,7 @@ static bool drop_one(struct tracker *tracker, const struct attached_image *image
 		struct tracked *tracked = &tracker->tracked[i];
 
 		/* the first second has no rate yet */
-		if (holds(tracked, image) && tracked->identity.uid == uid &&
+		if (holds(tracked, image) && tracked->identity.owner == uid &&
 		    (!least || !(tracked->calls_per_s >= least->calls_per_s)))
 			least = tracked;
 	}

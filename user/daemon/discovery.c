@@ -344,12 +344,15 @@ void tracker__inspect(struct tracker *tracker, uint64_t now_ns)
 			i--;
 			continue;
 		}
+		if (!has_ended(candidate->pid) && tracker__still_waits(candidate, now_ns))
+			continue;
 		status = consider(tracker, candidate->pid, candidate->looks, now_ns, err, sizeof(err));
 		if (status == -EINPROGRESS) {
 			candidate->due_ns = tracker->later.due_ns;
 			candidate->owner = tracker->later.owner;
 			candidate->waits = tracker->later.waits;
 			candidate->held = tracker->later.held;
+			candidate->owner = tracker->later.owner;
 			memcpy(candidate->exe, tracker->later.exe, sizeof(candidate->exe));
 			tracker__report_wait(tracker, candidate);
 			continue;

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "daemon/tracker_private.h"
 #include "sandbox/confine.h"
+#include "sandbox/page_holder.h"
 #include "target/foreign_mount.h"
 
 #define AT_WORK_NS 20000000ULL /* until a reader at work is asked again */
@@ -54,6 +55,15 @@ int tracker__prepare(struct tracker *tracker, const struct process *process, uin
 	tracker->prepare_cost_ns = cpu_spent() - spent_ns;
 	/* what cannot be read at all is reported by the attachment */
 	return confine__is_later(status) ? tracker__put_off(tracker, process, status, err, now_ns) : 0;
+}
+
+bool tracker__still_waits(struct candidate *candidate, uint64_t now_ns)
+{
+	if (!candidate->waits ||
+	    (!confine__must_wait(candidate->owner, candidate->held) && !page_hold__waits(candidate->owner)))
+		return false;
+	candidate->due_ns = now_ns + (candidate->held ? HELD_NS : AT_WORK_NS);
+	return true;
 }
 
 void tracker__report_wait(struct tracker *tracker, struct candidate *candidate)

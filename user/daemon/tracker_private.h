@@ -173,6 +173,12 @@ int tracker__prepare(struct tracker *tracker, const struct process *process, uin
 int tracker__put_off(struct tracker *tracker, const struct process *process, int status, const char *reason,
 		     uint64_t now_ns);
 
+/*
+ * Returns whether a candidate goes on to wait, for another reader of its user's files: so that many such processes are
+ * not inspected again and again.
+ */
+bool tracker__still_waits(struct candidate *candidate, uint64_t now_ns);
+
 /* Reports, once, that a candidate waits for a file system or a share. */
 void tracker__report_wait(struct tracker *tracker, struct candidate *candidate);
 

@@ -72,6 +72,12 @@ static inline bool confine__is_later(int status)
 }
 
 /*
+ * Whether a query about another file of a user would have no reader now. bounded: also because the user's files have
+ * used the time of readers. It costs no system call where it has one at work.
+ */
+bool confine__must_wait(uid_t owner, bool bounded);
+
+/*
  * A request in the background: its reader runs on processor time that nothing else wants (SCHED_IDLE; 0.4 % of a busy
  * processor), after idle_ms at the least priority (nice 19; 1.6 %), and nothing waits for it.
  */

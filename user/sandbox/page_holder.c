@@ -248,6 +248,14 @@ int page_hold__begin(struct page_hold *hold, int file, uid_t owner, const uint64
 	return 0;
 }
 
+bool page_hold__waits(uid_t owner)
+{
+	for (int i = 0; i < HOLDERS; i++)
+		if (holders[i].busy && holders[i].owner == owner && answer_of(&holders[i]) == -EAGAIN)
+			return true;
+	return false;
+}
+
 void page_hold__end(struct page_hold *hold)
 {
 	for (int i = 0; hold->id && i < HOLDERS; i++)

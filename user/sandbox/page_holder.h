@@ -9,6 +9,7 @@
 #ifndef VAPRO_PAGE_HOLDER_H
 #define VAPRO_PAGE_HOLDER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -27,6 +28,9 @@ struct page_hold {
  * the kernel; -EINPROGRESS where it takes longer, -ETIMEDOUT where the file system does not answer.
  */
 int page_hold__begin(struct page_hold *hold, int file, uid_t owner, const uint64_t *offsets, size_t count);
+
+/* Whether a process that holds pages waits for a file system for this user. */
+bool page_hold__waits(uid_t owner);
 
 /* Releases what is held. */
 void page_hold__end(struct page_hold *hold);

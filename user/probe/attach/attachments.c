@@ -101,7 +101,7 @@ struct attached *attachments__image(struct attachments *all, const struct proces
 	}
 	image->file = refer(process, mapping);
 	image->path = strdup(mapping->path);
-	image->owner = process->uid;
+	image->owner = process->owner;
 	image->public = (struct attached_image){
 	    .device = mapping->device, .inode = mapping->inode, .path = image->path, .build_id = image->build_id};
 	status = image->file < 0 ? image->file : image->path ? 0 : -ENOMEM;

@@ -53,7 +53,7 @@ static int look_at(const struct image_symbol *symbol, void *ctx)
 static int mpi_of(int fd, const struct process *process, const char *label, enum process_mpi *mpi, char *err,
 		  size_t err_size)
 {
-	struct survey *survey = survey__query(fd, process->uid, label, SURVEY_NAMES, NULL, 0, err, err_size);
+	struct survey *survey = survey__query(fd, process->owner, label, SURVEY_NAMES, NULL, 0, err, err_size);
 	struct signs signs = {0};
 
 	if (!survey && confine__is_later(-errno))
