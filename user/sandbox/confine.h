@@ -72,10 +72,10 @@ static inline bool confine__is_later(int status)
 }
 
 /*
- * Whether a query about another file of a user would have no reader now. bounded: also because the user's files have
- * used the time of readers. It costs no system call where it has one at work.
+ * Whether a query about a file of a user would have to wait as it does: for a reader at work or, where it is known to be
+ * held, for a file system or for the user's share of readers.
  */
-bool confine__must_wait(uid_t owner, bool bounded);
+bool confine__must_wait(uid_t owner, bool held);
 
 /*
  * A request in the background: its reader runs on processor time that nothing else wants (SCHED_IDLE; 0.4 % of a busy

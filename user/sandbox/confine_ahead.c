@@ -191,7 +191,7 @@ bool confine_ahead__is_held(uid_t owner)
 	return confine_ahead__is_on() && ((query && is_held(query)) || confine__left_behind(owner));
 }
 
-bool confine__must_wait(uid_t owner, bool bounded)
+bool confine__must_wait(uid_t owner, bool held)
 {
 	struct ahead *query = confine_ahead__is_on() ? reader_of(owner) : NULL;
 
@@ -199,8 +199,9 @@ bool confine__must_wait(uid_t owner, bool bounded)
 		step(query, now_ms());
 		query->wanted_ms = now_ms();
 	}
-	return (query && query->request) || confine_ahead__is_held(owner) ||
-	       (bounded && !confine_owner__may_read(owner, now_ms()));
+	if (!held)
+		return query && query->request && !is_held(query);
+	return (query && query->request) || confine_ahead__is_held(owner) || !confine_owner__may_read(owner, now_ms());
 }
 
 /* Whether a user's files may have another reader. 0, or a status with a sentence. */

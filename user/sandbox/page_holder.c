@@ -131,6 +131,12 @@ static void release(const struct holder *holder, uint64_t id)
 	send_order(holder, &order, -1);
 }
 
+/* Whether a holder that has not answered counts as held by a file system. */
+static bool is_silent(const struct holder *holder)
+{
+	return mono_now() - holder->since_ns >= SILENT_MS * 1000000ULL;
+}
+
 static struct pages pages_of(int file, const uint64_t *offsets, size_t count)
 {
 	struct pages pages = {.offsets = 14695981039346656037ULL, .count = count};
@@ -190,7 +196,7 @@ static int find(uid_t owner, const struct pages *pages, struct holder **found, s
 			return 1;
 		}
 		if (holder->busy && holder->owner == owner)
-			return mono_now() - holder->since_ns < SILENT_MS * 1000000ULL ? -EINPROGRESS : -ETIMEDOUT;
+			return is_silent(holder) ? -ETIMEDOUT : -EINPROGRESS;
 		if (holder->pid && !status && *found)
 			end(holder);
 		else if (holder->pid && !status)
@@ -248,11 +254,11 @@ int page_hold__begin(struct page_hold *hold, int file, uid_t owner, const uint64
 	return 0;
 }
 
-bool page_hold__waits(uid_t owner)
+bool page_hold__waits(uid_t owner, bool held)
 {
 	for (int i = 0; i < HOLDERS; i++)
 		if (holders[i].busy && holders[i].owner == owner && answer_of(&holders[i]) == -EAGAIN)
-			return true;
+			return held || !is_silent(&holders[i]);
 	return false;
 }
 

@@ -29,8 +29,8 @@ struct page_hold {
  */
 int page_hold__begin(struct page_hold *hold, int file, uid_t owner, const uint64_t *offsets, size_t count);
 
-/* Whether a process that holds pages waits for a file system for this user. */
-bool page_hold__waits(uid_t owner);
+/* Whether a process that holds pages waits for a user's file; held: also where its file system does not answer. */
+bool page_hold__waits(uid_t owner, bool held);
 
 /* Releases what is held. */
 void page_hold__end(struct page_hold *hold);
