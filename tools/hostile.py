@@ -38,12 +38,6 @@ class Users:
 
     def __init__(self, jobs, environment=None):
         self.jobs, self.count, self.environment = jobs, 0, environment or {}
-        self.device = os.path.join(jobs.directory, "fuse")
-        if os.path.exists(self.device):
-            os.unlink(self.device)
-        # distributions give every user the device; here it may be root's alone
-        os.mknod(self.device, stat.S_IFCHR, os.makedev(10, 229))
-        os.chmod(self.device, 0o666)
 
     def place(self, user):
         self.count += 1
@@ -60,9 +54,16 @@ class Users:
 
     def start(self, user, kind, library, seconds, *more):
         """Starts a process of hostile.c; returns its job once it is ready, None where it cannot do that here."""
+        # distributions give every user the device; here it may be root's alone
+        device = os.path.join(self.jobs.directory, f"fuse.{self.count}")
+        if os.path.exists(device):
+            os.unlink(device)
+        os.mknod(device, stat.S_IFCHR, os.makedev(10, 229))
+        os.chmod(device, 0o666)
         job = self.jobs.start([PROGRAM, kind, library, seconds, *more], f"{kind}.{self.count}", cwd=self.place(user),
-                              env={"FUSE_DEVICE": self.device, **self.environment}, user=user or None)
+                              env={"FUSE_DEVICE": device, **self.environment}, user=user or None)
         j.until(lambda: "ready" in job.out() or job.process.poll() is not None, 10)
+        os.unlink(device)
         if job.process.poll() == SKIPPED:
             return None
         if "ready" not in job.out():
