@@ -51,7 +51,7 @@ int tracker__prepare(struct tracker *tracker, const struct process *process, uin
 		return 0; /* for good: nothing is read */
 	status = resolver__prepare(tracker->parts.resolver, process, err, sizeof(err));
 	if (!status && library)
-		status = attacher__prepare(tracker->parts.attacher, process, library, err, sizeof(err));
+		status = attacher__read(tracker->parts.attacher, process, library, err, sizeof(err)) ? 0 : -errno;
 	tracker->prepare_cost_ns = cpu_spent() - spent_ns;
 	/* what cannot be read at all is reported by the attachment */
 	return confine__is_later(status) ? tracker__put_off(tracker, process, status, err, now_ns) : 0;

@@ -183,12 +183,6 @@ uint32_t attacher__own_links(const struct attacher *attacher, const struct proce
 	return attachments__own_links(&attacher->base, mapping);
 }
 
-int attacher__prepare(struct attacher *attacher, const struct process *process, const struct process_mapping *mapping,
-		      char *err, size_t err_size)
-{
-	return attachments__image(&attacher->base, process, mapping, err, err_size) ? 0 : -errno;
-}
-
 /* Holds the pages of all functions that may be linked. */
 static int hold_pages(struct mpi_image *image)
 {

@@ -22,13 +22,6 @@ struct attacher *attacher__new(struct kernel_side *side, double learn_s);
 void attacher__free(struct attacher *attacher);
 
 /*
- * Reads the image of a mapping, so that attacher__attach() need not. 0, or -errno with a sentence:
- * confine__is_later() (sandbox/confine.h) where that takes longer.
- */
-int attacher__prepare(struct attacher *attacher, const struct process *process, const struct process_mapping *mapping,
-		      char *err, size_t err_size);
-
-/*
  * Attaches the external functions of one mapped image of a process. alone: the links are for this process only, unless
  * the image is linked for all. spared: what is not probed, where the image has no links yet. *image describes it and
  * belongs to the attacher. Returns 0, -E2BIG where too many processes have links of their own, or another -errno with
@@ -38,7 +31,10 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 		     bool alone, const struct functions_spared *spared, const struct attached_image **image, char *err,
 		     size_t err_size);
 
-/* Reads an image as attacher__attach() does, without a link. NULL with a sentence. It belongs to the attacher. */
+/*
+ * Reads an image, so that attacher__attach() need not; it belongs to the attacher. NULL with errno and a sentence:
+ * confine__is_later(-errno) (sandbox/confine.h) where that takes longer.
+ */
 const struct attached_image *attacher__read(struct attacher *attacher, const struct process *process,
 					    const struct process_mapping *mapping, char *err, size_t err_size);
 
