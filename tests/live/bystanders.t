@@ -82,7 +82,7 @@ def test_strangers(tap, jobs):
     shutil.copy(tool("paced"), other)
     stranger = jobs.start([other, "--rate", "1000", "--seconds", "600"], "stranger", env={**env, **SINGLE})
     ready(stranger)
-    tap.ok(all(touched(pid) for pid in pids), "the targets are probed")
+    tap.ok(until(lambda: all(touched(pid) for pid in pids), 20), "the targets are probed")
     tap.ok(not touched(stranger.pid), "a program that started later is not")
     tap.ok(until(lambda: len(of_type(records(out), "window")) > 1, 30), "there are windows")
     windows = of_type(records(out), "window")
@@ -103,7 +103,7 @@ def test_links_for_all_give_way(tap, jobs):
     reached = until(lambda: touched(opted_out.pid), 10)
     translator = jobs.start([stand_in, "600"], "translator")
     tap.ok(until(lambda: not touched(opted_out.pid), 20), "beside a translator, if only by its name, no other process is touched")
-    tap.ok(all(touched(pid) for pid in pids), "the targets are probed")
+    tap.ok(until(lambda: all(touched(pid) for pid in pids), 20), "the targets are probed")
     tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
     said = [w["pid"] for w in of_type(records(out), "warning") if w["code"] == "translator"]
     tap.equal(said, [translator.pid] if reached else [], "that is reported where links had to give way")
