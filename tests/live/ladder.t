@@ -58,8 +58,8 @@ def counts_every_call(tap, jobs, rung):
 
 def sees_ranks(tap, jobs, rung):
     env = own_library(jobs)
-    program = jobs.start(j.mpirun(2, own_program(jobs, "demo_mpi"), "--seconds", 30 if rung == "perf" else 10, "--log", jobs.directory, "--scratch", jobs.directory,
-                                  "--bind"), "demo_mpi", env=env)
+    program = jobs.start(j.mpirun(2, own_program(jobs, "demo_mpi"), "--seconds", 60 if rung == "perf" else 10, "--log", jobs.directory, "--scratch", jobs.directory,
+                                  "--bind"), "demo_mpi", env=env)  # perf removes its probes one by one, of one rank after the other
     pids = rank_pids(program, jobs.directory, 2)
     before = [text_of(pid) for pid in pids]
     out = os.path.join(jobs.directory, "out.ndjson")
@@ -87,7 +87,7 @@ def sees_ranks(tap, jobs, rung):
     tap.ok(lost.get("unmatched", 0) <= 24, f"{rung}: nearly all completions match their posts", lost)
     maps = {m["class"] for m in of_type(lines, "heatmap")}
     tap.ok("computation" in maps, f"{rung}: there is a heat map of computation", maps)
-    tap.equal(jobs.wait(program, 60), 0, f"{rung}: the program ends well")
+    tap.equal(jobs.wait(program, 120), 0, f"{rung}: the program ends well")
     check = subprocess.run(["/usr/bin/python3", os.path.join(ROOT, "tests", "schema_check.py"), out], capture_output=True,
                            text=True, check=False)
     tap.equal((check.returncode, check.stdout if check.returncode else ""), (0, ""), f"{rung}: every line is valid")
