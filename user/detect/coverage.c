@@ -55,8 +55,8 @@ int coverage__begin(struct coverage *coverage, const struct stg *stg, uint32_t j
 /* Whether a call's waiting is separated: its state is known, and its durations spread. */
 static bool is_parted(const struct series *series, const struct bundle_rec *rec)
 {
-	return series->class == VAPRO_COMMUNICATION && !rec->certified && rec->covered && !rec->no_reference &&
-	       rec->reason == VAPRO_SPREAD;
+	return rec->reason == VAPRO_SPREAD && rec->covered && !rec->certified && !rec->no_reference &&
+	       series->class == VAPRO_COMMUNICATION;
 }
 
 /* The parts of the durations of calls. */
