@@ -10,7 +10,8 @@ wanted. Needs a finished build, root, two cores and an otherwise idle machine.
 
 nodes is all of nodes:shared nodes:killed nodes:silent nodes:absent nodes:delays nodes:large, and
 programs is all of programs:results programs:coverage programs:overhead programs:inject programs:bystanders
-programs:sentences, each of which can be selected alone, and harm is all of owners held harm:translators harm:strangers. The
+programs:sentences, each of which can be selected alone, and harm is all of owners held harm:translators harm:strangers
+harm:churn harm:shapes. The
 results of programs are stored for each commit and joined over invocations
 (build/accept/programs/COMMIT/results.json); known results are not measured again:
   --program NAME,...            only these programs
@@ -35,6 +36,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import accept_bystanders  # noqa: E402
+import accept_churn  # noqa: E402
 import accept_detect  # noqa: E402
 import accept_harm  # noqa: E402
 import accept_hogs  # noqa: E402
@@ -57,11 +59,11 @@ CHECKS = {
     **accept_held.CHECKS, **accept_programs.CHECKS, "ranks64": accept_many.check_ranks64,
     "threads": accept_threads.check_threads, "hogs": accept_hogs.check_hogs,
     "owners": accept_owners.check_owners,
-    **accept_nodes.CHECKS, **accept_bystanders.CHECKS,
+    **accept_nodes.CHECKS, **accept_bystanders.CHECKS, **accept_churn.CHECKS,
 }
 # checks of several parts, each of which can be measured alone
 GROUPS = {"programs": accept_programs.CHECKS, "nodes": accept_nodes.CHECKS,
-          "harm": ("owners", *accept_bystanders.CHECKS, *accept_held.CHECKS)}
+          "harm": ("owners", *accept_bystanders.CHECKS, *accept_held.CHECKS, *accept_churn.CHECKS)}
 
 
 def main():

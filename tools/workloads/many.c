@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Many processes of one user, for what is shared out by owner:
+ * Many processes or threads of one user, for what is shared out by owner and for what comes and goes:
  *
- *	many hold LIBRARY COUNT			COUNT processes that map LIBRARY as code and sleep
- *	many peers LIBRARY COUNT SECONDS	COUNT processes that each make 50 calls of MPI_Send of LIBRARY every 20
- *ms, each with a peer that was never used before: each call is a new state many ranks LIBRARY COUNT SECONDS	COUNT
- *ranks of one job that compute for some 5 ms between two calls
+ *	many hold LIBRARY COUNT
+ *		COUNT processes that map LIBRARY as code and sleep
+ *	many peers LIBRARY COUNT SECONDS
+ *		COUNT processes that each make 50 calls of MPI_Send of LIBRARY every 20 ms, each with a peer that was
+ *		never used before: each call is a new state
+ *	many ranks LIBRARY COUNT SECONDS
+ *		COUNT ranks of one job that compute for some 5 ms between two calls
+ *	many threads LIBRARY COUNT SECONDS
+ *		one process of COUNT threads that each make 20 calls; prints "calls N" at its end
+ *	many execs LIBRARY COUNT SECONDS
+ *		one process that makes a call and executes itself again, COUNT times; prints "execs N" at its end
  *
  * LIBRARY is a file named like an MPI library (stand_in.c), MPI is not begun. All end with the first process.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,6 +90,61 @@ static void compute(const char *path, double seconds)
 			sum += i;
 }
 
+#define THREAD_CALLS 20
+
+static send_function thread_send;
+static double thread_rest_s;
+static unsigned long calls;
+
+static void *call_and_rest(void *unused)
+{
+	char byte = 0;
+
+	(void)unused;
+	for (int i = 0; i < THREAD_CALLS; i++) {
+		thread_send(&byte, 1, NULL, 1, 1, NULL);
+		__atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
+		usleep((useconds_t)(thread_rest_s * 1e6));
+	}
+	return NULL;
+}
+
+static int run_threads(const char *path, int count, double seconds)
+{
+	pthread_t *threads = calloc((size_t)count, sizeof(*threads));
+	pthread_attr_t attributes;
+	int started = 0;
+
+	thread_send = open_library(path);
+	thread_rest_s = seconds / THREAD_CALLS;
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, 64 << 10);
+	while (threads && started < count && !pthread_create(&threads[started], &attributes, call_and_rest, NULL))
+		started++;
+	for (int i = 0; i < started; i++)
+		pthread_join(threads[i], NULL);
+	free(threads);
+	printf("calls %lu\n", calls);
+	return started != count;
+}
+
+/* The argument behind the time is the number of the execution. */
+static int run_execs(char **argv, int argc)
+{
+	int number = argc > 5 ? atoi(argv[5]) : 0, count = atoi(argv[3]);
+	char byte = 0, text[16];
+
+	open_library(argv[2])(&byte, 1, NULL, 1, 1, NULL);
+	usleep((useconds_t)(atof(argv[4]) * 1e6 / count));
+	if (number < count) {
+		snprintf(text, sizeof(text), "%d", number + 1);
+		execl(argv[0], argv[0], argv[1], argv[2], argv[3], argv[4], text, NULL);
+		return 1;
+	}
+	printf("execs %d\n", number);
+	return 0;
+}
+
 /* A rank's environment is read where a program begins: each rank executes this one again. */
 static void begin_rank(char **argv, int rank)
 {
@@ -111,13 +174,17 @@ int main(int argc, char **argv)
 	int status, failed = 0;
 
 	if (argc < 4 || (argc < 5 && strcmp(argv[1], "hold") != 0)) {
-		fprintf(stderr, "usage: many hold LIBRARY COUNT | peers|ranks LIBRARY COUNT SECONDS\n");
+		fprintf(stderr, "usage: many hold LIBRARY COUNT | peers|ranks|threads|execs LIBRARY COUNT SECONDS\n");
 		return 2;
 	}
 	if (!strcmp(argv[1], "rank")) {
 		compute(argv[2], atof(argv[4]));
 		return 0;
 	}
+	if (!strcmp(argv[1], "threads"))
+		return run_threads(argv[2], atoi(argv[3]), atof(argv[4]));
+	if (!strcmp(argv[1], "execs"))
+		return run_execs(argv, argc);
 	for (int i = 0; i < atoi(argv[3]); i++)
 		if (fork() == 0)
 			live(argv, i);

@@ -2,11 +2,11 @@
 /*
  * Unmaps an observed library, and maps other code at its address.
  *
- *   unmap LIBRARY [GO]
+ *   unmap LIBRARY [GO [LOADS]]
  *
  * LIBRARY defines int MPI_Barrier(void *) and is named like an MPI library (tools/workloads/unmapped.c). Loads
- * it, prints {"ready":true,"pid":P}, waits until the file GO exists, and calls it; then ten times unloads
- * it, runs own code at the function's address, loads it again and calls it. Last line:
+ * it, prints {"ready":true,"pid":P}, waits until the file GO exists, and calls it; then LOADS times (10)
+ * unloads it, runs own code at the function's address, loads it again and calls it. Last line:
  * result unmap TEXT calls MPI_Barrier=N.
  */
 #include <dlfcn.h>
@@ -62,7 +62,7 @@ static int run_other_code(void)
 int main(int argc, char **argv)
 {
 	const struct timespec rest = {.tv_nsec = 10000000};
-	int sum, other = 0;
+	int sum, other = 0, loads = argc > 3 ? atoi(argv[3]) : 10;
 
 	if (argc < 2 || !load(argv[1]))
 		return 2;
@@ -71,13 +71,13 @@ int main(int argc, char **argv)
 	while (argc > 2 && access(argv[2], F_OK))
 		nanosleep(&rest, NULL);
 	sum = call();
-	for (int again = 0; again < 10; again++) {
+	for (int again = 0; again < loads; again++) {
 		dlclose(library);
 		other += run_other_code();
 		if (!load(argv[1]))
 			return 1;
 		sum += call();
 	}
-	printf("result unmap sum %d, other %d calls MPI_Barrier=%d\n", sum, other, 11 * TIMES);
+	printf("result unmap sum %d, other %d calls MPI_Barrier=%d\n", sum, other, (loads + 1) * TIMES);
 	return 0;
 }
