@@ -107,10 +107,8 @@ static void longer_programs_cost_more(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(one_that_differs_is_an_accident),
-	    cmocka_unit_test(two_that_agree_are_used),
-	    cmocka_unit_test(hits_after_pauses_cost_more),
-	    cmocka_unit_test(what_stays_in_the_caches_costs_less),
+	    cmocka_unit_test(one_that_differs_is_an_accident), cmocka_unit_test(two_that_agree_are_used),
+	    cmocka_unit_test(hits_after_pauses_cost_more),     cmocka_unit_test(what_stays_in_the_caches_costs_less),
 	    cmocka_unit_test(longer_programs_cost_more),
 	};
 

@@ -190,7 +190,8 @@ static void test_survey_spoilt(void **state)
 
 		/* the file has changed, and is read again */
 		assert_int_equal(pwrite(file, &i, sizeof(i), size_of_cases + (off_t)sizeof(FLIP)), sizeof(i));
-		survey = survey__query(file, 0, CASES, i % 4 ? 0 : SURVEY_NAMES | SURVEY_IO, wanted, 2, err, sizeof(err));
+		survey =
+		    survey__query(file, 0, CASES, i % 4 ? 0 : SURVEY_NAMES | SURVEY_IO, wanted, 2, err, sizeof(err));
 		if (!survey) {
 			assert_non_null(strstr(err, "makes no sense"));
 			refused++;

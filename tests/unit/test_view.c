@@ -256,7 +256,8 @@ static void view_region(const char *keys, const char *name, const char *shown)
 		assert_null(strstr(text, name));
 }
 
-/* A region observed in part shows its projected loss, one beside unseen time that it may be longer; wrong values nothing. */
+/* A region observed in part shows its projected loss, one beside unseen time that it may be longer; wrong values
+ * nothing. */
 static void test_observed(void **state)
 {
 #define OBSERVED(pct, whole) "\"observed_pct\":" pct ",\"whole_lost_seconds\":" whole

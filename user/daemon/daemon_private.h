@@ -81,13 +81,13 @@ struct daemon {
 	struct remote remote;
 	struct stream_clock clock;
 	struct vapro_host_clock host_clock; /* as announced last */
-	struct query_server *queries;	   /* or NULL */
-	struct status_server *status;	   /* or NULL */
-	struct board *board;		   /* what it shows; or NULL */
-	double window_cpu_pct;		   /* CPU time of the daemon in the last window; NAN: there was none */
-	uint64_t begin_ns;		   /* begin of the run, CLOCK_MONOTONIC */
-	uint64_t first_window;		   /* begin of the first window, UTC */
-	uint64_t window_begin, window_end; /* UTC, bin borders */
+	struct query_server *queries;	    /* or NULL */
+	struct status_server *status;	    /* or NULL */
+	struct board *board;		    /* what it shows; or NULL */
+	double window_cpu_pct;		    /* CPU time of the daemon in the last window; NAN: there was none */
+	uint64_t begin_ns;		    /* begin of the run, CLOCK_MONOTONIC */
+	uint64_t first_window;		    /* begin of the first window, UTC */
+	uint64_t window_begin, window_end;  /* UTC, bin borders */
 	uint64_t next_second;
 	uint64_t watchdog_ns, alive_ns; /* time between signs of life; 0: none. The last one */
 	double cpu_at_window;

@@ -160,7 +160,8 @@ int query_client__request(const char *path, const char *request, size_t size, do
 	close(fd);
 	if (!error)
 		return 0;
-	/* after kill -9 a guard that is changing links keeps the socket of vaprod open for a moment (sigkill_guard.c) */
+	/* after kill -9 a guard that is changing links keeps the socket of vaprod open for a moment (sigkill_guard.c)
+	 */
 	if (error == -ECONNRESET || error == -EPIPE)
 		snprintf(err, err_size, "no running vaprod found (the process that listened at %s has ended)", path);
 	else

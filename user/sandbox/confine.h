@@ -72,8 +72,8 @@ static inline bool confine__is_later(int status)
 }
 
 /*
- * Whether a query about a file of a user would have to wait as it does: for a reader at work or, where it is known to be
- * held, for a file system or for the user's share of readers.
+ * Whether a query about a file of a user would have to wait as it does: for a reader at work or, where it is known to
+ * be held, for a file system or for the user's share of readers.
  */
 bool confine__must_wait(uid_t owner, bool held);
 

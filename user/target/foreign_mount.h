@@ -3,8 +3,8 @@
  * Whether a file lies on a file system that a user mounted, or serves. Its server can leave any request unanswered, and
  * can drop pages while a breakpoint is set. This is found without a call to the file system: by the tables of mounts,
  * in which the device of a mapping is looked for. Trusted is what the daemon's own table has, and what the table of a
- * process in the daemon's user namespace has, and that of process 1; the kernel's own files in memory; and, in any table but FUSE with the
- * number of a user other than root. File systems on block devices cannot be mounted by users.
+ * process in the daemon's user namespace has, and that of process 1; the kernel's own files in memory; and, in any
+ * table but FUSE with the number of a user other than root. File systems on block devices cannot be mounted by users.
  */
 #ifndef VAPRO_FOREIGN_MOUNT_H
 #define VAPRO_FOREIGN_MOUNT_H
