@@ -65,7 +65,7 @@ class Churn:
 def check_churn():
     samples, killed = [], 0
     with Programs() as programs, Jobs(scratch("churn")) as jobs:
-        daemon, ndjson = begin(jobs, "--window", "5")
+        daemon, ndjson = begin(jobs, "--window", "5", "--exe", programs.program)
         constant = programs.start(jobs, OTHER, "ranks", 2, MINUTES * 60 + 20)
         churn = Churn(programs, jobs)
         begun, killed_at = time.monotonic(), time.monotonic()
