@@ -79,7 +79,7 @@ UNIT_SHARED := $(patsubst tests/unit/%.c,$(B)/test/shared/%.o,$(filter-out $(wil
 .SECONDARY:
 .PHONY: all deps help demo demo-nodes check check-unit check-clang check-live check-vm fuzz guest-programs accept accuracy bench install clean format
 
-all: $(B)/vaprod $(B)/vapro $(B)/vapro-worker
+all: $(B)/vaprod $(B)/vapro $(B)/vapro-worker $(if $(SYSROOT),,$(B)/vapro.schema.json)
 
 # The script alone knows package names. What only builds installs nothing: it names what is missing, and `make deps`
 # installs it; so do the targets that set up a fresh Debian 12 machine by themselves.
@@ -398,7 +398,15 @@ $(COMPLETIONS): $(B)/completion/%: $(B)/vaprod $(B)/vapro $(B)/vapro-worker
 	$(Q)mkdir -p $(@D)
 	$(Q)$(B)/$(@F) --completion $(notdir $(@D)) > $@
 
-$(B)/vapro-records.5: deploy/records.py deploy/vapro.schema.json
+# The schema is made from the table of records, the man page from the schema.
+$(B)/tools/print_schema: tools/print_schema.c $(B)/libvapro.a
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a -lcjson -lm -o $@
+
+$(B)/vapro.schema.json: $(B)/tools/print_schema
+	$(Q)$< > $@
+
+$(B)/vapro-records.5: deploy/records.py $(B)/vapro.schema.json
 	$(Q)$^ > $@
 
 MAN_PAGES := $(addprefix $(B)/,vapro.1 vaprod.8 vapro-worker.8 vapro-records.5)
@@ -418,7 +426,7 @@ install: all $(MAN_PAGES) $(COMPLETIONS)
 		install -m 644 $(B)/completion/zsh/$$name $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$$name; \
 		install -m 644 $(B)/completion/fish/$$name $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$name.fish; \
 	done
-	install -m 644 deploy/vapro.schema.json deploy/vapro.conf $(DESTDIR)$(PREFIX)/share/vapro
+	install -m 644 $(B)/vapro.schema.json deploy/vapro.conf $(DESTDIR)$(PREFIX)/share/vapro
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	for unit in vaprod vapro-worker; do \
 		sed 's|^ExecStart=/usr/local/|ExecStart=$(PREFIX)/|' deploy/$$unit.service >$(B)/$$unit.service && \

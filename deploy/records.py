@@ -55,12 +55,15 @@ def roff(text):
     return "\\&" + text if text.startswith((".", "'")) else text
 
 
+def referred(schema, definitions):
+    """What a reference refers to; any other schema itself."""
+    return definitions[schema["$ref"].split("/")[-1]] if "$ref" in schema else schema
+
+
 def type_of(schema, definitions):
     """A type in words: "number or null", "array of string", "one of a, b"."""
     if "$ref" in schema:
-        name = schema["$ref"].split("/")[-1]
-        target = definitions[name]
-        return type_of(target, definitions) if target.get("type") != "object" else f"object as {name}"
+        return type_of(referred(schema, definitions), definitions)
     if "allOf" in schema:
         return type_of(schema["allOf"][0], definitions)
     if "const" in schema:
@@ -76,18 +79,14 @@ def type_of(schema, definitions):
     return " or ".join(words)
 
 
-def described(schema, definitions):
-    """The description of a key: its own, or that of what it refers to."""
-    if "description" in schema or "$ref" not in schema:
-        return schema.get("description", "")
-    return definitions[schema["$ref"].split("/")[-1]].get("description", "")
-
-
-def parts(schema):
-    """The schemas within an object's key that have keys of their own."""
-    for inner in [schema, schema.get("items", {})] + schema.get("anyOf", []) + schema.get("oneOf", []):
-        if isinstance(inner, dict) and inner.get("properties"):
-            yield inner
+def part(schema, definitions):
+    """The object of a key that has keys of its own, and how it is named in their names; None, "" without one."""
+    if "items" in schema:
+        return part(schema["items"], definitions)[0], "[]"
+    for inner in schema.get("allOf", []) + schema.get("anyOf", []):
+        if referred(inner, definitions).get("properties"):
+            return referred(inner, definitions), ""
+    return None, ""
 
 
 def keys(schema, definitions, before, lines):
@@ -97,11 +96,10 @@ def keys(schema, definitions, before, lines):
         name = f"{before}{key}"
         optional = "" if key in required else ", may be absent"
         lines += [".TP", f".BR {roff(name)} \" ({roff(type_of(inner, definitions))}{optional})\""]
-        lines.append(roff(described(inner, definitions) or "its keys follow"))
-        if "$ref" in inner:
-            inner = definitions[inner["$ref"].split("/")[-1]]
-        for part in parts(inner):
-            keys(part, definitions, f"{name}[]." if part is inner.get("items") else f"{name}.", lines)
+        lines.append(roff(inner["description"]))
+        inside, item = part(inner, definitions)
+        if inside:
+            keys(inside, definitions, f"{name}{item}.", lines)
 
 
 def page(schema):

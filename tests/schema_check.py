@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Validates NDJSON files (- for standard input) against deploy/vapro.schema.json.
+"""Validates NDJSON files (- for standard input) against build/vapro.schema.json, which `make` writes.
 
 usage: schema_check.py FILE...
 """
@@ -10,7 +10,7 @@ import sys
 
 import jsonschema
 
-SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "deploy", "vapro.schema.json")
+SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "build", "vapro.schema.json")
 SHOWN = 20
 
 

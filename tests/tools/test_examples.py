@@ -154,9 +154,9 @@ class Pages(unittest.TestCase):
 
     def test_records(self):
         """Every record and key of the schema is on the page, and every key has a description."""
-        page = subprocess.run([os.path.join(ROOT, "deploy", "records.py"), os.path.join(ROOT, "deploy", "vapro.schema.json")],
+        page = subprocess.run([os.path.join(ROOT, "deploy", "records.py"), os.path.join(BUILD, "vapro.schema.json")],
                               capture_output=True, text=True, check=True).stdout
-        schema = json.loads(text_of("deploy", "vapro.schema.json"))
+        schema = json.loads(text_of(BUILD, "vapro.schema.json"))
         for name, definition in schema["definitions"].items():
             if not re.search(rf'"const": "{name}"', json.dumps(schema["allOf"])):
                 continue

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What `make install` installs: the units start programs that are there, and nothing is outside the prefix."""
+import json
 import os
 import re
 import subprocess
@@ -25,6 +26,8 @@ class Install(unittest.TestCase):
                     program = re.search(r"^ExecStart=(\S+)", file.read(), re.M).group(1)
                 self.assertTrue(program.startswith(PREFIX + "/"), program)
                 self.assertTrue(os.access(target + program, os.X_OK), program)
+            with open(os.path.join(target + PREFIX, "share/vapro/vapro.schema.json"), encoding="utf-8") as file:
+                self.assertEqual(json.load(file)["title"], "vapro/1")
             for page in ("man1/vapro.1", "man5/vapro-records.5", "man8/vaprod.8", "man8/vapro-worker.8"):
                 self.assertTrue(os.path.exists(os.path.join(target + PREFIX, "share/man", page)), page)
 

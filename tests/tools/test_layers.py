@@ -10,7 +10,7 @@ import sys
 import unittest
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "user")
-ORDER = ("base", "functions", "config", "sandbox", "target", "model", "compare", "capture", "wire", "broker", "probe/elf", "probe/pmu", "probe/bpf", "overhead",
+ORDER = ("base", "functions", "config", "sandbox", "target", "model", "records", "compare", "capture", "wire", "broker", "probe/elf", "probe/pmu", "probe/bpf", "overhead",
          "probe/attach", "collect", "detect", "diagnose", "analysis", "report", "worker", "source", "page", "export", "query", "top", "daemon", "cli")
 
 
