@@ -116,7 +116,7 @@ static void emit_hello(struct maker *maker, const struct vapro_config *config)
 
 	snprintf(host, sizeof(host), "sim%u", first_rank(maker->options) / maker->options->ranks_per_host);
 	line = lines__hello(&hello);
-	event.line = line;
+	event.line = (struct stream_line){RECORD_OBJECT_hello, line};
 	if (line)
 		put(maker, &event);
 	else

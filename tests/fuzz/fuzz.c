@@ -99,11 +99,11 @@ struct streamed fuzz__stream(struct stream_sink *to)
 
 void fuzz__hello(struct stream_sink *to)
 {
-	fuzz__require(
-	    !stream__put(to, &(struct stream_event){.type = STREAM_LINE,
-						    .line = "{\"schema\":\"vapro/1\",\"type\":\"hello\",\"time\":"
+	fuzz__require(!stream__put(
+	    to, &(struct stream_event){.type = STREAM_LINE,
+				       .line = stream__line("{\"schema\":\"vapro/1\",\"type\":\"hello\",\"time\":"
 							    "\"2027-01-15T08:00:00.000000000Z\",\"host\":\"n1\","
-							    "\"workload_source\":\"instructions\"}"}));
+							    "\"workload_source\":\"instructions\"}")}));
 }
 
 struct stream_sink *fuzz__pipeline(void)

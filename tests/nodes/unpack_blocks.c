@@ -112,9 +112,9 @@ static int unpack(const struct packed *blocks, size_t count, const char *directo
 	if (block_reader__tunables(reader))
 		unpacker.capture = capture__create(path, block_reader__tunables(reader));
 	if (unpacker.capture && block_reader__hello(reader))
-		ret =
-		    stream__put(unpacker.capture, &(struct stream_event){.type = STREAM_LINE,
-									 .line = (char *)block_reader__hello(reader)});
+		ret = stream__put(
+		    unpacker.capture,
+		    &(struct stream_event){.type = STREAM_LINE, .line = stream__line(block_reader__hello(reader))});
 	for (size_t i = 0; !ret && i < count; i++) {
 		if (i && blocks[i].head.sequence == blocks[i - 1].head.sequence)
 			continue;

@@ -14,9 +14,9 @@
 #define BOARDED_OTHER 2001 /* uid 2000 */
 #define BOARDED_PROCESSES 5
 
-static inline int boarded__line(void *board, const char *line)
+static inline int boarded__line(void *board, enum record_object type, const char *line)
 {
-	board__line(board, line);
+	board__line(board, type, line);
 	return 0;
 }
 

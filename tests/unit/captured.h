@@ -60,7 +60,7 @@ static inline void write_host(const char *path, const char *host, int32_t rank, 
 	    "{\"schema\":\"vapro/1\",\"type\":\"hello\",\"time\":\"2027-01-15T08:00:00.000000000Z\",\"host\":\"%s\","
 	    "\"workload_source\":\"instructions\"}",
 	    host);
-	put(sink, (struct stream_event){.type = STREAM_LINE, .line = hello});
+	put(sink, (struct stream_event){.type = STREAM_LINE, .line = stream__line(hello)});
 	put(sink, (struct stream_event){.type = STREAM_CLOCK, .clock = {mono, mono + boot_ns}});
 	put(sink, (struct stream_event){.type = STREAM_THREAD,
 					.thread = {.rank = rank,

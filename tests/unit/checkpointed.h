@@ -37,11 +37,12 @@ static struct {
 	uint64_t shed, variances; /* seen in recorded windows */
 } run;
 
-static inline int add_line(void *arg, const char *line)
+static inline int add_line(void *arg, enum record_object type, const char *line)
 {
 	struct lines *lines = arg;
 	size_t length = strlen(line);
 
+	(void)type;
 	if (lines->length + length + 2 > lines->capacity) {
 		lines->capacity = 2 * (lines->length + length + 2);
 		lines->text = realloc(lines->text, lines->capacity);

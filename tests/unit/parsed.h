@@ -14,13 +14,15 @@
 #include <cjson/cJSON.h>
 #include <cmocka.h>
 
+#include "records/record_table.h"
 #include "report/sink.h"
 
 static char *lines[64];
 static size_t line_count;
 
-static inline int keep(void *arg, const char *line)
+static inline int keep(void *arg, enum record_object type, const char *line)
 {
+	assert_int_equal(record_table__type_of(line), type);
 	assert_true(line_count < 64);
 	assert_null(strchr(line, '\n'));
 	lines[line_count++] = strdup(line);

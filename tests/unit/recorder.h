@@ -33,7 +33,7 @@ static inline int recorder__put(struct stream_sink *sink, const struct stream_ev
 	*copy = *event;
 	switch (event->type) {
 	case STREAM_LINE:
-		copy->line = recorder__copy(event->line);
+		copy->line.text = recorder__copy(event->line.text);
 		break;
 	case STREAM_THREAD:
 		copy->thread.job = recorder__copy(event->thread.job);
@@ -97,7 +97,7 @@ static inline void recorder__clear(struct recorder *recorder)
 		struct stream_event *event = &recorder->events[i];
 
 		if (event->type == STREAM_LINE)
-			free((char *)event->line);
+			free((char *)event->line.text);
 		if (event->type == STREAM_THREAD) {
 			free((char *)event->thread.job);
 			free((char *)event->thread.host);

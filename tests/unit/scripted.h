@@ -237,7 +237,7 @@ static inline struct stream_sink *run(struct line_sink *lines, struct summary *s
 	sink = pipeline__new(&config, VAPRO_BY_ARGUMENTS, NULL, lines, summary);
 	assert_non_null(sink);
 	assert_int_equal(put(sink, (struct stream_event){.type = STREAM_WINDOW}), -EINVAL); /* no clock yet */
-	put(sink, (struct stream_event){.type = STREAM_LINE, .line = "{\"a line\":\"as it is\"}"});
+	put(sink, (struct stream_event){.type = STREAM_LINE, .line = stream__line("{\"a line\":\"as it is\"}")});
 	put(sink, (struct stream_event){.type = STREAM_CLOCK, .clock = {5000, SAMPLE_UTC}});
 	for (uint32_t i = 0; i < 4; i++)
 		put(sink, (struct stream_event){

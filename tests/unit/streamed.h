@@ -55,7 +55,8 @@ static inline void streamed__bundle(const struct streamed *stream, uint32_t thre
 
 static inline void streamed__announce(const struct streamed *stream)
 {
-	streamed__put(stream, (struct stream_event){.type = STREAM_LINE, .line = "{\"a line\":\"as it is\"}"});
+	streamed__put(stream,
+		      (struct stream_event){.type = STREAM_LINE, .line = stream__line("{\"a line\":\"as it is\"}")});
 	streamed__put(stream, (struct stream_event){.type = STREAM_CLOCK, .clock = {MONO, UTC}});
 	for (uint32_t i = 0; i <= stream->ranks; i++) {
 		streamed__put(stream,
@@ -110,10 +111,12 @@ static inline void streamed__rarities(const struct streamed *stream, uint64_t se
 		streamed__put(
 		    stream, (struct stream_event){
 				.type = STREAM_LINE,
-				.line = "{\"type\":\"variance\",\"scope\":\"node\",\"host\":\"n1\",\"job\":\"slurm:7\","
-					"\"uid\":1000,\"class\":\"computation\",\"id\":5,"
-					"\"begin\":\"2027-01-15T08:00:22.000000000Z\","
-					"\"end\":\"2027-01-15T08:00:25.000000000Z\",\"ranks\":\"1\"}"});
+				.line = stream__line(
+				    "{\"schema\":\"vapro/"
+				    "1\",\"type\":\"variance\",\"scope\":\"node\",\"host\":\"n1\",\"job\":\"slurm:7\","
+				    "\"uid\":1000,\"class\":\"computation\",\"id\":5,"
+				    "\"begin\":\"2027-01-15T08:00:22.000000000Z\","
+				    "\"end\":\"2027-01-15T08:00:25.000000000Z\",\"ranks\":\"1\"}")});
 	if (second == 14)
 		streamed__put(stream,
 			      (struct stream_event){.type = STREAM_HOP,

@@ -170,7 +170,7 @@ static void test_stage(void **state)
 
 	(void)state;
 	for (unsigned stage = 0; stage < 3; stage++) {
-		board__line(board, stages[stage]);
+		board__line(board, RECORD_OBJECT_stage, stages[stage]);
 		for (unsigned reader = 0; reader < 3; reader++) {
 			char *text =
 			    boarded__write(board, reader == 1 ? BOARDED_OTHER : BOARDED_USER, reader == 2, &size);
@@ -268,10 +268,11 @@ static void test_bounds(void **state)
 }
 
 /* Collects the lines of a window as one text. */
-static int collect(void *text, const char *line)
+static int collect(void *text, enum record_object type, const char *line)
 {
 	char **all = text, *longer;
 
+	(void)type;
 	if (asprintf(&longer, "%s%s\n", *all ? *all : "", line) < 0)
 		return -ENOMEM;
 	free(*all);
@@ -368,7 +369,7 @@ static void test_report(void **state)
 	char *text;
 
 	(void)state;
-	board__line(board, "{\"schema\":\"vapro/1\",\"type\":\"hello\",\"version\":\"0.1.0\"}");
+	board__line(board, RECORD_OBJECT_hello, "{\"schema\":\"vapro/1\",\"type\":\"hello\",\"version\":\"0.1.0\"}");
 	sample__fill(&result);
 	result.user = BOARDED_USER;
 	variance = result.variances[2];

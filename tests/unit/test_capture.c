@@ -22,7 +22,8 @@ static void test_exact(void **state)
 
 	(void)state;
 	assert_non_null(sink);
-	events[count++] = (struct stream_event){.type = STREAM_LINE, .line = "{\"a\":\"\\u00fc \xc3\xbc\"}"};
+	events[count++] =
+	    (struct stream_event){.type = STREAM_LINE, .line = stream__line("{\"a\":\"\\u00fc \xc3\xbc\"}")};
 	events[count++] = (struct stream_event){.type = STREAM_CLOCK, .clock = {UINT64_MAX, 1}};
 	events[count++] = (struct stream_event){
 	    .type = STREAM_THREAD, .thread = {0, -1, 5, UINT32_MAX, 77, 78, "job 1", "node-1", UINT32_MAX}};
@@ -90,7 +91,8 @@ static void test_exact(void **state)
 		assert_int_equal(a->type, b->type);
 		switch (a->type) {
 		case STREAM_LINE:
-			assert_string_equal(a->line, b->line);
+			assert_string_equal(a->line.text, b->line.text);
+			assert_int_equal(a->line.type, b->line.type);
 			break;
 		case STREAM_THREAD:
 			assert_memory_equal(&a->thread, &b->thread, offsetof(struct vapro_thread, job));

@@ -15,7 +15,7 @@ static void add_run(const char *name, const char *text)
 
 	assert_non_null(sink);
 	snprintf(line, sizeof(line), "{\"type\":\"hello\",\"host\":\"%s\",\"workload_source\":\"arguments\"}", name);
-	put(sink, (struct stream_event){.type = STREAM_LINE, .line = line});
+	put(sink, (struct stream_event){.type = STREAM_LINE, .line = stream__line(line)});
 	put(sink, (struct stream_event){.type = STREAM_CLOCK, .clock = {1, UTC}});
 	put(sink, (struct stream_event){.type = STREAM_STATE,
 					.state = {.class = VAPRO_IO, .to = text, .labels = "", .common = ""}});

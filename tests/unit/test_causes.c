@@ -385,8 +385,9 @@ static void test_emitted_again(void **state)
 
 static char *line;
 
-static int store(void *arg, const char *text)
+static int store(void *arg, enum record_object type, const char *text)
 {
+	assert_int_equal(type, RECORD_OBJECT_cause);
 	(*(unsigned *)arg)++;
 	free(line);
 	line = strdup(text);

@@ -129,11 +129,11 @@ static void run_job(const char *path, struct summary *summary)
 	sink = pipeline__new(&config, VAPRO_BY_INSTRUCTIONS, "node00", lines, summary);
 	assert_non_null(sink);
 	put(sink, &(struct stream_event){.type = STREAM_CLOCK, .clock = {0, UTC}});
-	put(sink,
-	    &(struct stream_event){.type = STREAM_LINE,
-				   .line = "{\"schema\":\"vapro/1\",\"type\":\"process\",\"time\":\"2027-01-15T08:"
+	put(sink, &(struct stream_event){
+		      .type = STREAM_LINE,
+		      .line = stream__line("{\"schema\":\"vapro/1\",\"type\":\"process\",\"time\":\"2027-01-15T08:"
 					   "00:00Z\",\"host\":\"node00\",\"exe\":\"/opt/solver\",\"job\":{"
-					   "\"identity\":\"slurm:77\"},\"state\":\"attached\"}"});
+					   "\"identity\":\"slurm:77\"},\"state\":\"attached\"}")});
 	put_ranks(sink);
 	put_states(sink);
 	for (uint64_t bin = 0; bin < SECONDS * 5; bin++) {

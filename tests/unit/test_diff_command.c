@@ -47,7 +47,8 @@ static void write_capture(const char *name, uint64_t seed, int ranks, int first,
 	job__program(&job, 5e6, 0.1, 0.05);
 	job__effect(&job, EFFECT_SLOW, 0, 0, factor)->ranks =
 	    (struct job_ranks){.of = RANKS_RANGE, .first = first, .last = last};
-	assert_int_equal(stream__put(sink, &(struct stream_event){.type = STREAM_LINE, .line = hello}), 0);
+	assert_int_equal(stream__put(sink, &(struct stream_event){.type = STREAM_LINE, .line = stream__line(hello)}),
+			 0);
 	assert_int_equal(job__run(&job, VAPRO_BY_ARGUMENTS, 15, sink, &truths, &totals), 0);
 	assert_int_equal(stream__close(sink), 0);
 	truths__free(&truths);

@@ -11,7 +11,7 @@
 /* Parses and frees a line, as the next one. */
 static cJSON *line(char *text)
 {
-	keep(NULL, text);
+	keep(NULL, record_table__type_of(text), text);
 	free(text);
 	return parsed(line_count - 1);
 }

@@ -16,6 +16,11 @@
 #define HEAD(type)                                                                                                     \
 	"{\"schema\":\"vapro/1\",\"type\":\"" type "\",\"time\":\"2027-01-15T08:00:15.000000000Z\",\"host\":\"n1\","
 
+static void narrate(struct narrator *narrator, const char *line)
+{
+	narrator__record(narrator, record_table__type_of(line), line);
+}
+
 static int ends[2];
 static struct narrator *narrator;
 static char text[8192];
@@ -61,13 +66,13 @@ static void process(const char *state, unsigned pid)
 				 "so\\u001blver\",\"job\":{\"identity\":\"slurm:7\",\"uid\":4000123},"
 				 "\"state\":\"%s\",\"reason\":\"it is traced\"}",
 		 pid, state);
-	narrator__record(narrator, line);
+	narrate(narrator, line);
 }
 
 static void test_processes(void **state)
 {
 	(void)state;
-	narrator__record(narrator, HEAD("hello") "\"version\":\"0.1.0\"}");
+	narrate(narrator, HEAD("hello") "\"version\":\"0.1.0\"}");
 	assert_string_equal(said(), "08:00:15 watching host n1 (vapro 0.1.0); times are UTC\n");
 	for (unsigned pid = 1; pid <= 16; pid++)
 		process("attached", pid);
@@ -96,7 +101,7 @@ static void variance(unsigned id, const char *state, const char *severity, bool 
 			     "\"lost_seconds\":1.5,\"severity\":\"%s\",\"evidence\":\"one state only\",\"verdict\":"
 			     "\"rank 3 lost 1.5 s: 91 %% descheduled.\",\"alarm\":%s}",
 	    id, state, severity, alarm ? "true" : "false");
-	narrator__record(narrator, line);
+	narrate(narrator, line);
 	narrator__flush(narrator);
 }
 
@@ -120,11 +125,10 @@ static void test_regions(void **state)
 	assert_string_equal(said(),
 			    "08:00:09 slow region 2 (warning) began and ended: rank 3 lost 1.5 s: 91 % descheduled.\n");
 	/* sentences follow each other */
-	narrator__record(narrator,
-			 HEAD("variance") "\"id\":4,\"state\":\"open\",\"begin\":\"2027-01-15T08:00:05.000000000Z\","
-					  "\"severity\":\"info\",\"verdict\":\"rank 3 lost 1.5 s.\",\"alarm\":true,"
-					  "\"inside_samples\":10,\"inside\":[{\"function\":\"walk\",\"source\":"
-					  "\"walk (a.c:3)\",\"samples\":6,\"share_pct\":60}]}");
+	narrate(narrator, HEAD("variance") "\"id\":4,\"state\":\"open\",\"begin\":\"2027-01-15T08:00:05.000000000Z\","
+					   "\"severity\":\"info\",\"verdict\":\"rank 3 lost 1.5 s.\",\"alarm\":true,"
+					   "\"inside_samples\":10,\"inside\":[{\"function\":\"walk\",\"source\":"
+					   "\"walk (a.c:3)\",\"samples\":6,\"share_pct\":60}]}");
 	assert_string_equal(said(), "");
 	narrator__flush(narrator);
 	assert_string_equal(said(),
@@ -144,7 +148,7 @@ static void begins(unsigned id, const char *time)
 		 HEAD("variance") "\"id\":%u,\"state\":\"open\",\"begin\":\"2027-01-15T%sZ\",\"severity\":\"info\","
 				  "\"verdict\":\"slow.\",\"alarm\":true}",
 		 id, time);
-	narrator__record(narrator, line);
+	narrate(narrator, line);
 }
 
 /* Regions come in the order of their loss; what is read is in the order of time, and many of them lose none. */
@@ -177,11 +181,11 @@ static void test_order(void **state)
 static void test_others(void **state)
 {
 	(void)state;
-	narrator__record(narrator, HEAD("heatmap") "\"rows\":[]}");
-	narrator__record(narrator, HEAD("warning") "\"text\":\"x\"}");
-	narrator__record(narrator, HEAD("variance") "broken");
-	narrator__record(narrator, "");
-	narrator__record(narrator, "{\"schema\":\"vapro/1\",\"type\":\"variance\"}");
+	narrate(narrator, HEAD("heatmap") "\"rows\":[]}");
+	narrate(narrator, HEAD("warning") "\"text\":\"x\"}");
+	narrate(narrator, HEAD("variance") "broken");
+	narrate(narrator, "");
+	narrate(narrator, "{\"schema\":\"vapro/1\",\"type\":\"variance\"}");
 	narrator__flush(narrator);
 	assert_string_equal(said(), "");
 }

@@ -300,7 +300,7 @@ static void test_capture(void **state)
 	    "{\"name\":\"instructions\",\"provider\":\"hardware\",\"available\":true},"
 	    "{\"name\":\"misses\",\"provider\":\"hardware\",\"available\":true},"
 	    "{\"name\":\"stores\",\"provider\":\"hardware\",\"available\":true}]}";
-	struct stream_event line = {.type = STREAM_LINE, .line = hello}, end = {.type = STREAM_END};
+	struct stream_event line = {.type = STREAM_LINE, .line = stream__line(hello)}, end = {.type = STREAM_END};
 	struct vapro_config config;
 	struct capture_info info;
 	struct stream_sink *sink;

@@ -273,7 +273,7 @@ static int write_capture(const struct options *options, const struct run *run)
 		fprintf(stderr, "accuracy: cannot write %s: %s\n", options->capture, strerror(errno));
 		return 1;
 	}
-	hello.line = line;
+	hello.line = (struct stream_line){RECORD_OBJECT_hello, line};
 	status = stream__put(sink, &hello);
 	if (!status)
 		status = job__run(&job, run->source, config.window_s, sink, &truths, &totals);

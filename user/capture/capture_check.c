@@ -14,7 +14,7 @@ const char *capture__check(struct stream_event *event, uint32_t threads, uint32_
 
 	switch (event->type) {
 	case STREAM_LINE:
-		return event->line ? NULL : "an empty line";
+		return event->line.text ? NULL : "an empty line";
 	case STREAM_THREAD:
 		event->thread.job = empty_for_null(event->thread.job);
 		event->thread.host = empty_for_null(event->thread.host);

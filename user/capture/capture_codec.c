@@ -242,6 +242,8 @@ const char *capture__decode(const struct capture_layout *layout, uint8_t *payloa
 				strncpy(member, text, sizeof(event->interference.comm));
 			else if (offset != CAPTURE_NO_MEMBER)
 				memcpy(member, &text, sizeof(text));
+			if (event->type == STREAM_LINE)
+				event->line = stream__line(event->line.text);
 			break;
 		}
 	}

@@ -9,7 +9,7 @@
 		name, kind, offsetof(struct stream_event, member), unit                                                \
 	}
 
-static const struct capture_column line_columns[] = {COLUMN("line", COLUMN_TEXT, line, "json")};
+static const struct capture_column line_columns[] = {COLUMN("line", COLUMN_TEXT, line.text, "json")};
 
 static const struct capture_column clock_columns[] = {
     COLUMN("mono_ns", COLUMN_U64, clock.mono_ns, "ns, CLOCK_MONOTONIC"),

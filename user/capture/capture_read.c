@@ -156,7 +156,7 @@ int capture__run_info(const char *path, int run, struct capture_info *info, char
 	while (!ret && !info->host[0] && capture_file__next(file, &event, err, err_size) > 0 &&
 	       event.type != STREAM_WINDOW) {
 		if (event.type == STREAM_LINE)
-			capture_info__hello(info, event.line);
+			capture_info__hello(info, event.line.text);
 	}
 	capture_file__close(file);
 	return ret;

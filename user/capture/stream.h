@@ -12,6 +12,7 @@
 #define VAPRO_STREAM_H
 
 #include <vapro/bundle.h>
+#include "records/record_table.h"
 
 enum stream_type {
 	STREAM_LINE = 1, /* a finished NDJSON line (hello, process, warning), emitted as it is */
@@ -92,10 +93,16 @@ struct stream_inside {
 	uint64_t samples;
 };
 
+/* A finished record, and its type: RECORD_OBJECTS for one of a type that this version does not know. */
+struct stream_line {
+	enum record_object type;
+	const char *text; /* without its newline */
+};
+
 struct stream_event {
 	enum stream_type type;
 	union {
-		const char *line;
+		struct stream_line line;
 		struct stream_clock clock;
 		struct vapro_thread thread;
 		struct stream_seen seen;
@@ -119,6 +126,12 @@ struct stream_sink {
 	int (*put)(struct stream_sink *sink, const struct stream_event *event);
 	int (*close)(struct stream_sink *sink);
 };
+
+/* Makes the line of a record that comes from outside of the process. */
+static inline struct stream_line stream__line(const char *text)
+{
+	return (struct stream_line){.type = text ? record_table__type_of(text) : RECORD_OBJECTS, .text = text};
+}
 
 static inline int stream__put(struct stream_sink *sink, const struct stream_event *event)
 {

@@ -58,8 +58,9 @@ static int run(struct replay *replay, struct source_blocks *blocks, char *err, s
 	return source_blocks__feed(blocks, &replay->sink, info.config.memory_cap / 2, &replay->watch, err, err_size);
 }
 
-static int put_line(void *arg, const char *line)
+static int put_line(void *arg, enum record_object type, const char *line)
 {
+	(void)type;
 	return fprintf(arg, "%s\n", line) < 0 ? -EIO : 0;
 }
 

@@ -434,7 +434,8 @@ static void finish(struct daemon *daemon, const char *reason)
 	bye.utc_ns = to_utc(daemon, mono_now());
 	line = lines__bye(&bye);
 	if (line)
-		stream__put(&daemon->tee.sink, &(struct stream_event){.type = STREAM_LINE, .line = line});
+		stream__put(&daemon->tee.sink,
+			    &(struct stream_event){.type = STREAM_LINE, .line = {RECORD_OBJECT_bye, line}});
 	free(line);
 	if (daemon->narrator)
 		narrator__flush(daemon->narrator);

@@ -6,8 +6,9 @@
 #include "report/response.h"
 #include "report/pipeline.h"
 
-static int put_line(void *arg, const char *line)
+static int put_line(void *arg, enum record_object type, const char *line)
 {
+	(void)type;
 	return fprintf(arg, "%s\n", line) < 0 ? -1 : 0;
 }
 

@@ -234,7 +234,7 @@ void daemon__emit_hello(struct daemon *daemon)
 					      .reason = mode->reason[0] ? mode->reason : NULL};
 	}
 	line = lines__hello(&hello);
-	event.line = line;
+	event.line = (struct stream_line){RECORD_OBJECT_hello, line};
 	if (line)
 		stream__put(&daemon->tee.sink, &event);
 	free(line);

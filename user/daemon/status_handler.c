@@ -42,8 +42,9 @@ static bool shows(void *ctx, uint32_t user, const struct result_interferer *task
 	return !tracker__tracks(daemon->tracker, (pid_t)number_of(text, "\nTgid:\t"));
 }
 
-static int put_line(void *arg, const char *line)
+static int put_line(void *arg, enum record_object type, const char *line)
 {
+	(void)type;
 	return fprintf(arg, "%s\n", line) < 0 ? -1 : 0;
 }
 

@@ -15,9 +15,9 @@
 #define IMAGES_MAX 16
 #define COMMAND_MAX 1024 /* bytes of a command line that are reported */
 
-static void emit_line(struct tracker *tracker, char *line)
+static void emit_line(struct tracker *tracker, enum record_object type, char *line)
 {
-	struct stream_event event = {.type = STREAM_LINE, .line = line};
+	struct stream_event event = {.type = STREAM_LINE, .line = {type, line}};
 
 	if (line)
 		stream__put(tracker->parts.sink, &event);
@@ -34,7 +34,7 @@ static void emit_warning(struct tracker *tracker, const char *code, pid_t pid, u
 				       .count = count};
 
 	log__warning("%s", text);
-	emit_line(tracker, lines__warning(&warning));
+	emit_line(tracker, RECORD_OBJECT_warning, lines__warning(&warning));
 }
 
 void tracker__warn(struct tracker *tracker, const char *code, pid_t pid, const char *format, ...)
@@ -135,7 +135,7 @@ void tracker__emit_process(struct tracker *tracker, const struct tracked *tracke
 						     .skipped_count = images[i]->skipped_count};
 	line.images = count ? line_images : NULL;
 	line.image_count = count;
-	emit_line(tracker, lines__process(&line));
+	emit_line(tracker, RECORD_OBJECT_process, lines__process(&line));
 }
 
 const char *tracker__program(const void *ctx, const char *job, uint32_t user)

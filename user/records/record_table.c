@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "records/record_table.h"
 
+#include <string.h>
+
 #include <vapro/analysis.h>
 
 #define COUNT_OF(list) ((int)(sizeof(list) / sizeof(*(list))))
@@ -51,3 +53,20 @@ const struct record_object_info record_objects[RECORD_OBJECTS] = {
 #define INCLUDE(...)
 #include "records/records.def"
 };
+
+enum record_object record_table__type_of(const char *line)
+{
+	static const char begin[] = "{\"schema\":\"" RECORD_SCHEMA "\",\"type\":\"";
+	const char *name = line + sizeof(begin) - 1;
+
+	if (strncmp(line, begin, sizeof(begin) - 1))
+		return RECORD_OBJECTS;
+	for (int i = 0; i < RECORD_OBJECTS; i++) {
+		size_t length = strlen(record_objects[i].name);
+
+		if (record_objects[i].is_record && !strncmp(name, record_objects[i].name, length) &&
+		    name[length] == '"')
+			return (enum record_object)i;
+	}
+	return RECORD_OBJECTS;
+}

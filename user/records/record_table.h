@@ -75,4 +75,8 @@ struct record_object_info {
 
 extern const struct record_object_info record_objects[RECORD_OBJECTS];
 
+/* Returns the type of a finished record by its first bytes; RECORD_OBJECTS for a text that does not begin as records
+ * do. */
+enum record_object record_table__type_of(const char *line);
+
 #endif

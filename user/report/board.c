@@ -388,29 +388,20 @@ static void replace(char **text, const char *line)
 	*text = copy;
 }
 
-void board__line(struct board *board, const char *line)
+void board__line(struct board *board, enum record_object type, const char *line)
 {
-	static const char begin[] = "{\"schema\":\"" JSON_SCHEMA "\",\"type\":\"";
-	bool variance, diagnosis;
-	const char *type;
+	bool variance = type == RECORD_OBJECT_variance;
 	cJSON *record;
 
-	if (strncmp(line, begin, sizeof(begin) - 1))
-		return;
-	type = line + sizeof(begin) - 1;
-	variance = !strncmp(type, "variance\"", 9);
-	diagnosis = !strncmp(type, "diagnosis\"", 10);
-	if (!strncmp(type, "hello\"", 6))
+	if (type == RECORD_OBJECT_hello)
 		replace(&board->hello, line);
-	if (!strncmp(type, "stage\"", 6)) {
+	if (type == RECORD_OBJECT_stage)
 		replace(&board->stage, line);
-		return;
-	}
 	if (!board->result)
 		return;
-	if (!strncmp(type, "window\"", 7))
+	if (type == RECORD_OBJECT_window)
 		add_window(board, line);
-	if (!variance && !diagnosis)
+	if (!variance && type != RECORD_OBJECT_diagnosis)
 		return;
 	record = cJSON_Parse(line);
 	if (record && variance)

@@ -15,6 +15,8 @@
 #include <stdio.h>
 #include <vapro/analysis.h>
 
+#include "records/record_table.h"
+
 struct board;
 
 /* State of a process's probes. */
@@ -61,7 +63,7 @@ void board__free(struct board *board);
 void board__begin(struct board *board, const struct job_result *result);
 
 /* Notes a line of the job whose window began, or a line of no job; lines of other types are ignored. */
-void board__line(struct board *board, const char *line);
+void board__line(struct board *board, enum record_object type, const char *line);
 
 /*
  * Notes a window of a job from its records, whole lines, in place of its result: the tasks in them are shown to all.

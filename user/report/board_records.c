@@ -146,7 +146,7 @@ static int read_line(void *ctx, const char *line)
 
 static int note_line(void *ctx, const char *line)
 {
-	board__line(ctx, line);
+	board__line(ctx, record_table__type_of(line), line);
 	return 0;
 }
 

@@ -6,29 +6,37 @@
 
 #include "report/board_private.h"
 #include "report/json.h"
+#include "report/record_write.h"
 #include "report/record.h"
 
-static int put(void *arg, const char *line)
+static int print(FILE *out, const char *line)
 {
-	return fprintf(arg, "%s\n", line) < 0 ? -EIO : 0;
+	return fprintf(out, "%s\n", line) < 0 ? -EIO : 0;
+}
+
+static int put(void *arg, enum record_object type, const char *line)
+{
+	(void)type;
+	return print(arg, line);
 }
 
 static int put_status(const struct board *board, const struct board_facts *facts, bool all, FILE *out)
 {
-	cJSON *object = json__head("status", facts->utc_ns, facts->host);
-	bool ok = object && json__add_text(object, "version", facts->version) &&
-		  json__add_uint(object, "pid", facts->pid) && json__add_time(object, "begin", facts->begin_ns) &&
-		  json__add_number(object, "window_seconds", facts->window_s, 3) &&
-		  json__add_text(object, "shows", all ? "all" : "own") &&
-		  (board->end_ns ? json__add_time(object, "window_end", board->end_ns)
-				 : json__add_text(object, "window_end", NULL));
+	cJSON *object = record__begin(RECORD_OBJECT_status, facts->utc_ns, facts->host);
+	bool ok = object && record__put_text(object, KEY(status, version), facts->version) &&
+		  record__put_uint(object, KEY(status, pid), facts->pid) &&
+		  record__put_time(object, KEY(status, begin), facts->begin_ns) &&
+		  record__put_number(object, KEY(status, window_seconds), facts->window_s) &&
+		  record__put_text(object, KEY(status, shows), all ? "all" : "own") &&
+		  (board->end_ns ? record__put_time(object, KEY(status, window_end), board->end_ns)
+				 : record__put_text(object, KEY(status, window_end), NULL));
 
 	/* what the daemon as a whole does is also a matter of the jobs of others */
 	if (ok && all)
-		ok = json__add_number(object, "daemon_cpu_pct", facts->daemon_cpu_pct, 2) &&
-		     json__add_uint(object, "lost_lines", facts->lost_lines) &&
-		     json__add_uint(object, "jobs_left_out", board->jobs_left_out);
-	return json__emit(object, ok, put, out);
+		ok = record__put_number(object, KEY(status, daemon_cpu_pct), facts->daemon_cpu_pct) &&
+		     record__put_uint(object, KEY(status, lost_lines), facts->lost_lines) &&
+		     record__put_uint(object, KEY(status, jobs_left_out), board->jobs_left_out);
+	return record__emit(RECORD_OBJECT_status, object, ok, put, out);
 }
 
 static const struct board_row *row_of(const struct board_job *job, const struct board_process *process)
@@ -44,23 +52,17 @@ static const struct board_row *row_of(const struct board_job *job, const struct 
 
 static bool add_process(cJSON *list, const struct board_process *process, const struct board_row *row)
 {
-	cJSON *item = cJSON_CreateObject(), *speed;
-	bool ok = item && cJSON_AddItemToArray(list, item);
-
-	if (!ok) {
-		cJSON_Delete(item);
-		return false;
-	}
-	ok = json__add_uint(item, "pid", process->pid) &&
-	     json__add_number(item, "rank", process->rank < 0 ? NAN : process->rank, 0) &&
-	     json__add_text(item, "exe", process->exe) &&
-	     json__add_text(item, "probes", board_probes_name[process->probes]) &&
-	     json__add_number(item, "calls_per_second", process->calls_per_s, 1) &&
-	     json__add_number(item, "overhead_pct", process->overhead_pct, 3) &&
-	     json__add_number(item, "evaluated_pct", row ? 100 * row->evaluated : NAN, 1);
-	speed = ok ? cJSON_AddObjectToObject(item, "performance") : NULL;
+	cJSON *item = record__append(list), *speed;
+	bool ok = item && record__put_uint(item, KEY(job_process, pid), process->pid) &&
+		  record__put_number(item, KEY(job_process, rank), process->rank < 0 ? NAN : process->rank) &&
+		  record__put_text(item, KEY(job_process, exe), process->exe) &&
+		  record__put_text(item, KEY(job_process, probes), board_probes_name[process->probes]) &&
+		  record__put_number(item, KEY(job_process, calls_per_second), process->calls_per_s) &&
+		  record__put_number(item, KEY(job_process, overhead_pct), process->overhead_pct) &&
+		  record__put_number(item, KEY(job_process, evaluated_pct), row ? 100 * row->evaluated : NAN);
+	speed = ok ? record__put_object(item, KEY(job_process, performance)) : NULL;
 	for (int class = 0; ok && class < VAPRO_CLASSES; class ++)
-		ok = speed && json__add_number(speed, vapro_class_name[class], row ? row->speed[class] : NAN, 4);
+		ok = speed && record__put_number(speed, KEY(speed, computation) + class, row ? row->speed[class] : NAN);
 	return ok;
 }
 
@@ -74,12 +76,13 @@ struct named_job {
 static int put_job(const struct board_facts *facts, const struct named_job *named,
 		   const struct board_process *processes, size_t process_count, FILE *out)
 {
-	cJSON *object = json__head("job_status", facts->utc_ns, facts->host), *list;
-	bool ok = object && json__add_job(object, named->name, named->user) &&
-		  json__add_uint(object, "regions_left_out", named->job ? named->job->regions_left_out : 0);
+	cJSON *object = record__begin(RECORD_OBJECT_job_status, facts->utc_ns, facts->host), *list;
+	bool ok =
+	    object && record__put_job(object, named->name, named->user) &&
+	    record__put_uint(object, KEY(job_status, regions_left_out), named->job ? named->job->regions_left_out : 0);
 	uint32_t world_size = 0;
 
-	list = ok ? cJSON_AddArrayToObject(object, "processes") : NULL;
+	list = ok ? record__put_list(object, KEY(job_status, processes)) : NULL;
 	ok = list;
 	for (size_t i = 0; ok && i < process_count; i++) {
 		const struct board_process *process = &processes[i];
@@ -89,15 +92,15 @@ static int put_job(const struct board_facts *facts, const struct named_job *name
 		world_size = process->world_size > world_size ? process->world_size : world_size;
 		ok = add_process(list, process, row_of(named->job, process));
 	}
-	ok = ok && json__add_uint(object, "world_size", world_size);
-	return json__emit(object, ok, put, out);
+	ok = ok && record__put_uint(object, KEY(job_status, world_size), world_size);
+	return record__emit(RECORD_OBJECT_job_status, object, ok, put, out);
 }
 
 static int put_text(const struct board_text *text, bool all, FILE *out)
 {
 	const char *line = text->others && !all ? text->shown : text->whole;
 
-	return line ? put(out, line) : 0;
+	return line ? print(out, line) : 0;
 }
 
 /* Returns whether a reader is shown what ended then, at the end of the latest window; 0: it has not ended. */
@@ -112,7 +115,7 @@ static int put_regions(const struct board_job *job, const struct board_reader *r
 	int ret = 0;
 
 	for (size_t i = first; !ret && i < job->window_count; i++)
-		ret = put(out, job->windows[i].line);
+		ret = print(out, job->windows[i].line);
 	for (size_t i = 0; !ret && i < job->region_count; i++) {
 		const struct board_region *region = &job->regions[i];
 
@@ -142,7 +145,7 @@ static int put_stage(const struct board *board, uint32_t user, bool all, FILE *o
 			shown = job->regions[k].id == id;
 	}
 	cJSON_Delete(record);
-	return shown ? put(out, board->stage) : 0;
+	return shown ? print(out, board->stage) : 0;
 }
 
 static const struct board_job *find(const struct board *board, const char *name, uint32_t user)
@@ -173,7 +176,7 @@ int board__write(const struct board *board, const struct board_facts *facts, con
 		 size_t process_count, const struct board_reader *reader, FILE *out)
 {
 	/* what the daemon as a whole is like, and how it was started, is root's matter; a run begins with it */
-	int ret = board->hello && reader->report && reader->all ? put(out, board->hello) : 0;
+	int ret = board->hello && reader->report && reader->all ? print(out, board->hello) : 0;
 
 	if (!ret)
 		ret = put_status(board, facts, reader->all, out);

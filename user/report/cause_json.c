@@ -26,17 +26,17 @@ static bool add_culprit(cJSON *object, const struct cause *cause)
 	cJSON *culprit;
 
 	if (!cause->culprit)
-		return cJSON_AddNullToObject(object, "culprit");
-	culprit = cJSON_AddObjectToObject(object, "culprit");
-	return culprit && json__add_text(culprit, "comm", cause->culprit) &&
-	       json__add_number(culprit, "pid", cause->pid ? cause->pid : NAN, 0) &&
-	       json__add_number(culprit, "share_pct", 100 * cause->culprit_share, 1) &&
-	       json__add_text(culprit, "relation", interferers__relation[cause->relation]);
+		return record__put_null(object, KEY(cause, culprit));
+	culprit = record__put_object(object, KEY(cause, culprit));
+	return culprit && record__put_text(culprit, KEY(culprit, comm), cause->culprit) &&
+	       record__put_number(culprit, KEY(culprit, pid), cause->pid ? cause->pid : NAN) &&
+	       record__put_number(culprit, KEY(culprit, share_pct), 100 * cause->culprit_share) &&
+	       record__put_text(culprit, KEY(culprit, relation), interferers__relation[cause->relation]);
 }
 
 static bool add_hosts(cJSON *object, const struct cause *cause)
 {
-	cJSON *hosts = cJSON_AddArrayToObject(object, "hosts");
+	cJSON *hosts = record__put_list(object, KEY(cause, hosts));
 	bool ok = hosts;
 
 	for (uint32_t i = 0; ok && i < cause->host_count && i < HOSTS_MOST; i++) {
@@ -44,12 +44,12 @@ static bool add_hosts(cJSON *object, const struct cause *cause)
 
 		ok = item && cJSON_AddItemToArray(hosts, item);
 	}
-	return ok && json__add_uint(object, "host_count", cause->host_count);
+	return ok && record__put_uint(object, KEY(cause, host_count), cause->host_count);
 }
 
 static bool add_variances(cJSON *object, const struct cause *cause)
 {
-	cJSON *variances = cJSON_AddArrayToObject(object, "variances");
+	cJSON *variances = record__put_list(object, KEY(cause, variances));
 	bool ok = variances;
 
 	for (uint32_t i = 0; ok && i < cause->variance_count; i++) {
@@ -61,34 +61,37 @@ static bool add_variances(cJSON *object, const struct cause *cause)
 }
 
 static int put_cause(const struct cause *cause, uint32_t number, uint64_t end_ns, const char *host, bool final,
-		     json_put put, void *arg)
+		     record_put put, void *arg)
 {
-	cJSON *object = json__head("cause", end_ns, host);
+	cJSON *object = record__begin(RECORD_OBJECT_cause, end_ns, host);
 	char text[CAUSE_TEXT_SIZE];
-	bool ok = object && json__add_job(object, *cause->job ? cause->job : NULL, cause->user) &&
-		  json__add_uint(object, "number", number) && cJSON_AddBoolToObject(object, "final", final) &&
-		  json__add_text(object, "cause", cause->cause) &&
-		  json__add_text(object, "factor", factor_of(cause->cause)) && add_culprit(object, cause) &&
-		  json__add_text(object, "place", cause->place) &&
-		  json__add_text(object, "class", vapro_class_name[cause->class]) &&
-		  json__add_text(object, "severity", json_severity_name[cause->severity]) &&
-		  cJSON_AddBoolToObject(object, "confirmed", cause->confirmed) &&
-		  cJSON_AddBoolToObject(object, "alarm", cause->alarm) &&
-		  json__add_time(object, "begin", cause->begin_ns) && json__add_time(object, "end", cause->end_ns) &&
-		  json__add_number(object, "lost_seconds", cause->lost_seconds, 6) &&
-		  json__add_number(object, "caused_seconds", cause->caused_seconds, 6) &&
-		  json__add_number(object, "lost_pct", 100 * cause->lost_share, 4) &&
-		  json__add_number(object, "share_pct", 100 * cause->share, 4) &&
-		  json__add_uint(object, "regions", cause->regions) &&
-		  json__add_uint(object, "rank_intervals", cause->intervals) &&
-		  json__add_ranks(object, "ranks", cause->ranks, cause->rank_count) &&
-		  json__add_uint(object, "rank_count", cause->rank_count) && add_hosts(object, cause) &&
-		  add_variances(object, cause) && json__add_text(object, "text", cause_text__write(cause, text));
+	bool ok = object && record__put_job(object, *cause->job ? cause->job : NULL, cause->user) &&
+		  record__put_uint(object, KEY(cause, number), number) &&
+		  record__put_bool(object, KEY(cause, final), final) &&
+		  record__put_text(object, KEY(cause, cause), cause->cause) &&
+		  record__put_text(object, KEY(cause, factor), factor_of(cause->cause)) && add_culprit(object, cause) &&
+		  record__put_text(object, KEY(cause, place), cause->place) &&
+		  record__put_text(object, KEY(cause, class), vapro_class_name[cause->class]) &&
+		  record__put_text(object, KEY(cause, severity), json_severity_name[cause->severity]) &&
+		  record__put_bool(object, KEY(cause, confirmed), cause->confirmed) &&
+		  record__put_bool(object, KEY(cause, alarm), cause->alarm) &&
+		  record__put_time(object, KEY(cause, begin), cause->begin_ns) &&
+		  record__put_time(object, KEY(cause, end), cause->end_ns) &&
+		  record__put_number(object, KEY(cause, lost_seconds), cause->lost_seconds) &&
+		  record__put_number(object, KEY(cause, caused_seconds), cause->caused_seconds) &&
+		  record__put_number(object, KEY(cause, lost_pct), 100 * cause->lost_share) &&
+		  record__put_number(object, KEY(cause, share_pct), 100 * cause->share) &&
+		  record__put_uint(object, KEY(cause, regions), cause->regions) &&
+		  record__put_uint(object, KEY(cause, rank_intervals), cause->intervals) &&
+		  record__put_ranks(object, KEY(cause, ranks), cause->ranks, cause->rank_count) &&
+		  record__put_uint(object, KEY(cause, rank_count), cause->rank_count) && add_hosts(object, cause) &&
+		  add_variances(object, cause) &&
+		  record__put_text(object, KEY(cause, text), cause_text__write(cause, text));
 
-	return json__emit(object, ok, put, arg);
+	return record__emit(RECORD_OBJECT_cause, object, ok, put, arg);
 }
 
-int json__causes(struct causes *causes, uint64_t end_ns, const char *host, bool final, json_put put, void *arg)
+int json__causes(struct causes *causes, uint64_t end_ns, const char *host, bool final, record_put put, void *arg)
 {
 	struct cause_list list;
 	int ret = causes__list(causes, &list);

@@ -10,6 +10,6 @@
  * Puts a line for each cause that changed much since its last one; final: for all of them, which are then the whole of
  * the run. Returns 0, -ENOMEM or the value of put.
  */
-int json__causes(struct causes *causes, uint64_t end_ns, const char *host, bool final, json_put put, void *arg);
+int json__causes(struct causes *causes, uint64_t end_ns, const char *host, bool final, record_put put, void *arg);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "report/json.h"
+#include "report/record_write.h"
 
 #define TEXT_MOST 2048
 
@@ -16,12 +17,15 @@ static const char *const what_names[COMPARE_WHATS] = {[COMPARE_JOB] = "job",
 						      [COMPARE_STATE] = "state",
 						      [COMPARE_CAUSE] = "cause"};
 
+static const enum record_row unit_keys[] = {
+    [COMPARE_RANKS] = KEY(diff, rank), [COMPARE_PROCESSES] = KEY(diff, process), [COMPARE_THREADS] = KEY(diff, thread)};
+
 static cJSON *head(const struct diff_report *report, const char *what)
 {
-	cJSON *object =
-	    json__head("diff", utc_now(), report->host[1] && *report->host[1] ? report->host[1] : "unknown");
+	cJSON *object = record__begin(RECORD_OBJECT_diff, utc_now(),
+				      report->host[1] && *report->host[1] ? report->host[1] : "unknown");
 
-	if (!object || json__add_text(object, "what", what))
+	if (!object || record__put_text(object, KEY(diff, what), what))
 		return object;
 	cJSON_Delete(object);
 	return NULL;
@@ -32,7 +36,8 @@ static cJSON *causes_of(const struct diff_records *records)
 	cJSON *object = cJSON_CreateObject();
 
 	for (size_t i = 0; object && i < records->cause_count; i++)
-		if (!json__add_number(object, records->causes[i].name, records->causes[i].seconds, 6))
+		if (!record__put_named(object, KEY(diff_run, causes), records->causes[i].name,
+				       records->causes[i].seconds))
 			break;
 	return object;
 }
@@ -42,13 +47,14 @@ static bool add_records(cJSON *object, const struct diff_records *records)
 	cJSON *lost = cJSON_CreateObject();
 
 	for (int i = 0; lost && i < VAPRO_CLASSES; i++)
-		if (!json__add_number(lost, vapro_class_name[i], records->lost_s[i], 6))
+		if (!record__put_named(lost, KEY(diff_run, lost_seconds), vapro_class_name[i], records->lost_s[i]))
 			break;
-	return json__add(object, "lost_seconds", lost) && json__add(object, "causes", causes_of(records)) &&
-	       json__add_number(object, "coverage", records->coverage, 6) &&
-	       json__add_number(object, "performance", records->performance, 6) &&
-	       json__add_uint(object, "variances", records->variances) &&
-	       json__add_uint(object, "alarms", records->alarms);
+	return record__put(object, KEY(diff_run, lost_seconds), lost) &&
+	       record__put(object, KEY(diff_run, causes), causes_of(records)) &&
+	       record__put_number(object, KEY(diff_run, coverage), records->coverage) &&
+	       record__put_number(object, KEY(diff_run, performance), records->performance) &&
+	       record__put_uint(object, KEY(diff_run, variances), records->variances) &&
+	       record__put_uint(object, KEY(diff_run, alarms), records->alarms);
 }
 
 /* Makes the description of one run. */
@@ -58,16 +64,19 @@ static cJSON *side_of(const struct diff_report *report, int side)
 	cJSON *object = cJSON_CreateObject();
 	double all = run->own_s + run->least_s + run->none_s;
 
-	if (object && json__add_text(object, "input", report->name[side]) && json__add_text(object, "job", run->job) &&
-	    json__add_uint(object, "units", run->units) && json__add_uint(object, "hosts", run->hosts) &&
-	    json__add_uint(object, "world_size", run->world_size) &&
-	    json__add_number(object, "seconds", run->length_s, 3) &&
-	    json__add_number(object, "compared", all > 0 ? report->found->compared_s[side] / all : NAN, 4) &&
-	    json__add_number(object, "work_share", all > 0 ? run->own_s / all : NAN, 4) &&
-	    json__add_text(object, "workload_source",
-			   report->records[side]			   ? NULL
-			   : report->found->profile[side]->by_instructions ? "instructions"
-									   : "arguments") &&
+	if (object && record__put_text(object, KEY(diff_run, input), report->name[side]) &&
+	    record__put_text(object, KEY(diff_run, job), run->job) &&
+	    record__put_uint(object, KEY(diff_run, units), run->units) &&
+	    record__put_uint(object, KEY(diff_run, hosts), run->hosts) &&
+	    record__put_uint(object, KEY(diff_run, world_size), run->world_size) &&
+	    record__put_number(object, KEY(diff_run, seconds), run->length_s) &&
+	    record__put_number(object, KEY(diff_run, compared),
+			       all > 0 ? report->found->compared_s[side] / all : NAN) &&
+	    record__put_number(object, KEY(diff_run, work_share), all > 0 ? run->own_s / all : NAN) &&
+	    record__put_text(object, KEY(diff_run, workload_source),
+			     report->records[side]			     ? NULL
+			     : report->found->profile[side]->by_instructions ? "instructions"
+									     : "arguments") &&
 	    (!report->records[side] || add_records(object, report->records[side])))
 		return object;
 	cJSON_Delete(object);
@@ -107,17 +116,19 @@ static int put_run(const struct diff_report *report, FILE *out)
 	bool ok;
 
 	diff_report__verdict(report, text, sizeof(text));
-	ok = object && json__add(object, "a", side_of(report, 0)) && json__add(object, "b", side_of(report, 1)) &&
-	     json__add_text(object, "units_are", diff_report__unit_word(found)) &&
-	     json__add_uint(object, "units_compared", found->unit_count) &&
-	     json__add_number(object, "threshold", report->threshold, 6) &&
-	     cJSON_AddBoolToObject(object, "program_changed", found->match.changed_count > 0) &&
-	     json__add_uint(object, "states_compared", found->match.count) &&
-	     json__add_uint(object, "states_only_a", found->match.only_a) &&
-	     json__add_uint(object, "states_only_b", found->match.only_b) &&
-	     json__add_uint(object, "slower", diff_report__slower(report)) &&
-	     json__add_uint(object, "faster", diff_report__faster(report)) && json__add_text(object, "verdict", text) &&
-	     json__add(object, "notes", notes_of(report));
+	ok = object && record__put(object, KEY(diff, a), side_of(report, 0)) &&
+	     record__put(object, KEY(diff, b), side_of(report, 1)) &&
+	     record__put_text(object, KEY(diff, units_are), diff_report__unit_word(found)) &&
+	     record__put_uint(object, KEY(diff, units_compared), found->unit_count) &&
+	     record__put_number(object, KEY(diff, threshold), report->threshold) &&
+	     record__put_bool(object, KEY(diff, program_changed), found->match.changed_count > 0) &&
+	     record__put_uint(object, KEY(diff, states_compared), found->match.count) &&
+	     record__put_uint(object, KEY(diff, states_only_a), found->match.only_a) &&
+	     record__put_uint(object, KEY(diff, states_only_b), found->match.only_b) &&
+	     record__put_uint(object, KEY(diff, slower), diff_report__slower(report)) &&
+	     record__put_uint(object, KEY(diff, faster), diff_report__faster(report)) &&
+	     record__put_text(object, KEY(diff, verdict), text) &&
+	     record__put(object, KEY(diff, notes), notes_of(report));
 	return put(object, ok, out);
 }
 
@@ -126,16 +137,19 @@ static bool add_state(cJSON *object, const struct diff_report *report, const str
 	const struct profile *profile = report->found->profile[1];
 	const struct vapro_state *state = &stg__state(profile->stg, profile->kinds[row->kind].state)->about;
 	char *symbols = json__symbols(state);
-	bool ok = json__add_text(object, "class", vapro_class_name[state->class]) &&
-		  json__add_text(object, "from", state->from) && json__add_text(object, "to", state->to) &&
-		  json__add_text(object, "state", state->common) && json__add_text(object, "symbols", symbols) &&
-		  cJSON_AddBoolToObject(object, "own_part", row->least) &&
-		  json__add_number(object, "call_a_us", row->call_a_ns / 1e3, 3) &&
-		  json__add_number(object, "call_b_us", row->call_b_ns / 1e3, 3) &&
-		  json__add_number(object, "spread_a", row->spread_a, 6) &&
-		  json__add_number(object, "spread_b", row->spread_b, 6) &&
-		  json__add_uint(object, "calls_a", row->calls_a) && json__add_uint(object, "calls_b", row->calls_b) &&
-		  json__add_number(object, "work_ratio", row->work, 6);
+	bool ok = record__put_text(object, KEY(diff, class), vapro_class_name[state->class]) &&
+		  record__put_text(object, KEY(diff, from), state->from) &&
+		  record__put_text(object, KEY(diff, to), state->to) &&
+		  record__put_text(object, KEY(diff, state), state->common) &&
+		  record__put_text(object, KEY(diff, symbols), symbols) &&
+		  record__put_bool(object, KEY(diff, own_part), row->least) &&
+		  record__put_number(object, KEY(diff, call_a_us), row->call_a_ns / 1e3) &&
+		  record__put_number(object, KEY(diff, call_b_us), row->call_b_ns / 1e3) &&
+		  record__put_number(object, KEY(diff, spread_a), row->spread_a) &&
+		  record__put_number(object, KEY(diff, spread_b), row->spread_b) &&
+		  record__put_uint(object, KEY(diff, calls_a), row->calls_a) &&
+		  record__put_uint(object, KEY(diff, calls_b), row->calls_b) &&
+		  record__put_number(object, KEY(diff, work_ratio), row->work);
 
 	free(symbols);
 	return ok;
@@ -146,11 +160,11 @@ static bool add_place(cJSON *object, const struct diff_report *report, const str
 	const struct compare_unit *unit = row->unit == COMPARE_ALL ? NULL : &report->found->units[row->unit];
 
 	if (row->what == COMPARE_HOST)
-		return json__add_text(object, "on_host", row->host);
+		return record__put_text(object, KEY(diff, on_host), row->host);
 	if (!unit)
 		return true;
-	return json__add_uint(object, diff_report__unit_word(report->found), (uint64_t)unit->number) &&
-	       json__add_text(object, "on_host", unit->host_b);
+	return record__put_uint(object, unit_keys[report->found->unit_kind], (uint64_t)unit->number) &&
+	       record__put_text(object, KEY(diff, on_host), unit->host_b);
 }
 
 static int put_row(const struct diff_report *report, const struct compare_row *row, FILE *out)
@@ -158,21 +172,22 @@ static int put_row(const struct diff_report *report, const struct compare_row *r
 	cJSON *object = head(report, what_names[row->what]);
 	bool cause = row->what == COMPARE_CAUSE;
 	bool ok = object && add_place(object, report, row) &&
-		  json__add_text(object, "change", row->seconds > 0 ? "slower" : "faster") &&
-		  cJSON_AddBoolToObject(object, "significant", row->named) &&
-		  json__add_number(object, cause ? "share_change" : "ratio", row->ratio, 6) &&
-		  json__add_number(object, cause ? "share_change_beyond_job" : "ratio_beyond_job", row->beyond, 6) &&
-		  json__add(object, "p", cJSON_CreateNumber(row->p)) &&
-		  json__add_number(object, "seconds", row->seconds, 6) &&
-		  json__add_number(object, "base_seconds", row->base_s, 6);
+		  record__put_text(object, KEY(diff, change), row->seconds > 0 ? "slower" : "faster") &&
+		  record__put_bool(object, KEY(diff, significant), row->named) &&
+		  record__put_number(object, cause ? KEY(diff, share_change) : KEY(diff, ratio), row->ratio) &&
+		  record__put_number(object, cause ? KEY(diff, share_change_beyond_job) : KEY(diff, ratio_beyond_job),
+				     row->beyond) &&
+		  record__put(object, KEY(diff, p), cJSON_CreateNumber(row->p)) &&
+		  record__put_number(object, KEY(diff, seconds), row->seconds) &&
+		  record__put_number(object, KEY(diff, base_seconds), row->base_s);
 
 	if (ok && cause)
-		ok = json__add_text(object, "cause", vapro_factor_name[profile_causes[row->cause]]) &&
-		     json__add_number(object, "share_a", row->share_a, 6) &&
-		     json__add_number(object, "share_b", row->share_b, 6);
+		ok = record__put_text(object, KEY(diff, cause), vapro_factor_name[profile_causes[row->cause]]) &&
+		     record__put_number(object, KEY(diff, share_a), row->share_a) &&
+		     record__put_number(object, KEY(diff, share_b), row->share_b);
 	else if (ok)
-		ok = json__add_number(object, "ratio_low", row->low, 6) &&
-		     json__add_number(object, "ratio_high", row->high, 6);
+		ok = record__put_number(object, KEY(diff, ratio_low), row->low) &&
+		     record__put_number(object, KEY(diff, ratio_high), row->high);
 	if (ok && row->what == COMPARE_STATE)
 		ok = add_state(object, report, row);
 	return put(object, ok, out);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "report/json.h"
+#include "report/record_write.h"
 #include "report/record.h"
 
 #define FUNCTIONS_MOST 5  /* of a record */
@@ -95,16 +96,14 @@ static char *words_of(const struct function *function, const struct source_names
 
 static bool add_function(cJSON *list, const struct function *function, uint64_t all, const struct source_names *names)
 {
-	cJSON *item = cJSON_CreateObject();
+	cJSON *item = record__append(list);
 	char *words = words_of(function, names);
-	bool ok = item && cJSON_AddItemToArray(list, item);
-
-	if (!ok)
-		cJSON_Delete(item);
-	ok = ok && words && json__add_text(item, "source", words) &&
-	     json__add_text(item, "function", function->frame ? function->frame->function : NULL) &&
-	     json__add_number(item, "share_pct", 100 * (double)function->samples / (double)all, 1) &&
-	     json__add_uint(item, "samples", function->samples);
+	bool ok =
+	    item && words && record__put_text(item, KEY(inside_function, source), words) &&
+	    record__put_text(item, KEY(inside_function, function),
+			     function->frame ? function->frame->function : NULL) &&
+	    record__put_number(item, KEY(inside_function, share_pct), 100 * (double)function->samples / (double)all) &&
+	    record__put_uint(item, KEY(inside_function, samples), function->samples);
 	free(words);
 	return ok;
 }
@@ -119,8 +118,8 @@ bool inside_words__add_json(cJSON *object, const struct result_variance *varianc
 	if (!variance->inside_samples)
 		return true;
 	functions = functions_of(variance, names, &count);
-	list = cJSON_AddArrayToObject(object, "inside");
-	ok = functions && list && json__add_uint(object, "inside_samples", variance->inside_samples);
+	list = record__put_list(object, KEY(variance, inside));
+	ok = functions && list && record__put_uint(object, KEY(variance, inside_samples), variance->inside_samples);
 	for (size_t i = 0; ok && i < count && i < FUNCTIONS_MOST; i++)
 		if ((double)functions[i].samples >= LEAST_LISTED * (double)variance->inside_samples)
 			ok = add_function(list, &functions[i], variance->inside_samples, names);

@@ -113,11 +113,6 @@ bool json__add(cJSON *object, const char *key, cJSON *item)
 	return false;
 }
 
-bool json__add_job(cJSON *object, const char *job, uint32_t user)
-{
-	return json__add_text(object, "job", job) && (!user || json__add_uint(object, "uid", user - 1));
-}
-
 bool json__add_text(cJSON *object, const char *key, const char *text)
 {
 	return json__add(object, key, json__text(text));
@@ -128,15 +123,6 @@ bool json__add_number(cJSON *object, const char *key, double value, int decimals
 	return json__add(object, key, json__number(value, decimals));
 }
 
-bool json__add_uint(cJSON *object, const char *key, uint64_t value)
-{
-	char digits[24];
-
-	/* cJSON's numbers are doubles, exact up to 2^53 only */
-	snprintf(digits, sizeof(digits), "%llu", (unsigned long long)value);
-	return json__add(object, key, cJSON_CreateRaw(digits));
-}
-
 bool json__add_time(cJSON *object, const char *key, uint64_t utc_ns)
 {
 	char buf[JSON_TIME_SIZE];
@@ -144,48 +130,13 @@ bool json__add_time(cJSON *object, const char *key, uint64_t utc_ns)
 	return json__add(object, key, cJSON_CreateString(json__time(utc_ns, buf)));
 }
 
-bool json__add_ranks(cJSON *object, const char *key, const int32_t *ranks, uint32_t count)
+bool json__add_uint(cJSON *object, const char *key, uint64_t value)
 {
-	char *text = json__ranks(ranks, count);
-	bool ok = text && json__add(object, key, cJSON_CreateString(text));
+	char digits[24];
 
-	free(text);
-	return ok;
-}
-
-bool json__add_shared(cJSON *object, const struct result_shared *shared, uint32_t count)
-{
-	cJSON *list = cJSON_AddArrayToObject(object, "shared");
-	bool ok = list;
-
-	for (uint32_t i = 0; ok && i < count; i++) {
-		cJSON *item = cJSON_CreateObject();
-
-		if (!item || !cJSON_AddItemToArray(list, item)) {
-			cJSON_Delete(item);
-			return false;
-		}
-		ok = json__add_text(item, "fact", shared[i].fact) && json__add_text(item, "value", shared[i].value) &&
-		     json__add_uint(item, "others", shared[i].others);
-	}
-	return ok;
-}
-
-bool json__add_factors(cJSON *object, const char *key, const double *factor)
-{
-	cJSON *factors = cJSON_AddObjectToObject(object, key);
-	bool ok = factors;
-
-	for (int i = 0; ok && i < VAPRO_FACTORS; i++) {
-		char name[64];
-
-		if (!(factor[i] > 0))
-			continue;
-		/* the spelling of the input format: times end in _ns, counts do not */
-		snprintf(name, sizeof(name), "%s%s", vapro_factor_name[i], i < VAPRO_FACTOR_COUNTS ? "_ns" : "");
-		ok = json__add_number(factors, name, factor[i], 0);
-	}
-	return ok;
+	/* cJSON's numbers are doubles, exact up to 2^53 only */
+	snprintf(digits, sizeof(digits), "%llu", (unsigned long long)value);
+	return json__add(object, key, cJSON_CreateRaw(digits));
 }
 
 char *json__symbols(const struct vapro_state *state)
@@ -207,36 +158,10 @@ char *json__symbols(const struct vapro_state *state)
 	return text;
 }
 
-cJSON *json__head(const char *type, uint64_t utc_ns, const char *host)
-{
-	cJSON *object = cJSON_CreateObject();
-
-	if (object && json__add_text(object, "schema", JSON_SCHEMA) && json__add_text(object, "type", type) &&
-	    json__add_time(object, "time", utc_ns) && json__add_text(object, "host", host ? host : "unknown"))
-		return object;
-	cJSON_Delete(object);
-	return NULL;
-}
-
 char *json__finish(cJSON *object)
 {
 	char *text = object ? cJSON_PrintUnformatted(object) : NULL;
 
 	cJSON_Delete(object);
 	return text;
-}
-
-int json__emit(cJSON *object, bool ok, json_put put, void *arg)
-{
-	char *line;
-	int ret;
-
-	if (!ok) {
-		cJSON_Delete(object);
-		return -ENOMEM;
-	}
-	line = json__finish(object);
-	ret = line ? put(arg, line) : -ENOMEM;
-	free(line);
-	return ret;
 }

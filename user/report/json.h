@@ -12,9 +12,9 @@
 #include <vapro/analysis.h>
 #include "capture/stream.h"
 #include "report/node_variances.h"
+#include "report/record_write.h"
 #include "report/source_names.h"
 
-#define JSON_SCHEMA "vapro/1"
 #define JSON_TIME_SIZE 96 /* the compiler cannot know that months are below 13 */
 
 /* Facts that a line reports beside the result itself. */
@@ -30,14 +30,11 @@ struct json_context {
 	const struct node_variances *nodes; /* NULL: none */
 };
 
-/* Receives one line without its newline. A negative return ends the rendering and is passed on. */
-typedef int (*json_put)(void *arg, const char *line);
-
 /* Puts the lines of a window. Returns 0, -ENOMEM or the value of put. */
-int json__window(const struct job_result *result, const struct json_context *context, json_put put, void *arg);
+int json__window(const struct job_result *result, const struct json_context *context, record_put put, void *arg);
 
 /* Puts the lines of the heat maps of a result. Returns as json__window() does. */
-int json__heatmaps(const struct job_result *result, const struct json_context *context, json_put put, void *arg);
+int json__heatmaps(const struct job_result *result, const struct json_context *context, record_put put, void *arg);
 
 /* Writes RFC 3339, UTC, nanoseconds: "2026-01-31T12:00:00.000000000Z". Returns buf, of JSON_TIME_SIZE bytes. */
 char *json__time(uint64_t utc_ns, char *buf);
@@ -48,21 +45,12 @@ bool json__parse_time(const char *text, uint64_t *utc_ns);
 /* Formats ascending ranks as "0-3,7"; -1 (unknown) is "?". malloc'ed, NULL when out of memory. */
 char *json__ranks(const int32_t *ranks, uint32_t count);
 
-/* Makes an object with schema, type, time and host, or returns NULL. */
-cJSON *json__head(const char *type, uint64_t utc_ns, const char *host);
-
 /* Add members; NULL text and NAN become null. A failed allocation shows in the return value only. */
 bool json__add(cJSON *object, const char *key, cJSON *item); /* takes the item; NULL fails */
-/* Adds the job of a record, and its user where known. */
-bool json__add_job(cJSON *object, const char *job, uint32_t user);
-
 bool json__add_text(cJSON *object, const char *key, const char *text);
 bool json__add_number(cJSON *object, const char *key, double value, int decimals);
 bool json__add_uint(cJSON *object, const char *key, uint64_t value); /* exact beyond 2^53 too */
 bool json__add_time(cJSON *object, const char *key, uint64_t utc_ns);
-bool json__add_ranks(cJSON *object, const char *key, const int32_t *ranks, uint32_t count);
-bool json__add_shared(cJSON *object, const struct result_shared *shared, uint32_t count); /* key `shared` */
-bool json__add_factors(cJSON *object, const char *key, const double *factor);		  /* positive factors only */
 cJSON *json__number(double value, int decimals);
 cJSON *json__text(const char *text);
 
@@ -77,9 +65,6 @@ extern const char *const json_severity_name[VAPRO_SEVERITIES];
 extern const char *const json_confidence_name[VAPRO_CONFIRMED + 1];
 
 /* Internal: puts the variance and diagnosis lines of a window. */
-int json__variances(const struct job_result *result, const struct json_context *context, json_put put, void *arg);
-
-/* Internal: finishes and puts the object; ok is false where a part of the object could not be built. */
-int json__emit(cJSON *object, bool ok, json_put put, void *arg);
+int json__variances(const struct job_result *result, const struct json_context *context, record_put put, void *arg);
 
 #endif

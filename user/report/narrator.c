@@ -288,25 +288,19 @@ static void say_hello(struct narrator *narrator, const cJSON *record)
 	say(narrator, record__text(record, "time"), text);
 }
 
-void narrator__record(struct narrator *narrator, const char *line)
+void narrator__record(struct narrator *narrator, enum record_object type, const char *line)
 {
-	static const char begin[] = "{\"schema\":\"" JSON_SCHEMA "\",\"type\":\"";
-	static const struct {
-		const char *type;
-		void (*say)(struct narrator *narrator, const cJSON *record);
-	} types[] = {{"hello\"", say_hello}, {"process\"", add_process}, {"variance\"", say_variance}};
+	static void (*const say[RECORD_OBJECTS])(struct narrator * narrator,
+						 const cJSON *record) = {[RECORD_OBJECT_hello] = say_hello,
+									 [RECORD_OBJECT_process] = add_process,
+									 [RECORD_OBJECT_variance] = say_variance};
 	cJSON *record;
 
 	/* heat maps are most of all records: they are not parsed */
-	if (strncmp(line, begin, sizeof(begin) - 1))
+	if (type >= RECORD_OBJECTS || !say[type])
 		return;
-	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
-		if (strncmp(line + sizeof(begin) - 1, types[i].type, strlen(types[i].type)))
-			continue;
-		record = cJSON_Parse(line);
-		if (record)
-			types[i].say(narrator, record);
-		cJSON_Delete(record);
-		break;
-	}
+	record = cJSON_Parse(line);
+	if (record)
+		say[type](narrator, record);
+	cJSON_Delete(record);
 }

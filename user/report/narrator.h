@@ -9,6 +9,8 @@
 
 #include <stddef.h>
 
+#include "records/record_table.h"
+
 struct narrator;
 
 /*
@@ -25,7 +27,7 @@ struct narrator *narrator__new(int fd, unsigned width);
 void narrator__free(struct narrator *narrator);
 
 /* Takes what a record reports, where it is of use to a person at once. */
-void narrator__record(struct narrator *narrator, const char *line);
+void narrator__record(struct narrator *narrator, enum record_object type, const char *line);
 
 /*
  * Reports the regions since the last call, in the order of their times, and the processes that were found or lost; to

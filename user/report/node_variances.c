@@ -7,6 +7,7 @@
 
 #include "base/grow.h"
 #include "report/json.h"
+#include "report/record_write.h"
 #include "report/record.h"
 
 #define NODE_VARIANCES_MAX 4096
@@ -119,11 +120,11 @@ bool node_variances__add(const struct node_variances *nodes, cJSON *record, cons
 
 		if (!contains(result, variance, item))
 			continue;
-		if (!list && !(list = cJSON_AddArrayToObject(record, "contains")))
+		if (!list && !(list = record__put_list(record, KEY(variance, contains))))
 			return false;
-		entry = cJSON_CreateObject();
-		if (!entry || !cJSON_AddItemToArray(list, entry) || !json__add_text(entry, "host", item->host) ||
-		    !json__add_uint(entry, "id", item->id))
+		entry = record__append(list);
+		if (!entry || !record__put_text(entry, KEY(contained_variance, host), item->host) ||
+		    !record__put_uint(entry, KEY(contained_variance, id), item->id))
 			return false;
 	}
 	return true;

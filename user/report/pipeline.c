@@ -30,18 +30,18 @@ static uint64_t utc(const struct pipeline *pipeline, uint64_t mono_ns)
 }
 
 /* Puts a line. An output that fails costs lines, not the run: the sink counts them and has the error's sentence. */
-static int put_line(void *arg, const char *line)
+static int put_line(void *arg, enum record_object type, const char *line)
 {
 	struct pipeline *pipeline = arg;
 
 	if (pipeline->lines)
 		line_sink__put(pipeline->lines, line);
 	if (pipeline->narrator)
-		narrator__record(pipeline->narrator, line);
+		narrator__record(pipeline->narrator, type, line);
 	if (pipeline->tap)
 		pipeline->tap(pipeline->tap_arg, line);
 	if (pipeline->board)
-		board__line(pipeline->board, line);
+		board__line(pipeline->board, type, line);
 	return 0;
 }
 
@@ -161,7 +161,7 @@ static int report_shed(struct pipeline *pipeline)
 	line = lines__warning(&warning);
 	if (!line)
 		return -ENOMEM;
-	put_line(pipeline, line);
+	put_line(pipeline, RECORD_OBJECT_warning, line);
 	free(line);
 	if (!pipeline->summary || pipeline->shed_reported)
 		return 0;
@@ -251,7 +251,7 @@ static int emit_stage(struct pipeline *pipeline, const struct stream_stage *stag
 	    .uncounted_ns = stage->refused ? 0 : stage->end_ns - stage->begin_ns,
 	};
 	char *line = lines__stage(&reported);
-	int ret = line ? put_line(pipeline, line) : -ENOMEM;
+	int ret = line ? put_line(pipeline, RECORD_OBJECT_stage, line) : -ENOMEM;
 
 	free(line);
 	if (stage->refused)
@@ -270,22 +270,22 @@ static int add_hop(struct pipeline *pipeline, const struct stream_hop *hop)
 }
 
 /* Passes a finished line on; the summary has processes. A node's variance stays here: the node has emitted it. */
-static int pass_line(struct pipeline *pipeline, const char *line)
+static int pass_line(struct pipeline *pipeline, const struct stream_line *line)
 {
-	bool of_node = strstr(line, "\"type\":\"variance\"");
+	bool of_node = line->type == RECORD_OBJECT_variance;
 	const char *why;
 	cJSON *record = NULL;
 	int ret = 0;
 
-	if (of_node || (pipeline->summary && strstr(line, "\"type\":\"process\"")))
-		record = cJSON_Parse(line);
+	if (of_node || (pipeline->summary && line->type == RECORD_OBJECT_process))
+		record = cJSON_Parse(line->text);
 	if (of_node)
 		ret = counted(pipeline, record ? node_variances__note(&pipeline->nodes, record) : -EINVAL);
 	else if (record)
 		ret = summary__add_record(pipeline->summary, record, &why);
 	cJSON_Delete(record);
 	if (!of_node)
-		put_line(pipeline, line);
+		put_line(pipeline, line->type, line->text);
 	return ret == -ENOMEM ? ret : 0;
 }
 
@@ -295,7 +295,7 @@ static int pipeline__put(struct stream_sink *sink, const struct stream_event *ev
 
 	switch (event->type) {
 	case STREAM_LINE:
-		return pass_line(pipeline, event->line);
+		return pass_line(pipeline, &event->line);
 	case STREAM_CLOCK:
 		pipeline->clock = event->clock;
 		return 0;
@@ -444,7 +444,7 @@ int pipeline__query(struct stream_sink *sink, const struct vapro_selection *sele
 	return analysis__query(pipeline->analysis, selection, job, now_ns, &response->jobs, &response->job_count);
 }
 
-int pipeline__put_maps(struct stream_sink *sink, const struct board_reader *reader, json_put put, void *arg)
+int pipeline__put_maps(struct stream_sink *sink, const struct board_reader *reader, record_put put, void *arg)
 {
 	const struct stream_window no_window = {.daemon_cpu_pct = NAN,
 						.io_traced_pct = NAN,

@@ -94,7 +94,7 @@ void pipeline__count_states(struct stream_sink *pipeline, struct state_totals *t
  * Puts the lines of the heat maps that are retained (analysis__emitted), of the jobs that a reader may see. Returns 0,
  * -ENOMEM or the value of put.
  */
-int pipeline__put_maps(struct stream_sink *pipeline, const struct board_reader *reader, json_put put, void *arg);
+int pipeline__put_maps(struct stream_sink *pipeline, const struct board_reader *reader, record_put put, void *arg);
 
 /* Return the host in lines, and the UTC end of the last window (0 before the first): for the bye line of a replay. */
 const char *pipeline__host(const struct stream_sink *pipeline);

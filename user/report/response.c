@@ -189,7 +189,7 @@ bool response__chosen(const struct job_result *results, uint32_t count, const st
 	return any;
 }
 
-int response__json(const struct response *response, json_put put, void *arg)
+int response__json(const struct response *response, record_put put, void *arg)
 {
 	int ret = 0;
 

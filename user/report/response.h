@@ -45,7 +45,7 @@ bool response__chosen(const struct job_result *results, uint32_t count, const st
 		      uint64_t start_ns, char *why, size_t size);
 
 /* Puts the response as `diagnosis` records. Returns 0, -ENOMEM or the value of put. */
-int response__json(const struct response *response, json_put put, void *arg);
+int response__json(const struct response *response, record_put put, void *arg);
 
 /* Prints the response for a person, width columns wide. Returns 0 or -ENOMEM. */
 int response__text(const struct response *response, const struct query *query, FILE *out, unsigned width);

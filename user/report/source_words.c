@@ -8,6 +8,7 @@
 #include <vapro/bundle.h>
 
 #include "report/json.h"
+#include "report/record_write.h"
 
 #define PATH_MARK "#path:"  /* follows a call-site whose callers are a hash */
 #define TEMPLATE_LONGEST 24 /* bytes of template arguments that are shown */
@@ -282,17 +283,14 @@ char *source_names__place(const struct source_names *names, const char *site)
 
 static bool add_frame(cJSON *list, const struct source_frame *frame, bool inlined)
 {
-	cJSON *item = cJSON_CreateObject();
+	cJSON *item = record__append(list);
 
-	if (!item || !cJSON_AddItemToArray(list, item)) {
-		cJSON_Delete(item);
-		return false;
-	}
-	return json__add_text(item, "function", frame->function) &&
-	       (!frame->offset || json__add_uint(item, "offset", frame->offset)) &&
-	       json__add_text(item, "file", frame->file) &&
-	       json__add(item, "line", frame->line ? cJSON_CreateNumber(frame->line) : cJSON_CreateNull()) &&
-	       cJSON_AddBoolToObject(item, "inlined", inlined);
+	return item && record__put_text(item, KEY(frame, function), frame->function) &&
+	       (!frame->offset || record__put_uint(item, KEY(frame, offset), frame->offset)) &&
+	       record__put_text(item, KEY(frame, file), frame->file) &&
+	       record__put(item, KEY(frame, line),
+			   frame->line ? cJSON_CreateNumber(frame->line) : cJSON_CreateNull()) &&
+	       record__put_bool(item, KEY(frame, inlined), inlined);
 }
 
 bool source_names__add_frames(const struct source_names *names, cJSON *object, const char *key, const char *site)
@@ -320,16 +318,17 @@ static bool add_ran(const struct source_names *names, cJSON *object, const struc
 
 	if (!common_frame(&from, &to, &at_from, &at_to))
 		return true;
-	ran = cJSON_AddObjectToObject(object, "ran");
-	return ran && json__add_text(ran, "function", at_from->function) &&
-	       json__add_text(ran, "file", at_from->file) && json__add_uint(ran, "from_line", at_from->line) &&
-	       json__add_uint(ran, "to_line", at_to->line);
+	ran = record__put_object(object, KEY(state, ran));
+	return ran && record__put_text(ran, KEY(ran, function), at_from->function) &&
+	       record__put_text(ran, KEY(ran, file), at_from->file) &&
+	       record__put_uint(ran, KEY(ran, from_line), at_from->line) &&
+	       record__put_uint(ran, KEY(ran, to_line), at_to->line);
 }
 
 bool source_names__add_json(const struct source_names *names, cJSON *object, const struct vapro_state *state)
 {
 	char *words = source_names__words(names, state);
-	bool ok = words && json__add_text(object, "source", words) &&
+	bool ok = words && record__put_text(object, KEY(state, source), words) &&
 		  source_names__add_frames(names, object, "to_frames", state->to) &&
 		  (!state->from || (source_names__add_frames(names, object, "from_frames", state->from) &&
 				    add_ran(names, object, state)));

@@ -8,6 +8,7 @@
 #include "diagnose/interferers.h"
 #include "report/inside_words.h"
 #include "report/json.h"
+#include "report/record_write.h"
 
 #define NS_PER_S 1e9
 /* Entries smaller than this share of the first in their list are left out. */
@@ -22,18 +23,6 @@
 static const char *const region_state_name[] = {
     [VAPRO_REGION_OPEN] = "open", [VAPRO_REGION_CHANGED] = "changed", [VAPRO_REGION_CLOSED] = "closed"};
 
-/* Appends a new object to list; returns it or NULL. */
-static cJSON *append(cJSON *list)
-{
-	cJSON *item = cJSON_CreateObject();
-
-	if (item && !cJSON_AddItemToArray(list, item)) {
-		cJSON_Delete(item);
-		return NULL;
-	}
-	return item;
-}
-
 static const struct vapro_thread *find_thread(const struct json_context *context, uint32_t id)
 {
 	return context->threads && id < context->thread_count ? &context->threads[id] : NULL;
@@ -41,7 +30,7 @@ static const struct vapro_thread *find_thread(const struct json_context *context
 
 static bool add_classes(cJSON *object, const struct result_variance *variance)
 {
-	cJSON *also = cJSON_AddArrayToObject(object, "also"), *lost;
+	cJSON *also = record__put_list(object, KEY(variance, also)), *lost;
 	bool ok = also;
 
 	for (int i = 0; ok && i < VAPRO_CLASSES; i++) {
@@ -52,10 +41,10 @@ static bool add_classes(cJSON *object, const struct result_variance *variance)
 		name = cJSON_CreateString(vapro_class_name[i]);
 		ok = name && cJSON_AddItemToArray(also, name);
 	}
-	lost = ok ? cJSON_AddObjectToObject(object, "lost_by_class") : NULL;
+	lost = ok ? record__put_object(object, KEY(variance, lost_by_class)) : NULL;
 	ok = lost;
 	for (int i = 0; ok && i < VAPRO_CLASSES; i++)
-		ok = json__add_number(lost, vapro_class_name[i], variance->lost_by_class[i], 6);
+		ok = record__put_number(lost, KEY(lost_by_class, computation) + i, variance->lost_by_class[i]);
 	return ok;
 }
 
@@ -72,7 +61,7 @@ static uint32_t emitted_sites(const struct result_variance *variance)
 
 static bool add_sites(cJSON *object, const struct result_variance *variance, const struct source_names *names)
 {
-	cJSON *list = cJSON_AddArrayToObject(object, "call_sites");
+	cJSON *list = record__put_list(object, KEY(variance, call_sites));
 	uint32_t count = emitted_sites(variance);
 	bool ok = list;
 
@@ -82,13 +71,15 @@ static bool add_sites(cJSON *object, const struct result_variance *variance, con
 		cJSON *item;
 
 		symbols = json__symbols(site->state);
-		item = append(list);
-		ok = item && json__add_text(item, "class", vapro_class_name[site->state->class]) &&
-		     json__add_text(item, "from", site->state->from) && json__add_text(item, "to", site->state->to) &&
-		     json__add_text(item, "symbols", symbols) && source_names__add_json(names, item, site->state) &&
-		     json__add_text(item, "labels", site->state->labels) &&
-		     json__add_number(item, "lost_seconds", site->lost_seconds, 6) &&
-		     json__add_number(item, "ratio", site->ratio, 4);
+		item = record__append(list);
+		ok = item && record__put_text(item, KEY(call_site, class), vapro_class_name[site->state->class]) &&
+		     record__put_text(item, KEY(call_site, from), site->state->from) &&
+		     record__put_text(item, KEY(call_site, to), site->state->to) &&
+		     record__put_text(item, KEY(call_site, symbols), symbols) &&
+		     source_names__add_json(names, item, site->state) &&
+		     record__put_text(item, KEY(call_site, labels), site->state->labels) &&
+		     record__put_number(item, KEY(call_site, lost_seconds), site->lost_seconds) &&
+		     record__put_number(item, KEY(call_site, ratio), site->ratio);
 		free(symbols);
 	}
 	return ok;
@@ -96,34 +87,35 @@ static bool add_sites(cJSON *object, const struct result_variance *variance, con
 
 static bool add_culprits(cJSON *object, const struct result_variance *variance)
 {
-	cJSON *list = cJSON_AddArrayToObject(object, "culprits");
+	cJSON *list = record__put_list(object, KEY(variance, culprits));
 	bool ok = list;
 
 	for (uint32_t i = 0; ok && i < variance->culprit_count; i++) {
 		const struct result_culprit *culprit = &variance->culprits[i];
-		cJSON *item = append(list);
+		cJSON *item = record__append(list);
 
-		ok = item && json__add_number(item, "rank", culprit->rank, 0);
+		ok = item && record__put_number(item, KEY(late_rank, rank), culprit->rank);
 		if (ok && culprit->thread >= 0)
-			ok = json__add_number(item, "thread", culprit->thread, 0);
-		ok = ok && json__add_number(item, "lost_seconds", culprit->lost_seconds, 6) &&
-		     json__add_number(item, "wait_seconds", culprit->wait_seconds, 6);
+			ok = record__put_number(item, KEY(late_rank, thread), culprit->thread);
+		ok = ok && record__put_number(item, KEY(late_rank, lost_seconds), culprit->lost_seconds) &&
+		     record__put_number(item, KEY(late_rank, wait_seconds), culprit->wait_seconds);
 	}
 	return ok;
 }
 
 static bool add_threads(cJSON *object, const struct result_variance *variance)
 {
-	cJSON *list = cJSON_AddArrayToObject(object, "threads");
+	cJSON *list = record__put_list(object, KEY(variance, threads));
 	bool ok = list;
 
 	for (uint32_t i = 0; ok && i < variance->thread_count; i++) {
 		const struct result_thread *thread = &variance->threads[i];
-		cJSON *item = append(list);
+		cJSON *item = record__append(list);
 
-		ok = item && json__add_number(item, "rank", thread->rank, 0) &&
-		     json__add_number(item, "thread", thread->thread, 0) && json__add_uint(item, "pid", thread->pid) &&
-		     json__add_uint(item, "tid", thread->tid);
+		ok = item && record__put_number(item, KEY(thread, rank), thread->rank) &&
+		     record__put_number(item, KEY(thread, thread), thread->thread) &&
+		     record__put_uint(item, KEY(thread, pid), thread->pid) &&
+		     record__put_uint(item, KEY(thread, tid), thread->tid);
 	}
 	return ok;
 }
@@ -136,14 +128,15 @@ static bool add_exemplar_state(cJSON *item, const struct result_variance *varian
 	while (site < count && variance->sites[site].state != state)
 		site++;
 	if (site < count)
-		return json__add_uint(item, "site", site);
-	return json__add_text(item, "from", state->from) && json__add_text(item, "to", state->to) &&
-	       json__add_text(item, "labels", state->labels);
+		return record__put_uint(item, KEY(exemplar, site), site);
+	return record__put_text(item, KEY(exemplar, from), state->from) &&
+	       record__put_text(item, KEY(exemplar, to), state->to) &&
+	       record__put_text(item, KEY(exemplar, labels), state->labels);
 }
 
 static bool add_exemplars(cJSON *object, const struct result_variance *variance, const struct json_context *context)
 {
-	cJSON *list = cJSON_AddArrayToObject(object, "exemplars");
+	cJSON *list = record__put_list(object, KEY(variance, exemplars));
 	uint32_t most = variance->alarm ? UINT32_MAX : EXEMPLARS_NO_ALARM;
 	bool ok = list;
 
@@ -151,17 +144,17 @@ static bool add_exemplars(cJSON *object, const struct result_variance *variance,
 		const struct result_exemplar *exemplar = &variance->exemplars[i];
 		const struct vapro_thread *thread = find_thread(context, exemplar->thread);
 		const struct vapro_state *state = exemplar->state;
-		cJSON *item = append(list);
+		cJSON *item = record__append(list);
 
-		ok = item && json__add_time(item, "start", exemplar->start_ns) &&
-		     json__add_uint(item, "duration_ns", exemplar->duration_ns);
+		ok = item && record__put_time(item, KEY(exemplar, start), exemplar->start_ns) &&
+		     record__put_uint(item, KEY(exemplar, duration_ns), exemplar->duration_ns);
 		if (ok && thread)
-			ok = json__add_number(item, "rank", thread->rank, 0) &&
-			     json__add_number(item, "thread", thread->thread, 0) &&
-			     json__add_uint(item, "tid", thread->tid);
+			ok = record__put_number(item, KEY(exemplar, rank), thread->rank) &&
+			     record__put_number(item, KEY(exemplar, thread), thread->thread) &&
+			     record__put_uint(item, KEY(exemplar, tid), thread->tid);
 		if (ok && state)
 			ok = add_exemplar_state(item, variance, state);
-		ok = ok && json__add_factors(item, "factors", exemplar->factor);
+		ok = ok && record__put_factors(item, KEY(exemplar, factors), exemplar->factor);
 	}
 	return ok;
 }
@@ -171,50 +164,54 @@ static bool add_weight(cJSON *object, const struct job_result *result, const str
 {
 	enum vapro_confidence confidence = variance->confirmed ? VAPRO_CONFIRMED : variance->confidence;
 
-	return json__add_text(object, "severity", json_severity_name[variance->severity]) &&
-	       json__add_number(object, "caused_seconds", variance->caused_seconds, 6) &&
-	       json__add_number(object, "share_pct", 100 * variance->share, 4) &&
-	       json__add_text(object, "scope", result->partial ? "node" : "job") &&
-	       json__add_text(object, "confidence", json_confidence_name[confidence]) &&
-	       cJSON_AddBoolToObject(object, "from_start", variance->from_start) &&
-	       cJSON_AddBoolToObject(object, "slow_path", variance->slow_path) &&
-	       cJSON_AddBoolToObject(object, "work_unknown", variance->work_unknown) &&
-	       cJSON_AddBoolToObject(object, "team_unseen", variance->team_unseen);
+	return record__put_text(object, KEY(variance, severity), json_severity_name[variance->severity]) &&
+	       record__put_number(object, KEY(variance, caused_seconds), variance->caused_seconds) &&
+	       record__put_number(object, KEY(variance, share_pct), 100 * variance->share) &&
+	       record__put_text(object, KEY(variance, scope), result->partial ? "node" : "job") &&
+	       record__put_text(object, KEY(variance, confidence), json_confidence_name[confidence]) &&
+	       record__put_bool(object, KEY(variance, from_start), variance->from_start) &&
+	       record__put_bool(object, KEY(variance, slow_path), variance->slow_path) &&
+	       record__put_bool(object, KEY(variance, work_unknown), variance->work_unknown) &&
+	       record__put_bool(object, KEY(variance, team_unseen), variance->team_unseen);
 }
 
 static int put_variance(const struct job_result *result, const struct result_variance *variance,
-			const struct json_context *context, json_put put, void *arg)
+			const struct json_context *context, record_put put, void *arg)
 {
-	cJSON *object = json__head("variance", result->end_ns, context->host);
-	bool ok =
-	    object && json__add_job(object, result->job, result->user) && json__add_uint(object, "id", variance->id) &&
-	    json__add_uint(object, "revision", variance->revision) &&
-	    json__add_text(object, "state", region_state_name[variance->state]) &&
-	    json__add_text(object, "class", vapro_class_name[variance->class]) &&
-	    json__add_time(object, "begin", variance->begin_ns) && json__add_time(object, "end", variance->end_ns) &&
-	    json__add_ranks(object, "ranks", variance->ranks, variance->rank_count) && add_threads(object, variance) &&
-	    json__add_text(object, "who", variance->who) &&
-	    json__add_number(object, "performance", variance->performance, 4) &&
-	    json__add_number(object, "lost_seconds", variance->lost_seconds, 6) &&
-	    json__add_number(object, "observed_pct", 100 * variance->observed, 1) &&
-	    json__add_number(object, "whole_lost_seconds", variance->whole_lost_seconds, 6) &&
-	    json__add_number(object, "unseen_before_seconds", variance->unseen_before_seconds, 1) &&
-	    json__add_number(object, "unseen_after_seconds", variance->unseen_after_seconds, 1) &&
-	    json__add_number(object, "loss_pct", 100 * (1 - variance->performance), 2) &&
-	    json__add_number(object, "ratio_slow", variance->ratio_slow, 4) && add_weight(object, result, variance) &&
-	    json__add_text(object, "evidence", variance->evidence) &&
-	    (!variance->diagnosis.stage || json__add_text(object, "verdict", variance->diagnosis.verdict)) &&
-	    cJSON_AddBoolToObject(object, "alarm", variance->alarm);
+	cJSON *object = record__begin(RECORD_OBJECT_variance, result->end_ns, context->host);
+	bool ok = object && record__put_job(object, result->job, result->user) &&
+		  record__put_uint(object, KEY(variance, id), variance->id) &&
+		  record__put_uint(object, KEY(variance, revision), variance->revision) &&
+		  record__put_text(object, KEY(variance, state), region_state_name[variance->state]) &&
+		  record__put_text(object, KEY(variance, class), vapro_class_name[variance->class]) &&
+		  record__put_time(object, KEY(variance, begin), variance->begin_ns) &&
+		  record__put_time(object, KEY(variance, end), variance->end_ns) &&
+		  record__put_ranks(object, KEY(variance, ranks), variance->ranks, variance->rank_count) &&
+		  add_threads(object, variance) && record__put_text(object, KEY(variance, who), variance->who) &&
+		  record__put_number(object, KEY(variance, performance), variance->performance) &&
+		  record__put_number(object, KEY(variance, lost_seconds), variance->lost_seconds) &&
+		  record__put_number(object, KEY(variance, observed_pct), 100 * variance->observed) &&
+		  record__put_number(object, KEY(variance, whole_lost_seconds), variance->whole_lost_seconds) &&
+		  record__put_number(object, KEY(variance, unseen_before_seconds), variance->unseen_before_seconds) &&
+		  record__put_number(object, KEY(variance, unseen_after_seconds), variance->unseen_after_seconds) &&
+		  record__put_number(object, KEY(variance, loss_pct), 100 * (1 - variance->performance)) &&
+		  record__put_number(object, KEY(variance, ratio_slow), variance->ratio_slow) &&
+		  add_weight(object, result, variance) &&
+		  record__put_text(object, KEY(variance, evidence), variance->evidence) &&
+		  (!variance->diagnosis.stage ||
+		   record__put_text(object, KEY(variance, verdict), variance->diagnosis.verdict)) &&
+		  record__put_bool(object, KEY(variance, alarm), variance->alarm);
 
 	if (ok && variance->effect_of)
-		ok = json__add_uint(object, "effect_of", variance->effect_of);
+		ok = record__put_uint(object, KEY(variance, effect_of), variance->effect_of);
 	else if (ok)
-		ok = cJSON_AddNullToObject(object, "effect_of");
-	ok = ok && cJSON_AddBoolToObject(object, "still_open", variance->still_open) && add_classes(object, variance) &&
-	     add_sites(object, variance, context->names) && inside_words__add_json(object, variance, context->names) &&
-	     add_culprits(object, variance) && add_exemplars(object, variance, context) &&
+		ok = record__put_null(object, KEY(variance, effect_of));
+	ok = ok && record__put_bool(object, KEY(variance, still_open), variance->still_open) &&
+	     add_classes(object, variance) && add_sites(object, variance, context->names) &&
+	     inside_words__add_json(object, variance, context->names) && add_culprits(object, variance) &&
+	     add_exemplars(object, variance, context) &&
 	     (!context->nodes || node_variances__add(context->nodes, object, result, variance));
-	return json__emit(object, ok, put, arg);
+	return record__emit(RECORD_OBJECT_variance, object, ok, put, arg);
 }
 
 /* Returns whether a part explains next to nothing: its level's sum changes by at most half a percent without it. */
@@ -226,7 +223,7 @@ static bool says_nothing(const struct result_factor *factor)
 
 static bool add_diagnosis_factors(cJSON *object, const struct result_diagnosis *diagnosis)
 {
-	cJSON *list = cJSON_AddArrayToObject(object, "factors");
+	cJSON *list = record__put_list(object, KEY(diagnosis, factors));
 	bool ok = list;
 
 	for (uint32_t i = 0; ok && i < diagnosis->factor_count; i++) {
@@ -235,19 +232,19 @@ static bool add_diagnosis_factors(cJSON *object, const struct result_diagnosis *
 
 		if (says_nothing(factor))
 			continue;
-		item = append(list);
-		ok = item && json__add_text(item, "name", factor->name) &&
-		     json__add_number(item, "stage", factor->stage, 0) &&
-		     json__add_text(item, "parent", factor->parent) &&
-		     json__add_number(item, "contribution_pct", 100 * factor->contribution, 2) &&
-		     json__add_number(item, "impact_seconds", factor->impact_seconds, 6) &&
-		     json__add_number(item, "duration_seconds", factor->duration_seconds, 6) &&
-		     json__add_text(item, "method", factor->method) &&
-		     json__add_number(item, "p_value", factor->p_value, 6) &&
-		     cJSON_AddBoolToObject(item, "major", factor->major) &&
-		     cJSON_AddBoolToObject(item, "approx", factor->approx) &&
-		     json__add_text(item, "shared_with", factor->shared_with) &&
-		     (!factor->implied || cJSON_AddBoolToObject(item, "implied", true));
+		item = record__append(list);
+		ok = item && record__put_text(item, KEY(factor, name), factor->name) &&
+		     record__put_number(item, KEY(factor, stage), factor->stage) &&
+		     record__put_text(item, KEY(factor, parent), factor->parent) &&
+		     record__put_number(item, KEY(factor, contribution_pct), 100 * factor->contribution) &&
+		     record__put_number(item, KEY(factor, impact_seconds), factor->impact_seconds) &&
+		     record__put_number(item, KEY(factor, duration_seconds), factor->duration_seconds) &&
+		     record__put_text(item, KEY(factor, method), factor->method) &&
+		     record__put_number(item, KEY(factor, p_value), factor->p_value) &&
+		     record__put_bool(item, KEY(factor, major), factor->major) &&
+		     record__put_bool(item, KEY(factor, approx), factor->approx) &&
+		     record__put_text(item, KEY(factor, shared_with), factor->shared_with) &&
+		     (!factor->implied || record__put_bool(item, KEY(factor, implied), true));
 	}
 	return ok;
 }
@@ -259,14 +256,15 @@ static bool add_regressions(cJSON *object, const struct result_diagnosis *diagno
 
 	if (!diagnosis->regression_count)
 		return true;
-	list = cJSON_AddArrayToObject(object, "regressions");
+	list = record__put_list(object, KEY(diagnosis, regressions));
 	for (uint32_t i = 0; (ok = ok && list) && i < diagnosis->regression_count; i++) {
 		const struct result_regression *regression = &diagnosis->regressions[i];
-		cJSON *item = append(list);
+		cJSON *item = record__append(list);
 
-		ok = item && json__add_text(item, "factor", regression->factor) &&
-		     json__add_text(item, "outcome", regression->outcome) &&
-		     json__add_uint(item, "rows", regression->rows) && json__add_number(item, "r2", regression->r2, 4);
+		ok = item && record__put_text(item, KEY(regression, factor), regression->factor) &&
+		     record__put_text(item, KEY(regression, outcome), regression->outcome) &&
+		     record__put_uint(item, KEY(regression, rows), regression->rows) &&
+		     record__put_number(item, KEY(regression, r2), regression->r2);
 	}
 	return ok;
 }
@@ -274,10 +272,10 @@ static bool add_regressions(cJSON *object, const struct result_diagnosis *diagno
 /* Adds the job's threads that wait for each other, and the CPUs that those threads share. */
 static bool add_oversubscribed(cJSON *object, const struct cpu_demand *demand)
 {
-	cJSON *item = demand->cpus ? cJSON_AddObjectToObject(object, "oversubscribed") : NULL;
+	cJSON *item = demand->cpus ? record__put_object(object, KEY(diagnosis, oversubscribed)) : NULL;
 
-	return !demand->cpus || (item && json__add_number(item, "threads", demand->threads, 3) &&
-				 json__add_uint(item, "cpus", demand->cpus));
+	return !demand->cpus || (item && record__put_number(item, KEY(oversubscribed, threads), demand->threads) &&
+				 record__put_uint(item, KEY(oversubscribed, cpus), demand->cpus));
 }
 
 /* Adds interferers; a region chosen by hand has as many as an alarm. */
@@ -285,7 +283,7 @@ static bool add_interferers(cJSON *object, const struct result_variance *varianc
 {
 	const struct result_diagnosis *diagnosis = &variance->diagnosis;
 	uint32_t most = variance->alarm || !variance->id ? UINT32_MAX : INTERFERERS_NO_ALARM;
-	cJSON *list = cJSON_AddArrayToObject(object, "interferers");
+	cJSON *list = record__put_list(object, KEY(diagnosis, interferers));
 	bool ok = list;
 
 	for (uint32_t i = 0; ok && i < diagnosis->interferer_count && i < most; i++) {
@@ -295,28 +293,29 @@ static bool add_interferers(cJSON *object, const struct result_variance *varianc
 
 		if (interferer->seconds < LEAST_INTERFERER * diagnosis->interferers[0].seconds)
 			break;
-		item = append(list);
+		item = record__append(list);
 		memcpy(comm, interferer->comm, sizeof(interferer->comm));
-		ok = item && json__add_text(item, "comm", comm) && json__add_uint(item, "pid", interferer->pid) &&
-		     json__add_number(item, "seconds", interferer->seconds, 6) &&
-		     json__add_text(item, "relation", interferers__relation[interferer->relation]);
+		ok = item && record__put_text(item, KEY(interferer, comm), comm) &&
+		     record__put_uint(item, KEY(interferer, pid), interferer->pid) &&
+		     record__put_number(item, KEY(interferer, seconds), interferer->seconds) &&
+		     record__put_text(item, KEY(interferer, relation), interferers__relation[interferer->relation]);
 	}
 	return ok;
 }
 
 static bool add_quota(cJSON *where, const struct result_diagnosis *diagnosis)
 {
-	cJSON *quota = cJSON_AddObjectToObject(where, "quota");
+	cJSON *quota = record__put_object(where, KEY(place, quota));
 
-	return quota && json__add_text(quota, "cgroup", diagnosis->limit_cgroup) &&
-	       json__add_text(quota, "value", diagnosis->limit);
+	return quota && record__put_text(quota, KEY(quota, cgroup), diagnosis->limit_cgroup) &&
+	       record__put_text(quota, KEY(quota, value), diagnosis->limit);
 }
 
 /* Adds where the slow ranks run, and the facts that those share and the others do not. */
 static bool add_where(cJSON *object, const struct result_diagnosis *diagnosis)
 {
-	cJSON *where = cJSON_AddObjectToObject(object, "where");
-	cJSON *hosts = where ? cJSON_AddArrayToObject(where, "hosts") : NULL;
+	cJSON *where = record__put_object(object, KEY(diagnosis, where));
+	cJSON *hosts = where ? record__put_list(where, KEY(place, hosts)) : NULL;
 	bool ok = hosts;
 
 	for (uint32_t i = 0; ok && i < diagnosis->host_count; i++) {
@@ -324,7 +323,9 @@ static bool add_where(cJSON *object, const struct result_diagnosis *diagnosis)
 
 		ok = item && cJSON_AddItemToArray(hosts, item);
 	}
-	return ok && (!diagnosis->shared || json__add_shared(where, diagnosis->shared, diagnosis->shared_count)) &&
+	return ok &&
+	       (!diagnosis->shared ||
+		record__put_shared(where, KEY(place, shared), diagnosis->shared, diagnosis->shared_count)) &&
 	       (!diagnosis->limit || add_quota(where, diagnosis));
 }
 
@@ -335,12 +336,13 @@ static bool add_region(cJSON *object, const struct result_variance *variance, co
 
 	if (variance->id)
 		return true;
-	region = cJSON_AddObjectToObject(object, "region");
-	return region && json__add_text(region, "class", vapro_class_name[variance->class]) &&
-	       json__add_time(region, "begin", variance->begin_ns) && json__add_time(region, "end", variance->end_ns) &&
-	       json__add_ranks(region, "ranks", variance->ranks, variance->rank_count) &&
-	       json__add_number(region, "performance", variance->performance, 4) &&
-	       json__add_number(region, "lost_seconds", variance->lost_seconds, 6) &&
+	region = record__put_object(object, KEY(diagnosis, region));
+	return region && record__put_text(region, KEY(region, class), vapro_class_name[variance->class]) &&
+	       record__put_time(region, KEY(region, begin), variance->begin_ns) &&
+	       record__put_time(region, KEY(region, end), variance->end_ns) &&
+	       record__put_ranks(region, KEY(region, ranks), variance->ranks, variance->rank_count) &&
+	       record__put_number(region, KEY(region, performance), variance->performance) &&
+	       record__put_number(region, KEY(region, lost_seconds), variance->lost_seconds) &&
 	       add_sites(region, variance, names) && inside_words__add_json(region, variance, names);
 }
 
@@ -349,32 +351,32 @@ static bool add_cause(cJSON *object, const struct result_diagnosis *diagnosis)
 {
 	if (!diagnosis->cause)
 		return true;
-	return json__add_text(object, "cause", diagnosis->cause) &&
-	       json__add_text(object, "culprit", diagnosis->culprit ? diagnosis->culprit->comm : NULL);
+	return record__put_text(object, KEY(diagnosis, cause), diagnosis->cause) &&
+	       record__put_text(object, KEY(diagnosis, culprit), diagnosis->culprit ? diagnosis->culprit->comm : NULL);
 }
 
 static int put_diagnosis(const struct job_result *result, const struct result_variance *variance,
-			 const struct json_context *context, json_put put, void *arg)
+			 const struct json_context *context, record_put put, void *arg)
 {
 	const struct result_diagnosis *diagnosis = &variance->diagnosis;
-	cJSON *object = json__head("diagnosis", result->end_ns, context->host);
-	bool ok = object && json__add_job(object, result->job, result->user) &&
-		  json__add_uint(object, "variance", variance->id) &&
-		  json__add_uint(object, "revision", variance->revision) &&
-		  json__add_number(object, "stage", diagnosis->stage, 0) &&
-		  cJSON_AddBoolToObject(object, "final", diagnosis->final) &&
+	cJSON *object = record__begin(RECORD_OBJECT_diagnosis, result->end_ns, context->host);
+	bool ok = object && record__put_job(object, result->job, result->user) &&
+		  record__put_uint(object, KEY(diagnosis, variance), variance->id) &&
+		  record__put_uint(object, KEY(diagnosis, revision), variance->revision) &&
+		  record__put_number(object, KEY(diagnosis, stage), diagnosis->stage) &&
+		  record__put_bool(object, KEY(diagnosis, final), diagnosis->final) &&
 		  add_diagnosis_factors(object, diagnosis) && add_regressions(object, diagnosis) &&
 		  add_interferers(object, variance) && add_oversubscribed(object, &diagnosis->oversubscribed) &&
-		  json__add_uint(object, "abnormal", diagnosis->abnormal) &&
-		  json__add_uint(object, "normal", diagnosis->normal) && add_where(object, diagnosis) &&
-		  json__add_text(object, "advice", diagnosis->advice) &&
-		  (!diagnosis->verdict || json__add_text(object, "verdict", diagnosis->verdict)) &&
+		  record__put_uint(object, KEY(diagnosis, abnormal), diagnosis->abnormal) &&
+		  record__put_uint(object, KEY(diagnosis, normal), diagnosis->normal) && add_where(object, diagnosis) &&
+		  record__put_text(object, KEY(diagnosis, advice), diagnosis->advice) &&
+		  (!diagnosis->verdict || record__put_text(object, KEY(diagnosis, verdict), diagnosis->verdict)) &&
 		  add_cause(object, diagnosis) && add_region(object, variance, context->names);
 
-	return json__emit(object, ok, put, arg);
+	return record__emit(RECORD_OBJECT_diagnosis, object, ok, put, arg);
 }
 
-int json__variances(const struct job_result *result, const struct json_context *context, json_put put, void *arg)
+int json__variances(const struct job_result *result, const struct json_context *context, record_put put, void *arg)
 {
 	int ret = 0;
 

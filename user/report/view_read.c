@@ -52,7 +52,7 @@ static int add_line(struct view_model *model, struct line_runs *runs, const char
 		*why = "no JSON";
 		return -EINVAL;
 	}
-	if (!type || !schema || strcmp(schema, JSON_SCHEMA)) {
+	if (!type || !schema || strcmp(schema, RECORD_SCHEMA)) {
 		*why = "no line of vapro/1";
 		ret = -EINVAL;
 	} else if (!is_wanted(model, line, type)) {

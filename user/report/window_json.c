@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "report/json.h"
+#include "report/record_write.h"
 
 #define NS_PER_S 1e9
 #define LEAST_UNCOVERED 0.02 /* least share of the ranks' time of a named state */
@@ -25,25 +26,25 @@ static double total_performance(const struct job_result *result)
 	return weight > 0 ? sum / weight : NAN;
 }
 
-static bool add_classes(cJSON *object, const char *key, const double *values, double total)
+static bool add_classes(cJSON *object, enum record_row key, const double *values, double total)
 {
-	cJSON *classes = cJSON_AddObjectToObject(object, key);
+	cJSON *classes = record__put_object(object, key);
 	bool ok = classes;
 
 	for (int i = 0; ok && i < VAPRO_CLASSES; i++)
-		ok = json__add_number(classes, vapro_class_name[i], values[i], 4);
-	return ok && json__add_number(classes, "total", total, 4);
+		ok = record__put_number(classes, KEY(by_class, computation) + i, values[i]);
+	return ok && record__put_number(classes, KEY(by_class, total), total);
 }
 
 /* Adds the texts of a state; all null for time without state. */
 static bool add_state(cJSON *object, const struct vapro_state *state, const struct source_names *names)
 {
 	char *symbols = state ? json__symbols(state) : NULL;
-	bool ok = json__add_text(object, "state", state ? state->labels : NULL) &&
-		  json__add_text(object, "class", state ? vapro_class_name[state->class] : NULL) &&
-		  json__add_text(object, "from", state ? state->from : NULL) &&
-		  json__add_text(object, "to", state ? state->to : NULL) &&
-		  json__add_text(object, "symbols", symbols) &&
+	bool ok = record__put_text(object, KEY(state, state), state ? state->labels : NULL) &&
+		  record__put_text(object, KEY(state, class), state ? vapro_class_name[state->class] : NULL) &&
+		  record__put_text(object, KEY(state, from), state ? state->from : NULL) &&
+		  record__put_text(object, KEY(state, to), state ? state->to : NULL) &&
+		  record__put_text(object, KEY(state, symbols), symbols) &&
 		  (!state || source_names__add_json(names, object, state));
 
 	free(symbols);
@@ -53,20 +54,17 @@ static bool add_state(cJSON *object, const struct vapro_state *state, const stru
 static bool add_gap(cJSON *list, const struct source_names *names, const struct vapro_state *state, double share,
 		    enum vapro_uncovered_reason reason)
 {
-	cJSON *item = cJSON_CreateObject();
+	cJSON *item = record__append(list);
 
-	if (!item || !cJSON_AddItemToArray(list, item)) {
-		cJSON_Delete(item);
-		return false;
-	}
-	return add_state(item, state, names) && json__add_number(item, "share_pct", 100 * share, 2) &&
-	       json__add_text(item, "reason", vapro_uncovered_name[reason]);
+	return item && add_state(item, state, names) &&
+	       record__put_number(item, KEY(uncovered, share_pct), 100 * share) &&
+	       record__put_text(item, KEY(uncovered, reason), vapro_uncovered_name[reason]);
 }
 
 /* Adds uncovered time; states of little time share one entry per reason. */
 static bool add_uncovered(cJSON *object, const struct source_names *names, const struct job_result *result)
 {
-	cJSON *list = cJSON_AddArrayToObject(object, "uncovered");
+	cJSON *list = record__put_list(object, KEY(window, uncovered));
 	double little[VAPRO_UNCOVERED_REASONS] = {0};
 	bool ok = list;
 
@@ -87,36 +85,36 @@ static bool add_uncovered(cJSON *object, const struct source_names *names, const
 
 static bool add_lost(cJSON *object, const uint64_t *lost)
 {
-	cJSON *causes = cJSON_AddObjectToObject(object, "lost");
+	cJSON *causes = record__put_object(object, KEY(window, lost));
 	bool ok = causes;
 
 	for (int i = 0; ok && i < VAPRO_LOSSES; i++)
-		ok = json__add_uint(causes, vapro_loss_name[i], lost[i]);
+		ok = record__put_uint(causes, KEY(lost, ring_full) + i, lost[i]);
 	return ok;
 }
 
 static bool add_overhead(cJSON *object, const struct job_result *result)
 {
-	cJSON *overhead = cJSON_AddObjectToObject(object, "overhead_pct");
+	cJSON *overhead = record__put_object(object, KEY(window, overhead_pct));
 
-	return overhead && json__add_number(overhead, "mean", result->overhead_pct_mean, 4) &&
-	       json__add_number(overhead, "max", result->overhead_pct_max, 4);
+	return overhead && record__put_number(overhead, KEY(overhead, mean), result->overhead_pct_mean) &&
+	       record__put_number(overhead, KEY(overhead, max), result->overhead_pct_max);
 }
 
 static bool add_io(cJSON *object, const struct json_context *context)
 {
-	cJSON *io = cJSON_AddObjectToObject(object, "io");
+	cJSON *io = record__put_object(object, KEY(window, io));
 
-	return io && json__add_number(io, "traced_pct", context->io_traced_pct, 2) &&
-	       json__add_number(io, "node_tax_pct", context->io_tax_pct, 4);
+	return io && record__put_number(io, KEY(io_tracing, traced_pct), context->io_traced_pct) &&
+	       record__put_number(io, KEY(io_tracing, node_tax_pct), context->io_tax_pct);
 }
 
 static bool add_bystanders(cJSON *object, const struct json_context *context)
 {
-	cJSON *bystanders = cJSON_AddObjectToObject(object, "bystanders");
+	cJSON *bystanders = record__put_object(object, KEY(window, bystanders));
 
-	return bystanders && json__add_number(bystanders, "hits", context->bystander_hits, 0) &&
-	       json__add_number(bystanders, "cpu_pct", context->bystander_pct, 4);
+	return bystanders && record__put_number(bystanders, KEY(bystanders, hits), context->bystander_hits) &&
+	       record__put_number(bystanders, KEY(bystanders, cpu_pct), context->bystander_pct);
 }
 
 static bool add_clock(cJSON *object, const struct stream_clock *clock)
@@ -124,9 +122,10 @@ static bool add_clock(cJSON *object, const struct stream_clock *clock)
 	cJSON *pair;
 
 	if (!clock->utc_ns)
-		return cJSON_AddNullToObject(object, "clock");
-	pair = cJSON_AddObjectToObject(object, "clock");
-	return pair && json__add_uint(pair, "mono_ns", clock->mono_ns) && json__add_time(pair, "utc", clock->utc_ns);
+		return record__put_null(object, KEY(window, clock));
+	pair = record__put_object(object, KEY(window, clock));
+	return pair && record__put_uint(pair, KEY(clock, mono_ns), clock->mono_ns) &&
+	       record__put_time(pair, KEY(clock, utc), clock->utc_ns);
 }
 
 static bool add_clusters(cJSON *object, const struct result_clusters *clusters)
@@ -134,14 +133,15 @@ static bool add_clusters(cJSON *object, const struct result_clusters *clusters)
 	cJSON *item;
 
 	if (!clusters->states)
-		return cJSON_AddNullToObject(object, "clusters");
-	item = cJSON_AddObjectToObject(object, "clusters");
-	return item && json__add_uint(item, "states", clusters->states) &&
-	       json__add_uint(item, "clusters", clusters->clusters) && json__add_uint(item, "rare", clusters->rare) &&
-	       cJSON_AddBoolToObject(item, "exact", !clusters->approximate) &&
-	       json__add_uint(item, "approximate", clusters->approximate) &&
-	       json__add_uint(item, "coarser", clusters->coarser) &&
-	       json__add_number(item, "slack_pct", 100 * clusters->slack, 4);
+		return record__put_null(object, KEY(window, clusters));
+	item = record__put_object(object, KEY(window, clusters));
+	return item && record__put_uint(item, KEY(clusters, states), clusters->states) &&
+	       record__put_uint(item, KEY(clusters, clusters), clusters->clusters) &&
+	       record__put_uint(item, KEY(clusters, rare), clusters->rare) &&
+	       record__put_bool(item, KEY(clusters, exact), !clusters->approximate) &&
+	       record__put_uint(item, KEY(clusters, approximate), clusters->approximate) &&
+	       record__put_uint(item, KEY(clusters, coarser), clusters->coarser) &&
+	       record__put_number(item, KEY(clusters, slack_pct), 100 * clusters->slack);
 }
 
 static bool add_account(cJSON *object, const struct result_account *account)
@@ -149,24 +149,24 @@ static bool add_account(cJSON *object, const struct result_account *account)
 	cJSON *item;
 
 	if (!account->known)
-		return cJSON_AddNullToObject(object, "account");
-	item = cJSON_AddObjectToObject(object, "account");
-	return item && json__add_number(item, "on_cpu_seconds", account->on_cpu_s, 6) &&
-	       json__add_number(item, "preempted_seconds", account->preempted_s, 6) &&
-	       json__add_number(item, "wakeup_wait_seconds", account->wakeup_wait_s, 6) &&
-	       json__add_number(item, "throttled_seconds", account->throttled_s, 6) &&
-	       json__add_number(item, "stopped_seconds", account->stopped_s, 6) &&
-	       json__add_number(item, "steal_seconds", account->steal_s, 6) &&
-	       json__add_number(item, "blocked_io_seconds", account->blocked_io_s, 6) &&
-	       json__add_number(item, "blocked_other_seconds", account->blocked_other_s, 6);
+		return record__put_null(object, KEY(window, account));
+	item = record__put_object(object, KEY(window, account));
+	return item && record__put_number(item, KEY(account, on_cpu_seconds), account->on_cpu_s) &&
+	       record__put_number(item, KEY(account, preempted_seconds), account->preempted_s) &&
+	       record__put_number(item, KEY(account, wakeup_wait_seconds), account->wakeup_wait_s) &&
+	       record__put_number(item, KEY(account, throttled_seconds), account->throttled_s) &&
+	       record__put_number(item, KEY(account, stopped_seconds), account->stopped_s) &&
+	       record__put_number(item, KEY(account, steal_seconds), account->steal_s) &&
+	       record__put_number(item, KEY(account, blocked_io_seconds), account->blocked_io_s) &&
+	       record__put_number(item, KEY(account, blocked_other_seconds), account->blocked_other_s);
 }
 
 static bool add_small(cJSON *object, const struct job_result *result)
 {
-	cJSON *small = cJSON_AddObjectToObject(object, "small");
+	cJSON *small = record__put_object(object, KEY(window, small));
 
-	return small && json__add_uint(small, "count", result->small_count) &&
-	       json__add_number(small, "lost_seconds", result->small_seconds, 6);
+	return small && record__put_uint(small, KEY(small_regions, count), result->small_count) &&
+	       record__put_number(small, KEY(small_regions, lost_seconds), result->small_seconds);
 }
 
 /* Adds the clocks of the hosts of a job that has several. */
@@ -177,51 +177,52 @@ static bool add_clocks(cJSON *object, const struct job_result *result)
 
 	if (!result->clock_count)
 		return true;
-	list = cJSON_AddArrayToObject(object, "clock_offsets");
+	list = record__put_list(object, KEY(window, clock_offsets));
 	for (uint32_t i = 0; (ok = ok && list) && i < result->clock_count; i++) {
 		const struct result_clock *clock = &result->clocks[i];
 
-		item = cJSON_CreateObject();
-		ok = item && cJSON_AddItemToArray(list, item) && json__add_text(item, "host", clock->host) &&
-		     json__add_number(item, "offset_ms", 1e3 * clock->offset_s, 3) &&
-		     json__add_number(item, "spread_ms", 1e3 * clock->spread_s, 3) &&
-		     json__add_number(item, "corrected_ms", 1e3 * clock->corrected_s, 3) &&
-		     json__add_number(item, "bound_ms", 1e3 * clock->bound_s, 3);
+		item = record__append(list);
+		ok = item && record__put_text(item, KEY(clock_offset, host), clock->host) &&
+		     record__put_number(item, KEY(clock_offset, offset_ms), 1e3 * clock->offset_s) &&
+		     record__put_number(item, KEY(clock_offset, spread_ms), 1e3 * clock->spread_s) &&
+		     record__put_number(item, KEY(clock_offset, corrected_ms), 1e3 * clock->corrected_s) &&
+		     record__put_number(item, KEY(clock_offset, bound_ms), 1e3 * clock->bound_s);
 	}
 	return ok;
 }
 
 /* Makes the head and the members that all records of a window share. */
-static cJSON *window_head(const char *type, const struct job_result *result, const struct json_context *context)
+static cJSON *window_head(enum record_object type, const struct job_result *result, const struct json_context *context)
 {
-	cJSON *object = json__head(type, result->end_ns, context->host);
+	cJSON *object = record__begin(type, result->end_ns, context->host);
 
-	if (object && json__add_job(object, result->job, result->user))
+	if (object && record__put_job(object, result->job, result->user))
 		return object;
 	cJSON_Delete(object);
 	return NULL;
 }
 
-static int put_window(const struct job_result *result, const struct json_context *context, json_put put, void *arg)
+static int put_window(const struct job_result *result, const struct json_context *context, record_put put, void *arg)
 {
-	cJSON *object = window_head("window", result, context);
-	bool ok =
-	    object && json__add_time(object, "begin", result->begin_ns) &&
-	    json__add_time(object, "end", result->end_ns) &&
-	    json__add_ranks(object, "ranks", result->ranks, result->rank_count) &&
-	    json__add_uint(object, "world_size", result->world_size) &&
-	    cJSON_AddBoolToObject(object, "partial", result->partial) &&
-	    add_classes(object, "coverage", result->coverage, result->coverage_total) &&
-	    add_classes(object, "performance", result->performance, total_performance(result)) &&
-	    json__add_uint(object, "bundles", result->bundles) &&
-	    json__add_uint(object, "fragments", result->fragments) && json__add_uint(object, "open", result->open) &&
-	    add_lost(object, result->lost) && add_overhead(object, result) &&
-	    json__add_number(object, "daemon_cpu_pct", context->daemon_cpu_pct, 3) && add_io(object, context) &&
-	    add_bystanders(object, context) && add_uncovered(object, context->names, result) &&
-	    add_small(object, result) && add_account(object, &result->account) &&
-	    add_clusters(object, &result->clusters) && add_clock(object, &context->clock) && add_clocks(object, result);
+	cJSON *object = window_head(RECORD_OBJECT_window, result, context);
+	bool ok = object && record__put_time(object, KEY(window, begin), result->begin_ns) &&
+		  record__put_time(object, KEY(window, end), result->end_ns) &&
+		  record__put_ranks(object, KEY(window, ranks), result->ranks, result->rank_count) &&
+		  record__put_uint(object, KEY(window, world_size), result->world_size) &&
+		  record__put_bool(object, KEY(window, partial), result->partial) &&
+		  add_classes(object, KEY(window, coverage), result->coverage, result->coverage_total) &&
+		  add_classes(object, KEY(window, performance), result->performance, total_performance(result)) &&
+		  record__put_uint(object, KEY(window, bundles), result->bundles) &&
+		  record__put_uint(object, KEY(window, fragments), result->fragments) &&
+		  record__put_uint(object, KEY(window, open), result->open) && add_lost(object, result->lost) &&
+		  add_overhead(object, result) &&
+		  record__put_number(object, KEY(window, daemon_cpu_pct), context->daemon_cpu_pct) &&
+		  add_io(object, context) && add_bystanders(object, context) &&
+		  add_uncovered(object, context->names, result) && add_small(object, result) &&
+		  add_account(object, &result->account) && add_clusters(object, &result->clusters) &&
+		  add_clock(object, &context->clock) && add_clocks(object, result);
 
-	return json__emit(object, ok, put, arg);
+	return record__emit(RECORD_OBJECT_window, object, ok, put, arg);
 }
 
 #define VALUE_SIZE 32
@@ -266,93 +267,90 @@ static bool add_values(cJSON *item, const double *values, uint32_t bins)
 	}
 	*at++ = ']';
 	*at = 0;
-	ok = cJSON_AddRawToObject(item, "values", text);
+	ok = record__put(item, KEY(row, values), cJSON_CreateRaw(text));
 	free(text);
 	return ok;
 }
 
 static bool add_row(cJSON *rows, const struct result_row *row, uint32_t bins, const char *host)
 {
-	cJSON *item = cJSON_CreateObject();
-	bool ok;
-
-	if (!item || !cJSON_AddItemToArray(rows, item)) {
-		cJSON_Delete(item);
-		return false;
-	}
-	ok = json__add_number(item, "rank", row->rank, 0) && json__add_uint(item, "pid", row->pid);
+	cJSON *item = record__append(rows);
+	bool ok = item && record__put_number(item, KEY(row, rank), row->rank) &&
+		  record__put_uint(item, KEY(row, pid), row->pid);
 	if (ok && row->thread >= 0)
-		ok = json__add_number(item, "thread", row->thread, 0);
+		ok = record__put_number(item, KEY(row, thread), row->thread);
 	if (ok && row->host && (!host || strcmp(row->host, host)))
-		ok = json__add_text(item, "host", row->host);
+		ok = record__put_text(item, KEY(row, host), row->host);
 	return ok && add_values(item, row->values, bins);
 }
 
 static int put_heatmap(const struct job_result *result, const struct result_heatmap *heatmap,
-		       const struct json_context *context, json_put put, void *arg)
+		       const struct json_context *context, record_put put, void *arg)
 {
-	cJSON *object = window_head("heatmap", result, context), *rows = NULL;
-	bool ok =
-	    object && json__add_text(object, "class", vapro_class_name[heatmap->class]) &&
-	    json__add_time(object, "begin", heatmap->begin_ns) && json__add_uint(object, "bin_ns", VAPRO_BIN_NS) &&
-	    json__add_uint(object, "revision", heatmap->revision) && (rows = cJSON_AddArrayToObject(object, "rows"));
+	cJSON *object = window_head(RECORD_OBJECT_heatmap, result, context), *rows = NULL;
+	bool ok = object && record__put_text(object, KEY(heatmap, class), vapro_class_name[heatmap->class]) &&
+		  record__put_time(object, KEY(heatmap, begin), heatmap->begin_ns) &&
+		  record__put_uint(object, KEY(heatmap, bin_ns), VAPRO_BIN_NS) &&
+		  record__put_uint(object, KEY(heatmap, revision), heatmap->revision) &&
+		  (rows = record__put_list(object, KEY(heatmap, rows)));
 
 	for (uint32_t i = 0; ok && i < heatmap->row_count; i++)
 		ok = add_row(rows, &heatmap->rows[i], heatmap->bins, context->host);
-	return json__emit(object, ok, put, arg);
+	return record__emit(RECORD_OBJECT_heatmap, object, ok, put, arg);
 }
 
 static int put_imbalance(const struct job_result *result, const struct result_imbalance *imbalance,
-			 const struct json_context *context, json_put put, void *arg)
+			 const struct json_context *context, record_put put, void *arg)
 {
-	cJSON *object = window_head("imbalance", result, context);
+	cJSON *object = window_head(RECORD_OBJECT_imbalance, result, context);
 	bool ok = object && add_state(object, imbalance->state, context->names) &&
-		  json__add_number(object, "fast_rank", imbalance->fast_rank, 0) &&
-		  json__add_number(object, "slow_rank", imbalance->slow_rank, 0) &&
-		  json__add_number(object, "fast_seconds", imbalance->fast_ns / NS_PER_S, 9) &&
-		  json__add_number(object, "slow_seconds", imbalance->slow_ns / NS_PER_S, 9) &&
-		  json__add_number(object, "share_pct", 100 * imbalance->share, 2) &&
-		  json__add_ranks(object, "ranks", imbalance->ranks, imbalance->rank_count) &&
-		  json__add_number(object, "ratio", imbalance->ratio, 4) &&
-		  json__add_number(object, "ratio_least", imbalance->ratio_least, 4) &&
-		  json__add_number(object, "ratio_most", imbalance->ratio_most, 4) &&
-		  json__add_number(object, "ratio_slow", imbalance->ratio_slow, 4) &&
-		  json__add_number(object, "lost_seconds", imbalance->lost_seconds, 6) &&
-		  json__add_uint(object, "states", imbalance->states) &&
-		  cJSON_AddBoolToObject(object, "certain", imbalance->certain) &&
-		  json__add_shared(object, imbalance->shared, imbalance->shared_count) &&
-		  (imbalance->variance ? json__add_uint(object, "variance", imbalance->variance)
-				       : cJSON_AddNullToObject(object, "variance") != NULL);
+		  record__put_number(object, KEY(imbalance, fast_rank), imbalance->fast_rank) &&
+		  record__put_number(object, KEY(imbalance, slow_rank), imbalance->slow_rank) &&
+		  record__put_number(object, KEY(imbalance, fast_seconds), imbalance->fast_ns / NS_PER_S) &&
+		  record__put_number(object, KEY(imbalance, slow_seconds), imbalance->slow_ns / NS_PER_S) &&
+		  record__put_number(object, KEY(imbalance, share_pct), 100 * imbalance->share) &&
+		  record__put_ranks(object, KEY(imbalance, ranks), imbalance->ranks, imbalance->rank_count) &&
+		  record__put_number(object, KEY(imbalance, ratio), imbalance->ratio) &&
+		  record__put_number(object, KEY(imbalance, ratio_least), imbalance->ratio_least) &&
+		  record__put_number(object, KEY(imbalance, ratio_most), imbalance->ratio_most) &&
+		  record__put_number(object, KEY(imbalance, ratio_slow), imbalance->ratio_slow) &&
+		  record__put_number(object, KEY(imbalance, lost_seconds), imbalance->lost_seconds) &&
+		  record__put_uint(object, KEY(imbalance, states), imbalance->states) &&
+		  record__put_bool(object, KEY(imbalance, certain), imbalance->certain) &&
+		  record__put_shared(object, KEY(imbalance, shared), imbalance->shared, imbalance->shared_count) &&
+		  (imbalance->variance ? record__put_uint(object, KEY(imbalance, variance), imbalance->variance)
+				       : record__put_null(object, KEY(imbalance, variance)));
 
-	return json__emit(object, ok, put, arg);
+	return record__emit(RECORD_OBJECT_imbalance, object, ok, put, arg);
 }
 
 static int put_drift(const struct job_result *result, const struct result_drift *drift,
-		     const struct json_context *context, json_put put, void *arg)
+		     const struct json_context *context, record_put put, void *arg)
 {
-	cJSON *object = window_head("drift", result, context);
+	cJSON *object = window_head(RECORD_OBJECT_drift, result, context);
 	bool ok = object && add_state(object, drift->state, context->names) &&
-		  json__add_number(object, "ratio", drift->ratio, 4) &&
-		  json__add_uint(object, "windows", drift->windows);
+		  record__put_number(object, KEY(drift, ratio), drift->ratio) &&
+		  record__put_uint(object, KEY(drift, windows), drift->windows);
 
-	return json__emit(object, ok, put, arg);
+	return record__emit(RECORD_OBJECT_drift, object, ok, put, arg);
 }
 
 static int put_rare(const struct job_result *result, const struct result_rare *rare, const struct json_context *context,
-		    json_put put, void *arg)
+		    record_put put, void *arg)
 {
-	cJSON *object = window_head("rare", result, context);
+	cJSON *object = window_head(RECORD_OBJECT_rare, result, context);
 	bool ok = object && add_state(object, rare->state, context->names) &&
-		  json__add_number(object, "rank", rare->rank, 0) && json__add_uint(object, "members", rare->members) &&
-		  json__add_number(object, "seconds", rare->seconds, 6) &&
-		  (rare->cluster ? json__add_uint(object, "cluster", rare->cluster)
-				 : cJSON_AddNullToObject(object, "cluster") != NULL) &&
-		  json__add_number(object, "norm", rare->norm, 1);
+		  record__put_number(object, KEY(rare, rank), rare->rank) &&
+		  record__put_uint(object, KEY(rare, members), rare->members) &&
+		  record__put_number(object, KEY(rare, seconds), rare->seconds) &&
+		  (rare->cluster ? record__put_uint(object, KEY(rare, cluster), rare->cluster)
+				 : record__put_null(object, KEY(rare, cluster))) &&
+		  record__put_number(object, KEY(rare, norm), rare->norm);
 
-	return json__emit(object, ok, put, arg);
+	return record__emit(RECORD_OBJECT_rare, object, ok, put, arg);
 }
 
-int json__heatmaps(const struct job_result *result, const struct json_context *context, json_put put, void *arg)
+int json__heatmaps(const struct job_result *result, const struct json_context *context, record_put put, void *arg)
 {
 	int ret = 0;
 
@@ -361,7 +359,7 @@ int json__heatmaps(const struct job_result *result, const struct json_context *c
 	return ret;
 }
 
-int json__window(const struct job_result *result, const struct json_context *context, json_put put, void *arg)
+int json__window(const struct job_result *result, const struct json_context *context, record_put put, void *arg)
 {
 	int ret = put_window(result, context, put, arg);
 

@@ -277,12 +277,13 @@ static int put_hellos(struct source_blocks *blocks, struct stream_sink *sink)
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < blocks->count; i++) {
-		struct stream_event event = {.type = STREAM_LINE, .line = worker_run__hello(blocks->members[i].run)};
+		struct stream_event event = {.type = STREAM_LINE,
+					     .line = stream__line(worker_run__hello(blocks->members[i].run))};
 
-		if (blocks->members[i].introduced || !event.line)
+		if (blocks->members[i].introduced || !event.line.text)
 			continue;
 		blocks->members[i].introduced = true;
-		if (*event.line)
+		if (*event.line.text)
 			ret = stream__put(sink, &event);
 	}
 	return ret;

@@ -162,13 +162,13 @@ static int note_name(struct announcements *announced, const struct stream_name *
 	return 0;
 }
 
-static int note_line(struct announcements *announced, const char *line)
+static int note_line(struct announcements *announced, const struct stream_line *line)
 {
 	char *copy;
 
-	if (!strstr(line, "\"type\":\"hello\""))
+	if (line->type != RECORD_OBJECT_hello)
 		return 0;
-	copy = strdup(line);
+	copy = strdup(line->text);
 	if (!copy)
 		return -ENOMEM;
 	free(announced->hello);
@@ -180,7 +180,7 @@ int announcements__note(struct announcements *announced, const struct stream_eve
 {
 	switch (event->type) {
 	case STREAM_LINE:
-		return note_line(announced, event->line);
+		return note_line(announced, &event->line);
 	case STREAM_CLOCK:
 		announced->clock = event->clock;
 		return 0;

@@ -216,16 +216,15 @@ static int put_process(struct wire_split *split, const cJSON *line, const struct
 
 static int put_line(struct wire_split *split, const struct stream_event *event)
 {
-	cJSON *line = cJSON_Parse(event->line);
-	const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(line, "type"));
+	cJSON *line = cJSON_Parse(event->line.text);
 	const cJSON *pid = cJSON_GetObjectItemCaseSensitive(line, "pid");
 	int ret = 0;
 
-	if (type && !strcmp(type, "process"))
+	if (event->line.type == RECORD_OBJECT_process)
 		ret = put_process(split, line, event);
-	else if (type && !strcmp(type, "warning") && cJSON_IsNumber(pid) && pid->valuedouble > 0)
+	else if (event->line.type == RECORD_OBJECT_warning && cJSON_IsNumber(pid) && pid->valuedouble > 0)
 		ret = put_to(split, part_of_pid(split, (uint32_t)pid->valuedouble), event);
-	else if (type && !strcmp(type, "warning"))
+	else if (event->line.type == RECORD_OBJECT_warning)
 		ret = put_all(split, event);
 	cJSON_Delete(line);
 	return ret;

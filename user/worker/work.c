@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "capture/output_file.h"
 #include "report/json.h"
+#include "report/record_write.h"
 #include "wire/hash.h"
 #include "worker/worker_private.h"
 
@@ -134,14 +135,17 @@ static int announce(struct work *work, const char *reason)
 
 	worker_job__state(work->job, &state);
 	wire_subject__parse(&subject, work->out);
-	object = json__head("judging", utc_now(), work->worker->host);
-	ok = object && json__add_text(object, "cluster", subject.job.cluster) &&
-	     json__add_job(object, subject.job.job, subject.job.user) &&
-	     json__add_text(object, "worker", work->worker->id) && json__add_text(object, "reason", reason) &&
-	     (state.from_ns ? json__add_time(object, "from", state.from_ns) : json__add_text(object, "from", NULL)) &&
-	     (work->resumed_ns ? json__add_time(object, "checkpoint", work->resumed_ns)
-			       : json__add_text(object, "checkpoint", NULL)) &&
-	     json__add_uint(object, "epoch", work->epoch) && json__add_uint(object, "pass", state.pass);
+	object = record__begin(RECORD_OBJECT_judging, utc_now(), work->worker->host);
+	ok = object && record__put_text(object, KEY(judging, cluster), subject.job.cluster) &&
+	     record__put_job(object, subject.job.job, subject.job.user) &&
+	     record__put_text(object, KEY(judging, worker), work->worker->id) &&
+	     record__put_text(object, KEY(judging, reason), reason) &&
+	     (state.from_ns ? record__put_time(object, KEY(judging, from), state.from_ns)
+			    : record__put_text(object, KEY(judging, from), NULL)) &&
+	     (work->resumed_ns ? record__put_time(object, KEY(judging, checkpoint), work->resumed_ns)
+			       : record__put_text(object, KEY(judging, checkpoint), NULL)) &&
+	     record__put_uint(object, KEY(judging, epoch), work->epoch) &&
+	     record__put_uint(object, KEY(judging, pass), state.pass);
 	record = json__finish(object);
 	if (!ok || !record || asprintf(&line, "%s\n", record) < 0) {
 		free(record);

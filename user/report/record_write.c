@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/record_write.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "report/json.h"
+
+bool record__put(cJSON *object, enum record_row key, cJSON *item)
+{
+	if (item && cJSON_AddItemToObjectCS(object, record_keys[key].name, item))
+		return true;
+	cJSON_Delete(item);
+	return false;
+}
+
+/* Adds an item that is filled later; returns it, or NULL. */
+static cJSON *put_part(cJSON *object, enum record_row key, cJSON *part)
+{
+	return record__put(object, key, part) ? part : NULL;
+}
+
+cJSON *record__put_object(cJSON *object, enum record_row key)
+{
+	return put_part(object, key, cJSON_CreateObject());
+}
+
+cJSON *record__put_list(cJSON *object, enum record_row key)
+{
+	return put_part(object, key, cJSON_CreateArray());
+}
+
+cJSON *record__append(cJSON *list)
+{
+	cJSON *item = cJSON_CreateObject();
+
+	if (item && cJSON_AddItemToArray(list, item))
+		return item;
+	cJSON_Delete(item);
+	return NULL;
+}
+
+bool record__put_job(cJSON *object, const char *job, uint32_t user)
+{
+	return record__put_text(object, KEY(of_job, job), job) &&
+	       (!user || record__put_uint(object, KEY(of_job, uid), user - 1));
+}
+
+bool record__put_text(cJSON *object, enum record_row key, const char *text)
+{
+	return record__put(object, key, json__text(text));
+}
+
+bool record__put_number(cJSON *object, enum record_row key, double value)
+{
+	return record__put(object, key, json__number(value, record_keys[key].digits));
+}
+
+bool record__put_named(cJSON *map, enum record_row key, const char *name, double value)
+{
+	return json__add(map, name, json__number(value, record_keys[key].digits));
+}
+
+bool record__put_bool(cJSON *object, enum record_row key, bool value)
+{
+	return record__put(object, key, cJSON_CreateBool(value));
+}
+
+bool record__put_null(cJSON *object, enum record_row key)
+{
+	return record__put(object, key, cJSON_CreateNull());
+}
+
+bool record__put_uint(cJSON *object, enum record_row key, uint64_t value)
+{
+	char digits[24];
+
+	/* cJSON's numbers are doubles, exact up to 2^53 only */
+	snprintf(digits, sizeof(digits), "%llu", (unsigned long long)value);
+	return record__put(object, key, cJSON_CreateRaw(digits));
+}
+
+bool record__put_time(cJSON *object, enum record_row key, uint64_t utc_ns)
+{
+	char buf[JSON_TIME_SIZE];
+
+	return record__put(object, key, cJSON_CreateString(json__time(utc_ns, buf)));
+}
+
+bool record__put_ranks(cJSON *object, enum record_row key, const int32_t *ranks, uint32_t count)
+{
+	char *text = json__ranks(ranks, count);
+	bool ok = text && record__put(object, key, cJSON_CreateString(text));
+
+	free(text);
+	return ok;
+}
+
+bool record__put_shared(cJSON *object, enum record_row key, const struct result_shared *shared, uint32_t count)
+{
+	cJSON *list = record__put_list(object, key);
+	bool ok = list;
+
+	for (uint32_t i = 0; ok && i < count; i++) {
+		cJSON *item = record__append(list);
+
+		ok = item && record__put_text(item, KEY(shared_fact, fact), shared[i].fact) &&
+		     record__put_text(item, KEY(shared_fact, value), shared[i].value) &&
+		     record__put_uint(item, KEY(shared_fact, others), shared[i].others);
+	}
+	return ok;
+}
+
+bool record__put_factors(cJSON *object, enum record_row key, const double *factor)
+{
+	cJSON *factors = record__put_object(object, key);
+	bool ok = factors;
+
+	for (int i = 0; ok && i < VAPRO_FACTORS; i++) {
+		char name[64];
+
+		if (!(factor[i] > 0))
+			continue;
+		/* the spelling of the input format: times end in _ns, counts do not */
+		snprintf(name, sizeof(name), "%s%s", vapro_factor_name[i], i < VAPRO_FACTOR_COUNTS ? "_ns" : "");
+		ok = record__put_named(factors, key, name, factor[i]);
+	}
+	return ok;
+}
+
+cJSON *record__begin(enum record_object type, uint64_t utc_ns, const char *host)
+{
+	cJSON *object = cJSON_CreateObject();
+
+	if (object && record__put_text(object, KEY(head, schema), RECORD_SCHEMA) &&
+	    record__put_text(object, KEY(head, type), record_objects[type].name) &&
+	    record__put_time(object, KEY(head, time), utc_ns) &&
+	    record__put_text(object, KEY(head, host), host ? host : "unknown"))
+		return object;
+	cJSON_Delete(object);
+	return NULL;
+}
+
+int record__emit(enum record_object type, cJSON *object, bool ok, record_put put, void *arg)
+{
+	char *line;
+	int ret;
+
+	if (!ok) {
+		cJSON_Delete(object);
+		return -ENOMEM;
+	}
+	line = json__finish(object);
+	ret = line ? put(arg, type, line) : -ENOMEM;
+	free(line);
+	return ret;
+}
