@@ -102,18 +102,35 @@ def check_churn():
             t.row("SIGTERM ends vaprod within", f"{ended:.1f} s", "10 s", ended < 10)]
 
 
+def begin_for(programs, jobs):
+    """A vaprod of these programs alone, wherever other ones run."""
+    return begin(jobs, "--exe", programs.program)
+
+
+def first_states(ndjson):
+    """{pid: (state, owner)} of processes when they were first reported."""
+    found = {}
+    for r in of_type(t.load_records(ndjson), "process"):
+        found.setdefault(r["pid"], (r["state"], r["job"].get("uid")))
+    return found
+
+
+def attached_of(ndjson, uid):
+    return list(first_states(ndjson).values()).count(("attached", uid))
+
+
 def two_daemons(programs, jobs):
-    """Two vaprods without selection beside one job."""
-    daemons = [begin(jobs)]
+    """Two vaprods of the same ranks."""
+    daemons = [begin_for(programs, jobs)]
     first = os.path.join(jobs.directory, "first.ndjson")
     os.rename(daemons[0][1], first)
-    daemons.append(begin(jobs))
+    daemons.append(begin_for(programs, jobs))
     job = programs.start(jobs, OTHER, "ranks", 2, 12)
     code = jobs.wait(job, 60)
     for daemon, _ in daemons:
         daemon.process.send_signal(signal.SIGTERM)
         well(jobs.wait(daemon, 60), daemon)
-    seen = [len(of_user(t.load_records(ndjson), "process", OTHER)) for ndjson in (first, daemons[1][1])]
+    seen = [attached_of(ndjson, OTHER) for ndjson in (first, daemons[1][1])]
     return t.row("two vaprods beside one job: exit code; ranks that each has attached", f"{code}; {seen}", "0; 2 each",
                  code == 0 and seen == [2, 2])
 
@@ -121,20 +138,20 @@ def two_daemons(programs, jobs):
 def setuid(programs, jobs):
     """A target whose file gives it root's rights, started by a user."""
     os.chmod(programs.program, 0o4755)
-    daemon, ndjson = begin(jobs)
+    daemon, ndjson = begin_for(programs, jobs)
     job = programs.start(jobs, OTHER, "ranks", 2, 10)
     code = jobs.wait(job, 60)
     daemon.process.send_signal(signal.SIGTERM)
     well(jobs.wait(daemon, 60), daemon)
     os.chmod(programs.program, 0o755)
-    states = [(r["state"], r["job"].get("uid")) for r in of_type(t.load_records(ndjson), "process")]
+    states = list(first_states(ndjson).values())
     return t.row("a program with the setuid bit: exit code; states and owners", f"{code}; {states}", "0; 2 of the user who started it",
                  code == 0 and states == [("attached", OTHER)] * 2)
 
 
 def loads(jobs):
     """A program that loads and unloads an observed library all the time, with other code at its place in between."""
-    times, daemon_ndjson = repeat(2000, 200), begin(jobs)
+    times, daemon_ndjson = repeat(2000, 200), begin(jobs, "--exe", tool("unmap"))
     go = os.path.join(jobs.directory, "go")
     job = jobs.start([tool("unmap"), tool("unmapped/libmpi.so.40"), go, times], "unmap")
     pid = ready_pid(job)
@@ -152,12 +169,12 @@ def loads(jobs):
 
 def threads(programs, jobs):
     count = repeat(4000, 1000)
-    daemon, ndjson = begin(jobs)
+    daemon, ndjson = begin_for(programs, jobs)
     job = programs.start(jobs, OTHER, "threads", count, 12)
     code = jobs.wait(job, 120)
     daemon.process.send_signal(signal.SIGTERM)
     well(jobs.wait(daemon, 60), daemon)
-    seen = len(of_user(t.load_records(ndjson), "process", OTHER))
+    seen = attached_of(ndjson, OTHER)
     calls = re.search(r"calls (\d+)", job.out())
     return t.row(f"{count} threads: exit code; calls; attached", f"{code}; {calls and calls.group(1)}; {seen}", f"0; {20 * count}; 1",
                  code == 0 and calls and int(calls.group(1)) == 20 * count and seen == 1)
@@ -165,15 +182,15 @@ def threads(programs, jobs):
 
 def restart(programs, jobs):
     """vaprod is ended during a job and started again, as for an upgrade: what the second one sees of the job, and since when."""
-    daemon, ndjson = begin(jobs)
+    daemon, ndjson = begin_for(programs, jobs)
     job = programs.start(jobs, OTHER, "ranks", 2, 40)
-    if not until(lambda: len(of_user(t.load_records(ndjson), "process", OTHER)) == 2, 30):
+    if not until(lambda: attached_of(ndjson, OTHER) == 2, 30):
         raise RuntimeError("the ranks are not attached")
     time.sleep(12)
     daemon.process.send_signal(signal.SIGTERM)
     well(jobs.wait(daemon, 60), daemon)
     first = of_user(t.load_records(ndjson), "window", OTHER)
-    daemon, ndjson = begin(jobs)
+    daemon, ndjson = begin_for(programs, jobs)
     code = jobs.wait(job, 120)
     daemon.process.send_signal(signal.SIGTERM)
     well(jobs.wait(daemon, 60), daemon)
