@@ -56,7 +56,7 @@ class Churn:
                 self.done += 1
                 if job.process.returncode or ("execs" in job.name and "execs 20" not in job.out()):
                     self.failed.append(f"{job.name}: {job.process.returncode} {job.err().strip()[-100:]}")
-        kinds = (("ranks", 2, 3), ("execs", 20, 4), ("peers", 2, 2), ("threads", 30, 3))
+        kinds = (("ranks", 2, 3), ("execs", 20, 4), ("ranks", 4, 2), ("threads", 30, 3))
         while len(self.running) < len(kinds):
             kind, count, seconds = kinds[(self.done + len(self.running)) % len(kinds)]
             self.running.append(self.programs.start(self.jobs, MANY, kind, count, seconds))

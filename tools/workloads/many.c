@@ -148,12 +148,13 @@ static int run_execs(char **argv, int argc)
 /* A rank's environment is read where a program begins: each rank executes this one again. */
 static void begin_rank(char **argv, int rank)
 {
-	char text[16];
+	char text[32];
 
+	snprintf(text, sizeof(text), "many-ranks-%d", (int)getppid());
+	setenv("PMIX_NAMESPACE", text, 1);
 	snprintf(text, sizeof(text), "%d", rank);
 	setenv("OMPI_COMM_WORLD_RANK", text, 1);
 	setenv("OMPI_COMM_WORLD_SIZE", argv[3], 1);
-	setenv("PMIX_NAMESPACE", "many-ranks", 1);
 	execl(argv[0], argv[0], "rank", argv[2], "1", argv[4], NULL);
 	exit(1);
 }
