@@ -292,7 +292,7 @@ check-clang: all
 
 # Tests of programs get the build directory; the longest come first. Half of the time they wait: four at once.
 TESTS_OF_PROGRAMS := $(patsubst %,tests/nodes/test_%.py,worker faults from publish) \
-	$(patsubst %,tests/tools/test_%.py,speed page exports brokers examples completion settings mistakes)
+	$(patsubst %,tests/tools/test_%.py,speed page exports brokers examples options completion settings mistakes)
 TESTS_OF_SOURCES := $(patsubst %,tests/tools/test_%.py,install programs layers words citations)
 
 check-unit: all check-clang $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(SOURCE_CASES) $(B)/tests/print_events $(NODE_PROGRAMS)
@@ -383,8 +383,8 @@ bench: all workloads $(BENCH) $(NODE_PROGRAMS) $(patsubst tests/bench/%.c,$(B)/t
 
 # ---- the rest
 
-# The example has every option with its default; tests/tools/test_settings.py compares it with the tables.
-deploy/vapro.conf: $(B)/vaprod
+# The example has every setting with its default.
+$(B)/vapro.conf: $(B)/vaprod
 	$(Q)$< --print-config --config /dev/null > $@
 
 # The options of the man pages come from the tables: a line "@OPTIONS vapro view@" stands for those of this command.
@@ -411,7 +411,7 @@ $(B)/vapro-records.5: deploy/records.py $(B)/vapro.schema.json
 
 MAN_PAGES := $(addprefix $(B)/,vapro.1 vaprod.8 vapro-worker.8 vapro-records.5)
 
-install: all $(MAN_PAGES) $(COMPLETIONS)
+install: all $(MAN_PAGES) $(B)/vapro.conf $(COMPLETIONS)
 	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
 		$(DESTDIR)$(PREFIX)/share/man/man5 $(DESTDIR)$(PREFIX)/share/man/man8 $(DESTDIR)$(PREFIX)/share/vapro
 	install -m 755 $(B)/vaprod $(DESTDIR)$(PREFIX)/sbin/vaprod
@@ -426,7 +426,7 @@ install: all $(MAN_PAGES) $(COMPLETIONS)
 		install -m 644 $(B)/completion/zsh/$$name $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$$name; \
 		install -m 644 $(B)/completion/fish/$$name $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$name.fish; \
 	done
-	install -m 644 $(B)/vapro.schema.json deploy/vapro.conf $(DESTDIR)$(PREFIX)/share/vapro
+	install -m 644 $(B)/vapro.schema.json $(B)/vapro.conf $(DESTDIR)$(PREFIX)/share/vapro
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	for unit in vaprod vapro-worker; do \
 		sed 's|^ExecStart=/usr/local/|ExecStart=$(PREFIX)/|' deploy/$$unit.service >$(B)/$$unit.service && \

@@ -197,7 +197,7 @@ enum vapro_loss {
 	VAPRO_LOST_UNMATCHED,	 /* not lost: requests whose post or completion was not seen */
 	VAPRO_LOST_COUNTER,	 /* computations that were not counted: time known, workload unknown */
 	VAPRO_LOST_STATES,	 /* fragments of a process beyond its share of the kernel's tables */
-	VAPRO_LOST_PUBLISHED,	 /* not lost here: fragments in blocks that no broker took (vaprod --publish) */
+	VAPRO_LOST_PUBLISHED,	 /* not lost here: fragments in blocks that no broker took (vaprod --broker) */
 	VAPRO_LOSSES,
 };
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-`--from nats://...` of the commands, with a broker and workers of its own on loopback: a job in a stream reads as the
+`--broker nats://...` of the commands, with a broker and workers of its own on loopback: a job in a stream reads as the
 captures of its nodes do. Argument: the build directory.
 """
 import json
@@ -55,11 +55,11 @@ class From(unittest.TestCase):
         self.nodes.send(captures)
         self.wait_for_results(captures)
         for options in ((), ("--all",), ("--class", "communication"), ("--since", "20", "--until", "40")):
-            self.assertEqual(self.run_vapro("view", "--from", self.nodes.url, *options).stdout,
+            self.assertEqual(self.run_vapro("view", "--broker", self.nodes.url, *options).stdout,
                              self.run_vapro("view", *options, expected).stdout)
-        self.assertEqual(self.run_vapro("view", "--from", self.nodes.url, "--fail-on", "warning", code=4).stdout,
+        self.assertEqual(self.run_vapro("view", "--broker", self.nodes.url, "--fail-on", "warning", code=4).stdout,
                          self.run_vapro("view", "--fail-on", "warning", expected, code=4).stdout)
-        for words, name in ((("--from", self.nodes.url, "--job", "sim:1"), "stream"), ((expected,), "file")):
+        for words, name in ((("--broker", self.nodes.url, "--job", "sim:1"), "stream"), ((expected,), "file")):
             self.run_vapro("report", "--html", self.nodes.path(name + ".html"), "--csv", self.nodes.path(name),
                            "--trace", self.nodes.path(name + ".trace"), *words)
         self.assertTrue(os.listdir(self.nodes.path("file")))
@@ -80,7 +80,7 @@ class From(unittest.TestCase):
         self.wait_for_results(captures)
         published = self.nodes.published()
         self.assertGreater(len(published), len(valid(published)) + 1, "records were replaced")
-        self.assertEqual(self.run_vapro("view", "--from", self.nodes.url).stdout, self.run_vapro("view", expected).stdout)
+        self.assertEqual(self.run_vapro("view", "--broker", self.nodes.url).stdout, self.run_vapro("view", expected).stdout)
 
     def test_taken_over(self):
         captures = self.nodes.captures(3, 4)
@@ -91,14 +91,14 @@ class From(unittest.TestCase):
         wait_for(lambda: sum(record["type"] == "window" for record in self.nodes.records()) >= 2, 30, "two windows")
         holder = next(worker for worker in self.nodes.workers if os.listdir(worker.directory))
         # while the job runs its begin is shown
-        self.assertIn("sim:1", self.run_vapro("view", "--from", self.nodes.url).stdout)
+        self.assertIn("sim:1", self.run_vapro("view", "--broker", self.nodes.url).stdout)
         self.nodes.end(holder, signal.SIGKILL)
         self.assertEqual(sender.wait(60), 0)
         self.wait_for_results(captures)
-        self.assertEqual(self.run_vapro("view", "--from", self.nodes.url).stdout, self.run_vapro("view", expected).stdout)
+        self.assertEqual(self.run_vapro("view", "--broker", self.nodes.url).stdout, self.run_vapro("view", expected).stdout)
 
     def analyzed(self, *options):
-        done = self.run_vapro("analyze", "--from", self.nodes.url, *options)
+        done = self.run_vapro("analyze", "--broker", self.nodes.url, *options)
         records = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertEqual(records[-1]["type"], "bye")
         return [comparable(record) for record in records[:-1]], done.stderr
@@ -152,38 +152,38 @@ class From(unittest.TestCase):
         captures = self.nodes.captures(3, 4)
         self.start_worker()
         self.nodes.send(captures)
-        text = self.run_vapro("diagnose", "--from", self.nodes.url, "0-11@10..40").stdout
+        text = self.run_vapro("diagnose", "--broker", self.nodes.url, "0-11@10..40").stdout
         self.assertIn("computation of ranks 0-11", text)
         self.assertIn("preempted", text)
         records = [json.loads(line) for line in
-                   self.run_vapro("diagnose", "--from", self.nodes.url, "--json", "4-7@10..40").stdout.splitlines()]
+                   self.run_vapro("diagnose", "--broker", self.nodes.url, "--json", "4-7@10..40").stdout.splitlines()]
         self.assertTrue(records and all(record["type"] in ("variance", "diagnosis") for record in records))
         hosts = {host for record in records if record["type"] == "diagnosis" for host in record["where"]["hosts"]}
         self.assertEqual(hosts, {"sim1"})
-        self.assertIn("available: ranks 0-11", self.run_vapro("diagnose", "--from", self.nodes.url, "all@1000..2000", code=1).stderr)
+        self.assertIn("available: ranks 0-11", self.run_vapro("diagnose", "--broker", self.nodes.url, "all@1000..2000", code=1).stderr)
 
     def test_top(self):
         """Jobs and ranks as workers publish them, also after the broker was away."""
         captures = self.nodes.captures(3, 4)
-        self.assertIn("has no stream", self.run_vapro("top", "--once", "--from", self.nodes.url, code=1).stderr)
+        self.assertIn("has no stream", self.run_vapro("top", "--once", "--broker", self.nodes.url, code=1).stderr)
         self.start_worker()
-        self.assertIn("no job", self.run_vapro("top", "--once", "--from", self.nodes.url).stdout)
+        self.assertIn("no job", self.run_vapro("top", "--once", "--broker", self.nodes.url).stdout)
         self.nodes.send(captures)
         self.wait_for_results(captures)
-        shown = self.run_vapro("top", "--once", "--from", self.nodes.url).stdout
+        shown = self.run_vapro("top", "--once", "--broker", self.nodes.url).stdout
         self.assertIn("1 job, 12 processes", shown)
         ranks = re.findall(r"^ +(\d+) +(\d+) \[", shown, re.M)
         self.assertEqual(sorted(int(rank) for rank, _ in ranks), list(range(12)))
         self.assertEqual(len({pid for _, pid in ranks}), 12)
         self.assertIn("preempted by hog", shown)
-        self.assertIn("12 processes", self.run_vapro("top", "--once", "--from", self.nodes.url, "--job", "sim:1", "--cluster", "test").stdout)
+        self.assertIn("12 processes", self.run_vapro("top", "--once", "--broker", self.nodes.url, "--job", "sim:1", "--cluster", "test").stdout)
         for other in (("--job", "sim:2"), ("--cluster", "other")):
-            self.assertIn("no job", self.run_vapro("top", "--once", "--from", self.nodes.url, *other).stdout)
-        for wrong in (("--socket", "/run/vapro", "--from", self.nodes.url), ("--job", "sim:1"), ("--cluster", "test")):
+            self.assertIn("no job", self.run_vapro("top", "--once", "--broker", self.nodes.url, *other).stdout)
+        for wrong in (("--socket", "/run/vapro", "--broker", self.nodes.url), ("--job", "sim:1"), ("--cluster", "test")):
             self.run_vapro("top", "--once", *wrong, code=2)
         path = self.nodes.path("top.txt")
         with open(path, "w", encoding="utf-8") as output:
-            top = subprocess.Popen([os.path.join(BUILD, "vapro"), "top", "--batch", "--interval", "0.5s", "--from", self.nodes.url],
+            top = subprocess.Popen([os.path.join(BUILD, "vapro"), "top", "--batch", "--interval", "0.5s", "--broker", self.nodes.url],
                                    stdout=output)
         self.nodes.others.append(top)
 
@@ -203,33 +203,33 @@ class From(unittest.TestCase):
         jobs = ["sim:2", "slurm:4.0"]
         captures = {job: self.nodes.captures(1, 2, job=job, seed=number) for number, job in enumerate(jobs)}
         for command, words in (("view", ()), ("report", ("--html", "/dev/null")), ("analyze", ()), ("diagnose", ("all@..",))):
-            said = self.run_vapro(command, "--from", self.nodes.url, *words, code=1).stderr
+            said = self.run_vapro(command, "--broker", self.nodes.url, *words, code=1).stderr
             self.assertIn("has no stream of", said)
         self.start_worker()
-        self.assertIn("no job yet", self.run_vapro("view", "--from", self.nodes.url, code=2).stderr)
+        self.assertIn("no job yet", self.run_vapro("view", "--broker", self.nodes.url, code=2).stderr)
         self.nodes.send([path for paths in captures.values() for path in paths])
         for job, paths in captures.items():
             self.wait_for_results(paths, job.replace(".", "=2E"))
         for command, words in (("view", ()), ("analyze", ()), ("diagnose", ("all@..",))):
-            said = self.run_vapro(command, "--from", self.nodes.url, *words, code=2).stderr
+            said = self.run_vapro(command, "--broker", self.nodes.url, *words, code=2).stderr
             self.assertTrue("2 jobs" in said and all(job in said for job in jobs), said)
-            said = self.run_vapro(command, "--from", self.nodes.url, "--job", "none", *words, code=2).stderr
+            said = self.run_vapro(command, "--broker", self.nodes.url, "--job", "none", *words, code=2).stderr
             self.assertTrue("'none'" in said and all(job in said for job in jobs), said)
             for job in jobs:
-                found = self.run_vapro(command, "--from", self.nodes.url, "--job", job, "--cluster", "test", *words).stdout
+                found = self.run_vapro(command, "--broker", self.nodes.url, "--job", job, "--cluster", "test", *words).stdout
                 self.assertIn(job, found)
                 self.assertFalse(any(other in found for other in jobs if other != job))
-            self.run_vapro(command, "--from", self.nodes.url, "--job", jobs[0], "--cluster", "other", *words, code=2)
+            self.run_vapro(command, "--broker", self.nodes.url, "--job", jobs[0], "--cluster", "other", *words, code=2)
 
     def test_mistakes(self):
         away = f"nats://127.0.0.1:{free_port()}"
         for command, words in (("view", ()), ("analyze", ()), ("diagnose", ("all@..",)), ("report", ("--html", "/dev/null"))):
-            self.assertIn("no broker answers", self.run_vapro(command, "--from", away, *words, code=1).stderr)
-            self.assertIn("address 1", self.run_vapro(command, "--from", "broker", *words, code=2).stderr)
-            self.assertIn("--from", self.run_vapro(command, "--cluster", "main", *words, code=2).stderr)
-        for words in (("view", "--job", "a", "file"), ("view", "--from", away, "file"), ("report", "--socket", "/run/vapro/", "--from", away),
-                      ("report", "--from", away, "file"), ("analyze", "--from", away, "file"), ("analyze", "--job", "a"),
-                      ("analyze", "--from", away, "--run", "1"), ("analyze", "--from", away, "--format", "ndjson")):
+            self.assertIn("no broker answers", self.run_vapro(command, "--broker", away, *words, code=1).stderr)
+            self.assertIn("address 1", self.run_vapro(command, "--broker", "broker", *words, code=2).stderr)
+            self.assertIn("--broker", self.run_vapro(command, "--cluster", "main", *words, code=2).stderr)
+        for words in (("view", "--job", "a", "file"), ("view", "--broker", away, "file"), ("report", "--socket", "/run/vapro/", "--broker", away),
+                      ("report", "--broker", away, "file"), ("analyze", "--broker", away, "file"), ("analyze", "--job", "a"),
+                      ("analyze", "--broker", away, "--run", "1"), ("analyze", "--broker", away, "--format", "ndjson")):
             self.run_vapro(*words, code=2)
 
 

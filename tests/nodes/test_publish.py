@@ -28,7 +28,7 @@ class Publish(unittest.TestCase):
         self.expected = sorted(self.nodes.expected(self.captures))
 
     def start(self, *options):
-        process = subprocess.Popen([os.path.join(BUILD, "vapro"), "publish", "--to", self.nodes.url, *options, *self.captures],
+        process = subprocess.Popen([os.path.join(BUILD, "vapro"), "publish", "--broker", self.nodes.url, *options, *self.captures],
                                    stderr=subprocess.PIPE, text=True)
         self.nodes.others.append(process)
         return process

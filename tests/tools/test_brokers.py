@@ -70,7 +70,7 @@ class Brokers(unittest.TestCase):
         return line.strip().replace("BROKER:4222", f"127.0.0.1:{cls.port}")
 
     def publish(self, address, *options):
-        return subprocess.run([os.path.join(BUILD, "vapro"), "publish", "--to", address, "--wait", "3s", *options, self.path("mine")],
+        return subprocess.run([os.path.join(BUILD, "vapro"), "publish", "--broker", address, "--wait", "3s", *options, self.path("mine")],
                               capture_output=True, text=True, check=False, timeout=60)
 
     def stored(self):
@@ -101,13 +101,13 @@ class Brokers(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
 
     def from_broker(self, command, words, *operands):
-        return subprocess.run([os.path.join(BUILD, "vapro"), command, "--from", self.addresses[words], "--cluster", "main", *operands],
+        return subprocess.run([os.path.join(BUILD, "vapro"), command, "--broker", self.addresses[words], "--cluster", "main", *operands],
                               capture_output=True, text=True, check=False, timeout=60)
 
     def test_readers(self):
         """People read results, an analyst blocks, too; a node nothing of both."""
         self.assertEqual(self.publish(f"nats://admin:admin@127.0.0.1:{self.port}").returncode, 0)
-        worker = subprocess.Popen([os.path.join(BUILD, "vapro-worker"), "--nats", self.addresses["worker", "main", "w1"], "--output", self.folder.name],
+        worker = subprocess.Popen([os.path.join(BUILD, "vapro-worker"), "--broker", self.addresses["worker", "main", "w1"], "--output", self.folder.name],
                                   stderr=subprocess.DEVNULL)
         try:
             end = time.monotonic() + 30
@@ -128,7 +128,7 @@ class Brokers(unittest.TestCase):
         finally:
             worker.terminate()
             worker.wait()
-        done = subprocess.run([os.path.join(BUILD, "vapro"), "view", "--from", f"nats://reader-r1:wrong@127.0.0.1:{self.port}"],
+        done = subprocess.run([os.path.join(BUILD, "vapro"), "view", "--broker", f"nats://reader-r1:wrong@127.0.0.1:{self.port}"],
                               capture_output=True, text=True, check=False, timeout=60)
         self.assertEqual(done.returncode, 3)
         self.assertIn("credentials", done.stderr)
@@ -163,7 +163,7 @@ class Brokers(unittest.TestCase):
             for address, ca, code, says in ((f"tls://localhost:{port}", "ca.pem", 0, "are stored"), (f"tls://localhost:{port}", "stranger.pem", 1, "certificate"),
                                             (f"tls://127.0.0.1:{port}", "ca.pem", 1, "certificate"), (f"tls://localhost:{port}", None, 1, "certificate")):
                 with self.subTest(address=address, ca=ca):
-                    done = self.publish(address, *(("--ca", self.path(ca)) if ca else ()))
+                    done = self.publish(address, *(("--broker-ca", self.path(ca)) if ca else ()))
                     self.assertEqual(done.returncode, code, done.stderr)
                     self.assertIn(says, done.stderr)
         finally:

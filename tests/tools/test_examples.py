@@ -80,11 +80,11 @@ class Examples(unittest.TestCase):
         path = os.path.join(cls.folder.name, "job.capture")
         subprocess.run([os.path.join(BUILD, "tests", "make_capture"), "--ranks", "4", "--seconds", "20", "--job", job, path], check=True,
                        stdout=subprocess.DEVNULL)
-        subprocess.run([os.path.join(BUILD, "vapro"), "publish", "--to", f"nats://{cls.address}", path], check=True, stderr=subprocess.DEVNULL)
-        worker = subprocess.Popen([os.path.join(BUILD, "vapro-worker"), "--nats", f"nats://{cls.address}", "--output", cls.folder.name],
+        subprocess.run([os.path.join(BUILD, "vapro"), "publish", "--broker", f"nats://{cls.address}", path], check=True, stderr=subprocess.DEVNULL)
+        worker = subprocess.Popen([os.path.join(BUILD, "vapro-worker"), "--broker", f"nats://{cls.address}", "--output", cls.folder.name],
                                   stderr=subprocess.DEVNULL)
         end = time.monotonic() + 30
-        while time.monotonic() < end and subprocess.run([os.path.join(BUILD, "vapro"), "view", "--from", f"nats://{cls.address}"], check=False,
+        while time.monotonic() < end and subprocess.run([os.path.join(BUILD, "vapro"), "view", "--broker", f"nats://{cls.address}"], check=False,
                                                         capture_output=True).returncode:
             time.sleep(0.2)
         worker.terminate()
@@ -108,7 +108,7 @@ class Examples(unittest.TestCase):
         elif words[1] == "run":
             self.assertIn("--", words, line)
             words.insert(2, "--print-config")
-        elif (words[1] in ("diagnose", "top", "check") and "--from" not in words) or words[1:] == ["report"]:  # of whatever vaprod there is
+        elif (words[1] in ("diagnose", "top", "check") and "--broker" not in words) or words[1:] == ["report"]:  # of whatever vaprod there is
             words.append("--help")
             shown = "Usage: vapro " + words[1]
         elif "--fail-on" in words:

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "config/config_json.h"
+#include "config/tunables.h"
 
 static struct vapro_config config;
 static char err[512];
@@ -43,8 +44,8 @@ static void test_defaults(void **state)
 static void test_round_trip(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < vapro_option_count; i++) {
-		const struct vapro_option *option = &vapro_options[i];
+	for (size_t i = 0; i < vapro_tunable_count; i++) {
+		const struct option_row *option = &vapro_tunables[i];
 		struct vapro_config again;
 		char text[64];
 
@@ -77,7 +78,7 @@ static void test_units(void **state)
 	assert_int_equal(set("threshold", "90%"), 0);
 	assert_true(config.threshold == 0.9);
 	assert_int_equal(set("threshold", "85"), -EINVAL);
-	assert_string_equal(err, "--threshold: '85' is out of range; expected 1% to 100%");
+	assert_string_equal(err, "--threshold: invalid share '85'; expected 1% to 100%");
 	assert_int_equal(set("overhead-cap", "3%"), 0);
 	assert_true(config.overhead_cap_pct == 3);
 	assert_int_equal(set("overhead-cap", "3"), 0);
@@ -85,8 +86,8 @@ static void test_units(void **state)
 	assert_int_equal(set("memory-cap", "1G"), 0);
 	assert_int_equal(config.memory_cap, 1073741824);
 	assert_int_equal(set("ring-bytes", "3M"), -EINVAL);
-	assert_string_equal(err,
-			    "--ring-bytes: '3M' is not a power of two; expected 64K to 1G, such as 64K, 256M or 1G");
+	assert_string_equal(
+	    err, "--ring-bytes: invalid size '3M'; expected 64K to 1G, a power of two, such as 64K, 256M or 1G");
 }
 
 static void test_refusals(void **state)
@@ -94,8 +95,8 @@ static void test_refusals(void **state)
 	static const char *const bad[][2] = {
 	    {"threshold", ""},	     {"threshold", "0x1"},  {"threshold", "nan"},      {"threshold", "inf"},
 	    {"threshold", "0.5x"},   {"threshold", "1.01"}, {"threshold", "-1"},       {"threshold", "1e999"},
-	    {"min-cells", "2.5"},    {"min-cells", "0"},    {"ring-bytes", "65537"},   {"ring-bytes", "1"},
-	    {"map-entries", "63"},   {"io", "perhaps"},	    {"no-return", "maybe"},    {"overhead-cap", "101"},
+	    {"rare-members", "2.5"}, {"rare-members", "0"}, {"ring-bytes", "65537"},   {"ring-bytes", "1"},
+	    {"hop-frames", "5"},     {"io", "perhaps"},	    {"no-return", "maybe"},    {"overhead-cap", "101"},
 	    {"states", "call-tree"}, {"states", ""},	    {"long-fragment", "-5ms"}, {"window", "0.5"},
 	};
 	struct vapro_config before;
@@ -111,14 +112,19 @@ static void test_refusals(void **state)
 	}
 	assert_int_equal(set("threshold", "abc"), -EINVAL);
 	assert_string_equal(err, "--threshold: invalid share 'abc'; expected 1% to 100%");
+	assert_int_equal(set("min-cells", "3"), -ENOENT); /* a constant */
+	assert_int_equal(set("counters", "test"), 0);	  /* not named to users */
+	assert_int_equal(config.counters, VAPRO_COUNTERS_TEST);
+	assert_int_equal(set("counters", "tests"), -EINVAL);
+	assert_string_equal(err, "--counters: invalid word 'tests'; expected auto, hardware or none");
 	assert_int_equal(set("threshhold", "0.5"), -ENOENT);
 	assert_string_equal(err, "unknown setting 'threshhold'");
 	assert_int_equal(set("attach", "kprobe"), -EINVAL);
-	assert_string_equal(err, "--attach: 'kprobe' is unknown; expected auto, session, multi or perf");
+	assert_string_equal(err, "--attach: invalid word 'kprobe'; expected auto, session, multi or perf");
 	assert_int_equal(set("attach", "perf"), 0);
 	assert_int_equal(config.attach, VAPRO_ATTACH_PERF);
 	assert_int_equal(set("states", "path"), -EINVAL);
-	assert_string_equal(err, "--states: 'path' is unknown; expected call-site or call-path");
+	assert_string_equal(err, "--states: invalid word 'path'; expected call-site or call-path");
 	assert_int_equal(set("states", "call-path"), 0);
 	assert_int_equal(config.states, VAPRO_BY_CALL_PATH);
 	assert_int_equal(set("transparent", "libboost_mpi*.so*,libmine.so"), 0);
@@ -160,7 +166,7 @@ static void test_file(void **state)
 	assert_true(config.window_s == 30);
 	before = config;
 	assert_int_equal(read_text("threshold = 0.8\nio = some\n"), -EINVAL);
-	assert_non_null(strstr(err, ":2: io: 'some' is unknown"));
+	assert_non_null(strstr(err, ":2: io: invalid word 'some'"));
 	assert_memory_equal(&config, &before, sizeof(config)); /* a bad file changes nothing */
 	assert_int_equal(read_text("; old\n[analysis]\nthreshold = 70%\n[kernel]\nring-bytes=8M # more\n"
 				   "event FOO=cpu/event=0xc0/\n[selection]\nfunction = exe:a; exe:b#c\n"),
@@ -200,9 +206,9 @@ static void test_functions(void **state)
 	assert_string_equal(
 	    config.functions,
 	    "exe:solve_step; lib*.so:post class=communication count=2 peer=3; exe:sim::step class=user");
-	for (size_t i = 0; i < vapro_option_count; i++)
-		if (vapro_options[i].type == VAPRO_OPT_FUNCTIONS)
-			config__format(&config, &vapro_options[i], text, sizeof(text));
+	for (size_t i = 0; i < vapro_tunable_count; i++)
+		if (!strcmp(vapro_tunables[i].name, "function"))
+			config__format(&config, &vapro_tunables[i], text, sizeof(text));
 	assert_string_equal(text, config.functions);
 	json = config__to_text(&config);
 	config__init(&again);
@@ -257,10 +263,10 @@ static void test_groups(void **state)
 	char text[64];
 
 	(void)state;
-	for (size_t i = 0; i < vapro_option_count; i++) {
-		assert_true(vapro_options[i].group < VAPRO_GROUPS);
-		assert_true(!i || vapro_options[i].group >= vapro_options[i - 1].group);
-		config__value_name(&vapro_options[i], text, sizeof(text));
+	for (size_t i = 0; i < vapro_tunable_count; i++) {
+		assert_true(vapro_tunables[i].group < VAPRO_GROUPS);
+		assert_true(!i || vapro_tunables[i].group >= vapro_tunables[i - 1].group);
+		option__value_name(&vapro_tunables[i], text, sizeof(text));
 		assert_true(strlen(text) > 0);
 	}
 	for (int i = 0; i < VAPRO_GROUPS; i++)

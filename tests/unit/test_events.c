@@ -13,6 +13,7 @@
 
 #include <vapro/config.h>
 
+#include "config/tunables.h"
 #include "probe/pmu/events.h"
 #include "probe/pmu/pmu.h"
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "cli/command_line.h"
 #include "cli/settings.h"
 
 static char root[] = "/tmp/vapro-test-settings-XXXXXX", err[512];
@@ -93,20 +94,17 @@ static void settings_of_the_daemon(void **state)
 	put("/etc/vapro/vapro.conf.d/30.conf", "outptu = 0\n");
 	assert_int_equal(read_places(&settings_of_vaprod), -ENOENT);
 	assert_non_null(strstr(err, "did you mean 'output'?"));
+	put("/etc/vapro/vapro.conf.d/30.conf", "[publishing]\npublish = nats://b\npublish-ca = x\n"); /* older names */
+	assert_int_equal(read_places(&settings_of_vaprod), 4);
 	put("/etc/vapro/vapro.conf.d/30.conf", "version = 1\n"); /* an option, but no setting */
 	assert_int_equal(read_places(&settings_of_vaprod), -ENOENT);
-}
-
-static const char *no_value(void *ctx, const char *name, size_t n)
-{
-	(void)ctx;
-	return !strcmp(name, "exe") && n < 2 ? (n ? "b*" : "a*") : NULL;
 }
 
 /* What is printed reads as the same configuration. */
 static void round_trip(void **state)
 {
-	const struct settings_values values = {.value = no_value};
+	static const char *globs[] = {"a*", "b*"};
+	const struct command_line line = {.globs = {.items = globs, .count = 2}};
 	struct vapro_config again;
 	char name[256];
 	FILE *file;
@@ -120,7 +118,7 @@ static void round_trip(void **state)
 	snprintf(name, sizeof(name), "%s/printed.conf", root);
 	file = fopen(name, "w+");
 	assert_non_null(file);
-	settings__print(&config, &values, file);
+	settings__print(&config, &line, file);
 	fclose(file);
 	config__init(&again);
 	assert_int_equal(settings__read(&again, name, "", &settings_of_vaprod, NULL, err, sizeof(err)), 1);

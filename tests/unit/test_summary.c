@@ -27,7 +27,7 @@ static void test_summary(void **state)
 	has(text, "judged      90.0 %");
 	has(text, "overhead    0.41 %");
 	has(text, "6.1 % seen too few times to know its usual speed; most: MPI_Allreduce at");
-	has(text, "!!! 24 fragments lost: the ring buffer was full (--ring-bytes)\n");
+	has(text, "!!! 24 fragments lost: the ring buffer was full (ring-bytes)\n");
 	has(text, "; this monitor used 0.60 % of\n");
 	has(text, "!!! out.ndjson: No space left");
 	free(text);
@@ -90,7 +90,7 @@ static void test_no_result(void **state)
 	assert_int_equal(summary__add(summary, &result, NAN), 0);
 	text = print(summary, 200);
 	has(text, "no result: 0.0 % of the time of job j could be compared. 80 % of it: seen too few times to know its "
-		  "usual speed. What would help: a longer run, or a lower --certify-fragments.\n");
+		  "usual speed. What would help: a longer run.\n");
 	assert_null(strstr(text, "no slow region"));
 	assert_null(strstr(text, "speed  "));
 	free(text);

@@ -175,7 +175,6 @@ static void test_color(void **state)
 {
 	static const struct view_options always = {.color = VIEW_COLOR_ALWAYS, .width = 80};
 	static const struct view_options automatic = {.width = 80};
-	enum view_color color;
 
 	(void)state;
 	assert_int_equal(view(MAP("io", "00.0", "0", ROW("0", "1,1,0.3,null,1")), &always), 0);
@@ -183,9 +182,6 @@ static void test_color(void **state)
 	has("rank 0 \033[38;5;66;48;5;23m..\033[38;5;16;48;5;202m%\033[0m \033[38;5;66;48;5;23m.\033[0m\n");
 	assert_int_equal(view(NULL, &automatic), 0);
 	assert_null(strchr(text, '\033')); /* no terminal */
-	assert_true(view__parse_color("never", &color));
-	assert_int_equal(color, VIEW_COLOR_NEVER);
-	assert_false(view__parse_color("blue", &color));
 }
 
 static void test_regions(void **state)

@@ -119,14 +119,10 @@ def check_kernel(tap, directory, part):
 def check_pagerank(tap, directory):
     one, fewest, fragments = check_kernel(tap, directory, "pagerank")
     tap.ok(one > 0.85, "pagerank: a V-measure over 0.85 by instructions", one)
-    two, most, said = score(directory, "pagerank", fragments, "--cluster-floor", "8")
-    note(f"pagerank, instructions and page faults: {said}")
-    tap.ok(two > 0.95, "pagerank: a V-measure over 0.95 with page faults", two)
     # with bands states differ by whether work touches new memory, and not by how much of it
     rule, between, said = score(directory, "pagerank", fragments, "--bands", "named_1/instructions:0.0005,0.003")
     note(f"pagerank, instructions in bands of page faults: {said}")
-    tap.ok(one <= rule <= two and fewest < between <= most, "pagerank: with bands of page faults the V-measure is between them",
-           (fewest, between, most))
+    tap.ok(one <= rule and fewest < between, "pagerank: with bands of page faults clusters agree better", (one, rule, fewest, between))
     out = os.path.join(directory, "pagerank", "bands.ndjson")
     states = []
     for bands in ("", "page-faults/instructions:0.0005,0.003"):

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/tunables.h"
+
 #define KIND "analysis"
 #define MOST_FACTOR 64		/* bytes in memory for each byte of a checkpoint: zeros take next to none */
 #define MOST_LEAST (1ULL << 30) /* and what a small one may hold */
@@ -25,11 +27,10 @@ struct tunables {
 static const struct archive_column tunables_columns[] = {ARCHIVE_MANY(struct tunables, text)};
 static const struct archive_table tunables_table = ARCHIVE_TABLE("tunables", struct tunables, tunables_columns);
 
-static bool matters(const struct vapro_option *option)
+static bool matters(const struct option_row *option)
 {
-	return option->group == VAPRO_GROUP_ANALYSIS || option->group == VAPRO_GROUP_ANALYSIS_EXPERT ||
-	       !strcmp(option->name, "hop-frames") || !strcmp(option->name, "memory-cap") ||
-	       !strcmp(option->name, "no-return");
+	return option->group == VAPRO_GROUP_ANALYSIS || !strcmp(option->name, "hop-frames") ||
+	       !strcmp(option->name, "memory-cap") || !strcmp(option->name, "no-return");
 }
 
 /* Writes the tunables of an analysis, one a line. */
@@ -39,12 +40,12 @@ static void write_tunables(const struct analysis_context *context, struct tunabl
 				       context->source == VAPRO_BY_INSTRUCTIONS ? "instructions" : "arguments");
 	char value[VAPRO_FUNCTIONS_TEXT];
 
-	for (size_t i = 0; i < vapro_option_count && used < sizeof(tunables->text); i++) {
-		if (!matters(&vapro_options[i]))
+	for (size_t i = 0; i < vapro_tunable_count && used < sizeof(tunables->text); i++) {
+		if (!matters(&vapro_tunables[i]))
 			continue;
-		config__format(&context->config, &vapro_options[i], value, sizeof(value));
+		config__format(&context->config, &vapro_tunables[i], value, sizeof(value));
 		used += (size_t)snprintf(tunables->text + used, sizeof(tunables->text) - used, "%s: %s\n",
-					 vapro_options[i].name, value);
+					 vapro_tunables[i].name, value);
 	}
 }
 

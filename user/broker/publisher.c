@@ -239,7 +239,7 @@ static bool look(struct publisher *publisher)
 	if (!connected && publisher->connected)
 		publisher__say(publisher, PUBLISHER_TROUBLE,
 			       "the connection to the brokers at %s was lost: blocks wait in memory, the oldest are "
-			       "discarded where --publish-memory is used up",
+			       "discarded where publish-memory is used up",
 			       publisher->servers);
 	publisher->connected = connected;
 	if (connected)

@@ -58,7 +58,7 @@ static int fail(struct broker_reader *reader, natsStatus status, char *err, size
 	switch (status) {
 	case NATS_NOT_FOUND:
 		snprintf(err, err_size, "%s has no stream of %s: %s", reader->servers, what,
-			 reader->role == WIRE_IN ? "no vaprod --publish has sent any"
+			 reader->role == WIRE_IN ? "no vaprod --broker has sent any"
 						 : "no vapro-worker has published any");
 		return -ENOENT;
 	case NATS_NO_RESPONDERS:

@@ -5,38 +5,11 @@
 
 #include "base/exit_codes.h"
 
-bool broker_rows__set(struct broker_options *broker, int id, const char *value)
+bool broker_rows__write(const void *member, size_t n, char *text, size_t size)
 {
-	switch (id) {
-	case ROW_BROKER_CREDENTIALS:
-		broker->credentials = value;
-		return true;
-	case ROW_BROKER_CA:
-		broker->ca = value;
-		return true;
-	case ROW_BROKER_CERT:
-		broker->cert = value;
-		return true;
-	case ROW_BROKER_KEY:
-		broker->key = value;
-		return true;
-	default:
-		return false;
-	}
-}
+	const char *servers = *(const char *const *)member;
 
-bool from_rows__set(struct source_options *source, int id, const char *value)
-{
-	switch (id) {
-	case ROW_FROM:
-		source->broker.servers = value;
-		return true;
-	case ROW_FROM_CLUSTER:
-		source->cluster = value;
-		return true;
-	default:
-		return broker_rows__set(&source->broker, id, value);
-	}
+	return !n && servers && broker__printable(text, size, servers);
 }
 
 int from_rows__check(const struct source_options *source, char *err, size_t err_size)
@@ -47,21 +20,17 @@ int from_rows__check(const struct source_options *source, char *err, size_t err_
 	if (!broker->servers) {
 		if (!source->cluster && !broker->credentials && !broker->ca && !broker->cert && !broker->key)
 			return 0;
-		snprintf(err, err_size, "--%s needs --from URL: the brokers from which the job is read",
+		snprintf(err, err_size, "--%s needs --broker URL: the brokers from which the job is read",
 			 source->cluster       ? "cluster"
-			 : broker->credentials ? "credentials"
-			 : broker->ca	       ? "ca"
-			 : broker->cert	       ? "cert"
-					       : "key");
-		return -EINVAL;
-	}
-	if (source->cluster && !*source->cluster) {
-		snprintf(err, err_size, "--cluster: a name is needed");
+			 : broker->credentials ? "broker-credentials"
+			 : broker->ca	       ? "broker-ca"
+			 : broker->cert	       ? "broker-cert"
+					       : "broker-key");
 		return -EINVAL;
 	}
 	if (!broker_options__check(broker, why, sizeof(why)))
 		return 0;
-	snprintf(err, err_size, "--from: %s", why);
+	snprintf(err, err_size, "--broker: %s", why);
 	return -EINVAL;
 }
 

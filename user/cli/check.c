@@ -345,17 +345,23 @@ static void check_disk(const struct check_disk *disk)
 		row("disk space", check_disk__room("", text, sizeof(text)) ? "yes" : "no", text);
 }
 
-enum { ROW_COUNTERS = 1, ROW_CONFIG, ROW_JSON };
+struct choice {
+	bool counters, json;
+	const char *config;
+};
 
+/* clang-format off */
 static const struct option_row rows[] = {
-    {"counters", NULL,
-     "only what can be counted: opens the events of every stage, says what fits and what does not and why, and counts "
-     "a known loop; exit code 0 where instructions can be counted, else 3",
-     ROW_COUNTERS, 0},
-    {"config", "FILE", "with the events of this configuration file, not of those of the site", ROW_CONFIG, 'c'},
-    {"json", NULL, "one JSON object, for programs: can_run, capabilities, and the rows of the text", ROW_JSON, 0},
+    {.type = OPTION_SWITCH, OPTION_AT(struct choice, counters), .name = "counters",
+     .help = "only what can be counted: opens the events of every stage, says what fits and what does not and why, and "
+	     "counts a known loop; exit code 0 where instructions can be counted, else 3"},
+    {.type = OPTION_STRING, OPTION_AT(struct choice, config), .name = "config", .letter = 'c', .value = "FILE",
+     .help = "with the events of this configuration file, not of those of the site"},
+    {.type = OPTION_SWITCH, OPTION_AT(struct choice, json), .name = "json",
+     .help = "one JSON object, for programs: can_run, capabilities, and the rows of the text"},
     OPTIONS_HELP_ROW,
 };
+/* clang-format on */
 
 static int check__main(int argc, char **argv);
 
@@ -414,48 +420,24 @@ static int check_all(const struct vapro_config *config, const struct check_disk 
 
 static int check__main(int argc, char **argv)
 {
-	struct options options = command__options(&check_command, argc, argv);
 	struct config_others others = settings_of_vaprod;
 	struct check_disk disk = {.output = ""};
-	bool counters = false, json = false;
+	struct choice choice = {.config = NULL};
 	struct vapro_config config;
-	const char *file = NULL;
 	char err[512];
-	int id;
+	int code = command__parse(&check_command, &choice, argc, argv);
 
-	config__init(&config);
-	while ((id = options__next(&options)) != OPTIONS_END) {
-		switch (id) {
-		case OPTIONS_HELP:
-			return command__help(&check_command, options.value, stdout);
-		case ROW_COUNTERS:
-			counters = true;
-			break;
-		case ROW_CONFIG:
-			file = options.value;
-			break;
-		case ROW_JSON:
-			json = true;
-			break;
-		case OPTIONS_OPERAND:
-			fprintf(stderr, "vapro check: unknown argument '%s'; --help lists the options\n",
-				options.value);
-			return EXIT_USAGE;
-		default:
-			return EXIT_USAGE;
-		}
-	}
-	if (counters && json) {
-		fputs("vapro check: --counters has no JSON; --json includes which counters are available\n", stderr);
-		return EXIT_USAGE;
-	}
+	if (code)
+		return code == COMMAND_DONE ? EXIT_OK : code;
+	if (choice.counters && choice.json)
+		return command__fail(&check_command, EXIT_USAGE,
+				     "--counters has no JSON; --json includes which counters are available");
 	others.set = check_disk__set;
 	others.ctx = &disk;
-	if (settings__read(&config, file, "", &others, NULL, err, sizeof(err)) < 0) {
-		fprintf(stderr, "vapro check: %s\n", err);
-		return EXIT_USAGE;
-	}
-	if (counters)
+	config__init(&config);
+	if (settings__read(&config, choice.config, "", &others, NULL, err, sizeof(err)) < 0)
+		return command__fail(&check_command, EXIT_USAGE, "%s", err);
+	if (choice.counters)
 		return counters__report(&config, stdout) ? EXIT_OK : EXIT_REFUSED;
-	return check_all(&config, &disk, json);
+	return check_all(&config, &disk, choice.json);
 }

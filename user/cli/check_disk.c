@@ -9,16 +9,17 @@
 #define GIB (1024.0 * 1024 * 1024)
 #define LITTLE_GIB 1 /* a job of some hundred ranks and some hours writes so much */
 
-int check_disk__set(void *ctx, const char *name, const char *value, const char *prefix, char *err, size_t err_size)
+int check_disk__set(void *ctx, const struct option_row *row, const char *value, const char *prefix, char *err,
+		    size_t err_size)
 {
 	struct check_disk *disk = ctx;
 
 	(void)prefix;
 	(void)err;
 	(void)err_size;
-	if (!strcmp(name, "output") && strcmp(value, "-") != 0) /* - is standard output */
+	if (!strcmp(row->name, "output") && strcmp(value, "-") != 0) /* - is standard output */
 		snprintf(disk->output, sizeof(disk->output), "%s", value);
-	else if (!strcmp(name, "capture"))
+	else if (!strcmp(row->name, "capture"))
 		snprintf(disk->capture, sizeof(disk->capture), "%s", value);
 	return 0;
 }

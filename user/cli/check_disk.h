@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "config/option.h"
+
 #define CHECK_DISK_PATH 512
 
 /* The files that the configuration names; "" where it names none. */
@@ -14,7 +16,8 @@ struct check_disk {
 };
 
 /* Remembers a setting if it is such a file: `set` of struct config_others, ctx is a struct check_disk. */
-int check_disk__set(void *ctx, const char *name, const char *value, const char *prefix, char *err, size_t err_size);
+int check_disk__set(void *ctx, const struct option_row *row, const char *value, const char *prefix, char *err,
+		    size_t err_size);
 
 /*
  * Writes how much is free in the folder of a file, "" for the current folder; or why that is unknown. Returns whether

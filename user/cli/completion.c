@@ -12,6 +12,21 @@ struct writer {
 	bool alone;		       /* the program has no commands */
 };
 
+/* What completion needs of an option. */
+struct listed {
+	char value[64]; /* "" where it has none */
+	bool may_be_alone;
+};
+
+static struct listed list(const struct option_row *row)
+{
+	struct listed listed = {.may_be_alone = option__may_be_alone(row)};
+
+	if (option__has_value(row))
+		option__value_name(row, listed.value, sizeof(listed.value));
+	return listed;
+}
+
 static bool names_files(const char *value)
 {
 	return !strcmp(value, "FILE") || !strcmp(value, "FILE|-") || !strcmp(value, "PATH");
@@ -50,12 +65,10 @@ static void ignore_heading(void *ctx, const char *text)
 
 /* Visits all options of a command. */
 static void visit(struct writer *writer, const struct command *command,
-		  void (*item)(void *ctx, const struct option_item *item))
+		  void (*item)(void *ctx, const struct option_row *row))
 {
-	const struct options options = command__options(command, 0, NULL);
-
 	writer->command = command;
-	options__visit(&options, true, &(struct option_visitor){ignore_heading, item, writer});
+	command__visit(command, OPTION_EXPERT, &(struct option_visitor){ignore_heading, item, writer});
 }
 
 /* ---- bash */
@@ -65,32 +78,33 @@ static const char *prefix_of(const struct writer *writer)
 	return writer->alone ? "" : writer->command->name;
 }
 
-static void bash_value(void *ctx, const struct option_item *item)
+static void bash_value(void *ctx, const struct option_row *row)
 {
 	const struct writer *writer = ctx;
+	const struct listed item = list(row);
 
-	if (!*item->value || (item->may_be_alone && !names_words(item->value)))
+	if (!*item.value || (item.may_be_alone && !names_words(item.value)))
 		return;
-	fprintf(writer->out, "\t%s:--%s", prefix_of(writer), item->name);
-	if (item->letter)
-		fprintf(writer->out, " | %s:-%c", prefix_of(writer), item->letter);
-	if (names_files(item->value)) {
+	fprintf(writer->out, "\t%s:--%s", prefix_of(writer), row->name);
+	if (row->letter)
+		fprintf(writer->out, " | %s:-%c", prefix_of(writer), row->letter);
+	if (names_files(item.value)) {
 		fputs(") __vapro_files; return ;;\n", writer->out);
-	} else if (names_words(item->value)) {
+	} else if (names_words(item.value)) {
 		fputs(") __vapro_words '", writer->out);
-		print_choice(writer->out, item->value);
+		print_choice(writer->out, item.value);
 		/* a value that may be absent does not follow its option */
-		fprintf(writer->out, "'%s ;;\n", item->may_be_alone ? " \"$equals\" && return" : "; return");
+		fprintf(writer->out, "'%s ;;\n", item.may_be_alone ? " \"$equals\" && return" : "; return");
 	} else {
 		fputs(") return ;;\n", writer->out);
 	}
 }
 
-static void bash_name(void *ctx, const struct option_item *item)
+static void bash_name(void *ctx, const struct option_row *row)
 {
 	const struct writer *writer = ctx;
 
-	fprintf(writer->out, " --%s", item->name);
+	fprintf(writer->out, " --%s", row->name);
 }
 
 static void print_bash(struct writer *writer, const struct command *const *commands, size_t count)
@@ -139,26 +153,27 @@ static void print_bash(struct writer *writer, const struct command *const *comma
 
 /* ---- zsh */
 
-static void zsh_item(void *ctx, const struct option_item *item)
+static void zsh_item(void *ctx, const struct option_row *row)
 {
 	const struct writer *writer = ctx;
+	const struct listed item = list(row);
 	FILE *out = writer->out;
 
 	fputs("\t\t", out);
-	if (item->letter)
-		fprintf(out, "'*'{-%c%s,--%s%s}'[", item->letter, *item->value && !item->may_be_alone ? "+" : "",
-			item->name, *item->value ? "=" : "");
+	if (row->letter)
+		fprintf(out, "'*'{-%c%s,--%s%s}'[", row->letter, *item.value && !item.may_be_alone ? "+" : "",
+			row->name, *item.value ? "=" : "");
 	else
-		fprintf(out, "'*--%s%s[", item->name, !*item->value ? "" : item->may_be_alone ? "=-" : "=");
-	print_clause(out, item->help, "[]:\\");
+		fprintf(out, "'*--%s%s[", row->name, !*item.value ? "" : item.may_be_alone ? "=-" : "=");
+	print_clause(out, row->help, "[]:\\");
 	fputs("]", out);
-	if (*item->value && !(item->letter && item->may_be_alone)) {
-		fputs(item->may_be_alone ? "::value:" : ":value:", out);
-		if (names_words(item->value)) {
+	if (*item.value && !(row->letter && item.may_be_alone)) {
+		fputs(item.may_be_alone ? "::value:" : ":value:", out);
+		if (names_words(item.value)) {
 			fputc('(', out);
-			print_choice(out, item->value);
+			print_choice(out, item.value);
 			fputc(')', out);
-		} else if (names_files(item->value)) {
+		} else if (names_files(item.value)) {
 			fputs("_files", out);
 		}
 	}
@@ -198,26 +213,27 @@ static void print_zsh(struct writer *writer, const struct command *const *comman
 
 /* ---- fish */
 
-static void fish_item(void *ctx, const struct option_item *item)
+static void fish_item(void *ctx, const struct option_row *row)
 {
 	const struct writer *writer = ctx;
+	const struct listed item = list(row);
 	FILE *out = writer->out;
 
 	fprintf(out, "complete -c %s", writer->program);
 	if (!writer->alone)
 		fprintf(out, " -n '__fish_seen_subcommand_from %s'", writer->command->name);
-	fprintf(out, " -l %s", item->name);
-	if (item->letter)
-		fprintf(out, " -s %c", item->letter);
-	if (*item->value && !item->may_be_alone)
-		fputs(names_files(item->value) ? " -r" : " -x", out);
-	if (names_words(item->value)) {
+	fprintf(out, " -l %s", row->name);
+	if (row->letter)
+		fprintf(out, " -s %c", row->letter);
+	if (*item.value && !item.may_be_alone)
+		fputs(names_files(item.value) ? " -r" : " -x", out);
+	if (names_words(item.value)) {
 		fputs(" -a '", out);
-		print_choice(out, item->value);
+		print_choice(out, item.value);
 		fputs("'", out);
 	}
 	fputs(" -d '", out);
-	print_clause(out, item->help, "\\");
+	print_clause(out, row->help, "\\");
 	fputs("'\n", out);
 }
 

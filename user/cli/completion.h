@@ -6,6 +6,7 @@
 #include "cli/options.h"
 
 #define COMPLETION_SHELLS "bash|zsh|fish"
+#define COMPLETION_EXPECTED "bash, zsh or fish"
 
 /*
  * Prints the completion of a program with these commands, of which a program without commands has one, named as

@@ -1,9 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/daemon_rows.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "base/grow.h"
 #include "cli/commands.h"
 
-static const struct option_row rows[] = {DAEMON_ROWS(PID_HELP, EXE_HELP, DURATION_HELP, DRY_RUN_HELP, COMPLETION_HELP)};
+int daemon_rows__read_pid(void *member, const char *value, char *why, size_t why_size)
+{
+	struct pid_list *pids = member;
+	char *end;
+	long pid = strtol(value, &end, 10);
+
+	if (end == value || *end || pid <= 0 || pid > INT_MAX)
+		return -EINVAL;
+	if (grow(&pids->items, &pids->room, pids->count + 1, sizeof(*pids->items))) {
+		snprintf(why, why_size, "out of memory");
+		return -ENOMEM;
+	}
+	pids->items[pids->count++] = (pid_t)pid;
+	return 0;
+}
+
+bool daemon_rows__write_pid(const void *member, size_t n, char *text, size_t size)
+{
+	const struct pid_list *pids = member;
+
+	if (n < pids->count)
+		snprintf(text, size, "%d", pids->items[n]);
+	return n < pids->count;
+}
+
+static const struct option_row rows[] = {DAEMON_ROWS(OPTION_USUAL)};
 
 const struct command vaprod_command = {
     .name = "vaprod",
@@ -24,4 +54,6 @@ const struct command vaprod_command = {
     .rows = rows,
     .row_count = sizeof(rows) / sizeof(*rows),
     .tunables = true,
+    .config = offsetof(struct command_line, daemon.config),
+    .prepare = command_line__prepare,
 };

@@ -10,6 +10,7 @@
 
 #include "cli/broker_rows.h"
 #include "cli/from_blocks.h"
+#include "cli/shared_rows.h"
 #include "query/client.h"
 #include "base/printable.h"
 #include "base/terminal.h"
@@ -18,18 +19,29 @@
 #define PATIENCE_S 60	  /* time for a whole response, which may have to wait for others */
 #define LIST_PATIENCE_S 2 /* the same, where it only helps to choose */
 
-enum { ROW_SOCKET = 1, ROW_JOB, ROW_JSON, ROW_SINCE, ROW_UNTIL };
-
-static const struct option_row rows[] = {
-    {"socket", "PATH", "where vaprod is reached, as its --socket; needed where several run (" VAPRO_SOCKET ")",
-     ROW_SOCKET, 0},
-    {"job", "JOB", "only this job, by its identity in the records", ROW_JOB, 'j'},
-    {"since", "TIME", SINCE_HELP, ROW_SINCE, 'S'},
-    {"until", "TIME", UNTIL_HELP, ROW_UNTIL, 'U'},
-    {"json", NULL, "`diagnosis` records, one a line, instead of text", ROW_JSON, 0},
-    OPTIONS_HELP_ROW,
-    FROM_ROWS,
+struct choice {
+	const char *socket, *job;
+	struct time_option time;
+	bool json;
+	struct source_options source; /* a broker in place of a vaprod */
+	struct option_list regions;
 };
+
+/* clang-format off */
+static const struct option_row rows[] = {
+    {.type = OPTION_STRING, OPTION_AT(struct choice, socket), .name = "socket", .value = "PATH",
+     .help = "where vaprod is reached, as its --socket; needed where several run (" VAPRO_SOCKET ")"},
+    {.type = OPTION_STRING, OPTION_AT(struct choice, job), .name = "job", .letter = 'j', .value = "JOB",
+     .max = sizeof(((struct query_request *)0)->job) - 1, .noun = "job",
+     .help = "only this job, by its identity in the records"},
+    SINCE_ROW(struct choice, time, SINCE_HELP),
+    UNTIL_ROW(struct choice, time),
+    {.type = OPTION_SWITCH, OPTION_AT(struct choice, json), .name = "json",
+     .help = "`diagnosis` records, one a line, instead of text"},
+    OPTIONS_HELP_ROW,
+    FROM_ROWS(struct choice, source),
+};
+/* clang-format on */
 
 static int diagnose__main(int argc, char **argv);
 
@@ -37,21 +49,24 @@ const struct command diagnose_command = {
     .name = "diagnose",
     .program = "vapro diagnose",
     .summary = "query a running vaprod, or a job of many nodes, for why ranks were slow in a time that you choose",
-    .synopsis = "[option]... RANKS@BEGIN..END\n[option]... --since TIME|--until TIME [RANKS]\n--from URL [option]... "
+    .synopsis = "[option]... RANKS@BEGIN..END\n[option]... --since TIME|--until TIME [RANKS]\n--broker URL [option]... "
 		"RANKS@BEGIN..END",
     .about =
 	"Queries a running vaprod (or vapro run) for why these ranks (all, or as in 0-3,7) were slow in this time, "
 	"slow or not. BEGIN and END are seconds since vaprod began, or times as in the records; an empty one is "
 	"the begin or the end of the retained time, so that all@.. is all of it. The retained time is printed "
-	"where the region is not in it; vaprod's --keep and --keep-bytes bound it. Needs root.\n"
-	"With --from it queries what the nodes of a job have published so far, all of them at once, and needs no root; "
-	"nodes times --keep-bytes bound the time.",
+	"where the region is not in it; vaprod's --keep and keep-bytes (of its configuration file) bound it. Needs "
+	"root.\n"
+	"With --broker it queries what the nodes of a job have published so far, all of them at once, and needs no "
+	"root; "
+	"nodes times keep-bytes bound the time.",
     .examples = "vapro diagnose all@..\tall ranks, all of the retained time\n"
 		"vapro diagnose 0-3,7@12..15\tthese ranks, from 12 to 15 s after vaprod began\n"
 		"vapro diagnose --since 2026-11-24T08:00:00Z 0-3\tthese ranks, from a time of the day on\n"
-		"vapro diagnose --from nats://broker --job slurm:123.0 all@..\tall ranks of a job of many nodes",
+		"vapro diagnose --broker nats://broker --job slurm:123.0 all@..\tall ranks of a job of many nodes",
     .rows = rows,
     .row_count = sizeof(rows) / sizeof(*rows),
+    .operands = offsetof(struct choice, regions),
     .main = diagnose__main,
 };
 
@@ -139,69 +154,58 @@ static int query(const char *where, const struct query_request *request)
 	return code;
 }
 
-static int diagnose__main(int argc, char **argv)
+/* Reads what is to be diagnosed. Returns 0 or an exit code. */
+static int choose_region(const struct choice *choice, struct query_request *request)
 {
-	struct options options = command__options(&diagnose_command, argc, argv);
-	const char *where = VAPRO_SOCKET, *region = NULL;
-	struct query_request request = {.width = terminal__width(STDOUT_FILENO)};
-	char err[SOURCE_ERR];
-	struct source_options source = {.broker.name = "vapro diagnose"};
-	struct time_option time = {NULL, NULL};
-	int id;
+	const char *region = choice->regions.count ? choice->regions.items[0] : NULL;
+	char err[512];
 
-	while ((id = options__next(&options)) != OPTIONS_END) {
-		if (from_rows__set(&source, id, options.value))
-			continue;
-		switch (id) {
-		case ROW_SOCKET:
-			where = options.value;
-			break;
-		case ROW_JOB:
-			if (!*options.value || (size_t)snprintf(request.job, sizeof(request.job), "%s",
-								options.value) >= sizeof(request.job))
-				return fail(EXIT_USAGE, "--job: invalid job '%s'", options.value);
-			break;
-		case ROW_JSON:
-			request.json = true;
-			break;
-		case ROW_SINCE:
-			time.since = options.value;
-			break;
-		case ROW_UNTIL:
-			time.until = options.value;
-			break;
-		case OPTIONS_OPERAND:
-			if (region)
-				return fail(EXIT_USAGE, "one region is expected, not also '%s'; --help has the form",
-					    options.value);
-			region = options.value;
-			break;
-		case OPTIONS_HELP:
-			return command__help(&diagnose_command, options.value, stdout);
-		default:
-			return EXIT_USAGE;
-		}
-	}
-	if (time.since || time.until) {
-		if (region_option__span(&request.region, region, &time, request.region_text,
-					sizeof(request.region_text), err, sizeof(err)))
+	if (choice->regions.count > 1)
+		return fail(EXIT_USAGE, "one region is expected, not also '%s'; --help has the form",
+			    choice->regions.items[1]);
+	if (choice->time.since || choice->time.until) {
+		if (region_option__span(&request->region, region, &choice->time, request->region_text,
+					sizeof(request->region_text), err, sizeof(err)))
 			return fail(EXIT_USAGE, "%s", err);
-		region = request.region_text;
+		return 0;
 	}
 	if (!region)
 		return fail(EXIT_USAGE, "a region is needed, such as all@.. or 0-3@12..15; --help has the form");
-	if (region_option__parse(&request.region, region, err, sizeof(err)))
+	if (region_option__parse(&request->region, region, err, sizeof(err)))
 		return fail(EXIT_USAGE, "%s", err);
-	if (region != request.region_text && (size_t)snprintf(request.region_text, sizeof(request.region_text), "%s",
-							      region) >= sizeof(request.region_text))
+	if ((size_t)snprintf(request->region_text, sizeof(request->region_text), "%s", region) >=
+	    sizeof(request->region_text))
 		return fail(EXIT_USAGE, "the region is too long");
-	if (from_rows__check(&source, err, sizeof(err)))
+	return 0;
+}
+
+static int diagnose(struct choice *choice)
+{
+	struct query_request request = {.width = terminal__width(STDOUT_FILENO), .json = choice->json};
+	char err[SOURCE_ERR];
+	int code = choose_region(choice, &request);
+
+	if (code)
+		return code;
+	snprintf(request.job, sizeof(request.job), "%s", choice->job ? choice->job : "");
+	if (from_rows__check(&choice->source, err, sizeof(err)))
 		return fail(EXIT_USAGE, "%s", err);
-	if (source.broker.servers) {
-		source.job = *request.job ? request.job : NULL;
-		return diagnose_from(&source, &request);
+	if (choice->source.broker.servers) {
+		choice->source.job = choice->job;
+		return diagnose_from(&choice->source, &request);
 	}
 	if (geteuid() != 0)
 		return fail(EXIT_REFUSED, "permission denied: root only, because the data covers all users' processes");
-	return query(where, &request);
+	return query(choice->socket, &request);
+}
+
+static int diagnose__main(int argc, char **argv)
+{
+	struct choice choice = {.socket = VAPRO_SOCKET, .source.broker.name = "vapro diagnose"};
+	int code = command__parse(&diagnose_command, &choice, argc, argv);
+
+	if (!code)
+		code = diagnose(&choice);
+	option_list__clear(&choice.regions);
+	return code == COMMAND_DONE ? EXIT_OK : code;
 }

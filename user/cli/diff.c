@@ -10,25 +10,52 @@
 #include "base/exit_codes.h"
 #include "cli/commands.h"
 #include "cli/diff_read.h"
+#include "cli/shared_rows.h"
 #include "compare/compare.h"
-#include "report/run_option.h"
 
 #define WIDTH 100
 
-enum { ROW_FORMAT = 1, ROW_JSON, ROW_THRESHOLD, ROW_ALL, ROW_RANK, ROW_RUN, ROW_FAIL_ON };
+struct choice {
+	double threshold_pct;
+	bool json, all;
+	enum { FAIL_NEVER, FAIL_SLOWER } fail_on;
+	int rank, run[2];
+	enum diff_input input;
+	struct option_list operands;
+};
 
+/* Reads N, or N of A and M of B. */
+static int read_runs(void *member, const char *value, char *why, size_t why_size)
+{
+	const char *comma = strchr(value, ',');
+	char first[32];
+	int *runs = member;
+
+	(void)why;
+	(void)why_size;
+	snprintf(first, sizeof(first), "%.*s", (int)strcspn(value, ","), value);
+	return run_option__parse(first, &runs[0]) && run_option__parse(comma ? comma + 1 : first, &runs[1]) ? 0
+													    : -EINVAL;
+}
+
+/* clang-format off */
 static const struct option_row rows[] = {
-    {"threshold", "PERCENT", "least change that is worth reporting (3%)", ROW_THRESHOLD, 0},
-    {"all", NULL, "also what did not change, and all rows of long tables", ROW_ALL, 0},
-    {"rank", "N", "of one rank only, and of the job", ROW_RANK, 'r'},
-    {"run", "N[,M]", "of files that hold several runs: 1 = the first, -1 = the last; N of A and M of B (-1)", ROW_RUN,
-     0},
-    {"json", NULL, "records of type diff, one a line", ROW_JSON, 0},
-    {"fail-on", "slower|never", "slower: exit with 7 where something became slower (never)", ROW_FAIL_ON, 0},
-    {"format", "capture|ndjson",
-     "what the files are: ndjson: fragments, as vapro analyze reads them (as the first file begins)", ROW_FORMAT, 0},
+    {.type = OPTION_PERCENT, OPTION_AT(struct choice, threshold_pct), .name = "threshold", .min = 1e-6, .max = 1000,
+     .expected = "more than 0%, up to 1000%", .help = "least change that is worth reporting (3%)"},
+    {.type = OPTION_SWITCH, OPTION_AT(struct choice, all), .name = "all",
+     .help = "also what did not change, and all rows of long tables"},
+    RANK_ROW(struct choice, rank, "of one rank only, and of the job"),
+    {.type = OPTION_CUSTOM, OPTION_AT(struct choice, run), .name = "run", .value = "N[,M]", .noun = "run",
+     .expected = RUN_OPTION_RANGE, .read = read_runs,
+     .help = "of files that hold several runs: 1 = the first, -1 = the last; N of A and M of B (-1)"},
+    {.type = OPTION_SWITCH, OPTION_AT(struct choice, json), .name = "json", .help = "records of type diff, one a line"},
+    {.type = OPTION_WORD, OPTION_AT(struct choice, fail_on), .name = "fail-on", .words = "never|slower",
+     .help = "slower: exit with 7 where something became slower (never)"},
+    {.type = OPTION_WORD, OPTION_AT(struct choice, input), .name = "format", .words = "capture|ndjson",
+     .help = "what the files are: ndjson: fragments, as vapro analyze reads them (as the first file begins)"},
     OPTIONS_HELP_ROW,
 };
+/* clang-format on */
 
 static int diff__main(int argc, char **argv);
 
@@ -46,90 +73,9 @@ const struct command diff_command = {
 		"vapro diff --fail-on slower --threshold 5% good.capture new.capture\tin a script: exit code 7",
     .rows = rows,
     .row_count = sizeof(rows) / sizeof(*rows),
+    .operands = offsetof(struct choice, operands),
     .main = diff__main,
 };
-
-struct choice {
-	double threshold;
-	bool json, all, fail_on_slower;
-	int rank, run[2];
-	enum diff_input input;
-	const char *operands[2];
-	int count;
-};
-
-static int wrong(const char *option, const char *what, const char *value)
-{
-	fprintf(stderr, "vapro diff: --%s: invalid %s '%s'\n", option, what, value);
-	return -EINVAL;
-}
-
-/* Reads 3%, 3 (percent, too). */
-static int set_threshold(struct choice *choice, const char *value)
-{
-	char *end;
-	double percent = strtod(value, &end);
-
-	if (end == value || (*end && strcmp(end, "%")) || !(percent > 0 && percent <= 1000))
-		return wrong("threshold", "percentage", value);
-	choice->threshold = percent / 100;
-	return 0;
-}
-
-static int set_runs(struct choice *choice, const char *value)
-{
-	const char *comma = strchr(value, ',');
-	char first[32];
-
-	snprintf(first, sizeof(first), "%.*s", (int)strcspn(value, ","), value);
-	if (!run_option__parse(first, &choice->run[0]) ||
-	    !run_option__parse(comma ? comma + 1 : first, &choice->run[1]))
-		return wrong("run", "run number", value);
-	return 0;
-}
-
-static int set_rank(struct choice *choice, const char *value)
-{
-	char *end;
-	long rank = strtol(value, &end, 10);
-
-	if (end == value || *end || rank < 0 || rank > INT32_MAX)
-		return wrong("rank", "rank", value);
-	choice->rank = (int)rank;
-	return 0;
-}
-
-/* Applies an option. Returns 0, or -EINVAL after reporting it. */
-static int set(struct choice *choice, int id, const char *value)
-{
-	switch (id) {
-	case ROW_THRESHOLD:
-		return set_threshold(choice, value);
-	case ROW_ALL:
-		choice->all = true;
-		return 0;
-	case ROW_RANK:
-		return set_rank(choice, value);
-	case ROW_RUN:
-		return set_runs(choice, value);
-	case ROW_JSON:
-		choice->json = true;
-		return 0;
-	case ROW_FAIL_ON:
-		choice->fail_on_slower = !strcmp(value, "slower");
-		return choice->fail_on_slower || !strcmp(value, "never") ? 0 : wrong("fail-on", "condition", value);
-	case ROW_FORMAT:
-		choice->input = !strcmp(value, "capture") ? DIFF_CAPTURE : DIFF_FRAGMENTS;
-		return choice->input == DIFF_CAPTURE || !strcmp(value, "ndjson") ? 0 : wrong("format", "format", value);
-	case OPTIONS_OPERAND:
-		if (choice->count < 2)
-			choice->operands[choice->count] = value;
-		choice->count++;
-		return 0;
-	default:
-		return -EINVAL;
-	}
-}
 
 static unsigned width_of(FILE *out)
 {
@@ -146,11 +92,11 @@ static int print(const struct choice *choice, const struct diff_run *runs, const
 {
 	const struct diff_report report = {
 	    .found = found,
-	    .name = {choice->operands[0], choice->operands[1]},
+	    .name = {choice->operands.items[0], choice->operands.items[1]},
 	    .host = {runs[0].host, runs[1].host},
 	    .records = {runs[0].input == DIFF_RECORDS ? &runs[0].records : NULL,
 			runs[1].input == DIFF_RECORDS ? &runs[1].records : NULL},
-	    .threshold = choice->threshold,
+	    .threshold = choice->threshold_pct / 100,
 	    .rank = choice->rank,
 	    .all = choice->all,
 	    .width = width_of(stdout),
@@ -172,25 +118,25 @@ static int print(const struct choice *choice, const struct diff_run *runs, const
 		fprintf(stderr, "vapro diff: the result could not be written: %s\n", strerror(errno));
 		return EXIT_FAILED;
 	}
-	return choice->fail_on_slower && diff_report__slower(&report) ? EXIT_SLOWER : EXIT_OK;
+	return choice->fail_on == FAIL_SLOWER && diff_report__slower(&report) ? EXIT_SLOWER : EXIT_OK;
 }
 
 /* Reads both runs, compares and prints. Returns an exit code. */
 static int diff(const struct choice *choice)
 {
-	const struct compare_options options = {.threshold = choice->threshold};
+	const struct compare_options options = {.threshold = choice->threshold_pct / 100};
 	struct diff_run runs[2] = {{0}, {0}};
 	struct comparison found = {0};
 	int status = EXIT_FAILED, error = 0;
 	char err[512] = "";
 
 	for (int i = 0; !error && i < 2; i++)
-		error = diff_run__open(&runs[i], choice->operands[i], choice->input, err, sizeof(err));
+		error = diff_run__open(&runs[i], choice->operands.items[i], choice->input, err, sizeof(err));
 	if (!error && (runs[0].input == DIFF_RECORDS) != (runs[1].input == DIFF_RECORDS)) {
 		snprintf(err, sizeof(err),
 			 "%s is the output of vaprod, and %s holds fragments: give two captures, or two outputs",
-			 choice->operands[runs[0].input == DIFF_RECORDS ? 0 : 1],
-			 choice->operands[runs[0].input == DIFF_RECORDS ? 1 : 0]);
+			 choice->operands.items[runs[0].input == DIFF_RECORDS ? 0 : 1],
+			 choice->operands.items[runs[0].input == DIFF_RECORDS ? 1 : 0]);
 		error = -EINVAL;
 	}
 	for (int i = 0; !error && i < 2; i++)
@@ -209,24 +155,17 @@ static int diff(const struct choice *choice)
 
 static int diff__main(int argc, char **argv)
 {
-	struct options options = command__options(&diff_command, argc, argv);
 	struct choice choice = {
-	    .threshold = 0.03, .rank = COMPARE_ALL, .run = {RUN_OPTION_LAST, RUN_OPTION_LAST}, .input = DIFF_UNKNOWN};
-	int id;
+	    .threshold_pct = 3, .rank = COMPARE_ALL, .run = {RUN_OPTION_LAST, RUN_OPTION_LAST}, .input = DIFF_UNKNOWN};
+	int code = command__parse(&diff_command, &choice, argc, argv);
 
-	while ((id = options__next(&options)) != OPTIONS_END) {
-		if (id == OPTIONS_HELP)
-			return command__help(&diff_command, options.value, stdout);
-		if (id == OPTIONS_ERROR || set(&choice, id, options.value))
-			return EXIT_USAGE;
-	}
-	if (choice.count != 2) {
-		fprintf(stderr,
-			"vapro diff: two runs are needed, A and B, and %d given; several hosts' files of a run are "
-			"joined by "
-			"commas, or in a directory\n",
-			choice.count);
-		return EXIT_USAGE;
-	}
-	return diff(&choice);
+	if (!code && choice.operands.count != 2)
+		code = command__fail(&diff_command, EXIT_USAGE,
+				     "two runs are needed, A and B, and %zu given; several hosts' files of a run are "
+				     "joined by commas, or in a directory",
+				     choice.operands.count);
+	if (!code)
+		code = diff(&choice);
+	option_list__clear(&choice.operands);
+	return code == COMMAND_DONE ? EXIT_OK : code;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The options of a command as a table, which parsing, --help, man pages, completion and suggestions for misspelt names
- * share. An option is written --name VALUE, --name=VALUE, -l VALUE or -lVALUE, and letters without values may stand
- * together; `--` ends the options. --help and -h are options of all.
+ * The command line of a command as a table of rows (config/option.h), of which parsing, --help, man pages, completion
+ * and suggestions for misspelt names are made. An option is written --name VALUE, --name=VALUE, -l VALUE or -lVALUE,
+ * and letters without values may stand together; `--` ends the options. --help and -h are options of all.
  */
 #ifndef VAPRO_OPTIONS_H
 #define VAPRO_OPTIONS_H
@@ -13,43 +13,19 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/exit_codes.h"
 #include "base/suggestion.h"
+#include "config/tunables.h"
 
-/* What options__next returns beside the ids of rows, which are positive. */
-enum {
-	OPTIONS_END = 0,
-	OPTIONS_HELP = -1,    /* value: what of it, for command__help */
-	OPTIONS_OPERAND = -2, /* in value */
-	OPTIONS_TUNABLE = -3, /* in tunable and value; value is "true" where a switch stands alone */
-	OPTIONS_ERROR = -4,   /* reported on standard error */
-};
-
-struct option_row {
-	const char *name;  /* without its dashes; NULL: a heading */
-	const char *value; /* what --help calls its value, "WORD|WORD" where it is one of these; NULL: it has none */
-	const char *help;  /* NULL: not listed, an older name or one that another program has */
-	int id;
-	char letter; /* or 0 */
-};
-
-/* A heading of its own; the heading of a group, whose tunables follow the rows up to the next heading. */
-#define OPTIONS_GROUP(heading)                                                                                         \
-	{                                                                                                              \
-		NULL, NULL, heading, 0, 0                                                                              \
-	}
-#define OPTIONS_SECTION(group)                                                                                         \
-	{                                                                                                              \
-		NULL, NULL, NULL, group, 0                                                                             \
-	}
-
-/* The rows of --help itself. */
+/* The rows of what all commands have. */
 #define OPTIONS_HELP_ROW                                                                                               \
 	{                                                                                                              \
-		"help", NULL, "print this text", OPTIONS_HELP, 'h'                                                     \
+		.type = OPTION_HELP, .name = "help", .value = "", .letter = 'h', .help = "print this text"             \
 	}
 #define OPTIONS_HELP_ALL_ROW                                                                                           \
 	{                                                                                                              \
-		"help", "all", "print this text; all: with the options for experts", OPTIONS_HELP, 'h'                 \
+		.type = OPTION_HELP, .name = "help", .letter = 'h',                                                    \
+		.help = "print this text, with =all the rarer options, too"                                            \
 	}
 
 /* A command, or vaprod: what its help, its man page and its completion are made of. */
@@ -62,53 +38,70 @@ struct command {
 	const char *examples; /* "vapro view FILE\twhat it does", one a line */
 	const struct option_row *rows;
 	size_t row_count;
-	bool tunables; /* every tunable of vapro_options is an option, too */
+	bool tunables;		    /* every tunable is an option, too */
+	size_t config;		    /* with tunables: offset of the struct vapro_config that they set */
+	size_t operands;	    /* offset of the struct option_list of what is no option; 0: there is no operand */
+	bool ends_at_operand;	    /* the first operand ends the options */
+	const struct command *like; /* its help names this command instead of repeating the options */
 	int (*main)(int argc, char **argv);
+	/* Is called with the early options set, and sets what others may replace; or NULL. Returns 0 or an exit code.
+	 */
+	int (*prepare)(void *base, const struct command *command, int argc, char **argv);
 };
 
+/* What command__parse returns where nothing is left to do: the program ends well. */
+enum { COMMAND_DONE = 100 };
+
+/*
+ * Sets the members of base, the command's struct, from its arguments. Syntax is checked, and what --help and the like
+ * request is printed, before any value is read. Operands are added to their list, which the caller clears in any case.
+ * Returns 0, COMMAND_DONE, or EXIT_USAGE after reporting the error.
+ */
+int command__parse(const struct command *command, void *base, int argc, char **argv);
+
+/* Prints an error as the command's. Returns code. */
+__attribute__((format(printf, 3, 4))) int command__fail(const struct command *command, int code, const char *format,
+							...);
+
+/* What options__next returns. */
+enum options_item { OPTIONS_END, OPTIONS_OPTION, OPTIONS_OPERAND, OPTIONS_ERROR };
+
+#define OPTIONS_NAME_MOST 64
+
 struct options {
-	const char *program; /* "vapro view" */
-	const struct option_row *rows;
-	size_t row_count;
-	bool tunables; /* every tunable of vapro_options is an option, too */
+	const struct command *command;
 	int argc;
 	char **argv;
 	int next; /* index in argv of what comes next; 0 at first */
 	bool only_operands;
-	const char *letters; /* letters that stand together, still to be read */
-	const char *name, *value;
-	const struct vapro_option *tunable;
+	const char *letters;		  /* letters that stand together, still to be read */
+	char name[OPTIONS_NAME_MOST + 1]; /* of the option, as it was given */
+	const struct option_row *row;	  /* of the option; an older name has the row that it stands for */
+	bool tunable;			  /* the row's offset is that in the command's struct vapro_config */
+	const char *value;		  /* of the option, NULL where it stands alone; or the operand */
 };
 
-/* Returns a parser of a command's arguments. */
-struct options command__options(const struct command *command, int argc, char **argv);
+/* Returns the next argument; an error was reported. For those that need more than command__parse(). */
+enum options_item options__next(struct options *options);
 
-/* Returns the next option's id, or one of the above. */
-int options__next(struct options *options);
+/* Returns the row of a name, which is an alias where the name is an older one; NULL: there is none. */
+const struct option_row *command__row(const struct command *command, const char *name);
 
-/* What a row or a tunable is, for those that list them. */
-struct option_item {
-	const char *name, *help, *initial; /* initial: default of a tunable, or NULL */
-	char letter;
-	char value[64];	   /* "" where it has none */
-	bool may_be_alone; /* its value may be absent */
-};
+/* Returns the row that a row stands for: itself, or that of an alias. *tunable: it is one. */
+const struct option_row *command__resolve(const struct command *command, const struct option_row *row, bool *tunable);
 
-/* Calls heading and item for all that is listed, in order; expert: with the groups for experts. */
+/* Calls heading and item for all options up to a level, in order; a heading comes before its first option. */
 struct option_visitor {
 	void (*heading)(void *ctx, const char *text);
-	void (*item)(void *ctx, const struct option_item *item);
+	void (*item)(void *ctx, const struct option_row *row);
 	void *ctx;
 };
-void options__visit(const struct options *options, bool expert, const struct option_visitor *visitor);
+void command__visit(const struct command *command, enum option_level most, const struct option_visitor *visitor);
 
 /*
- * Prints the help, wrapped to the terminal: what is NULL for the usual options, "all" with those for experts, "man" as
- * part of a man page. Returns 0, the exit code.
+ * Prints the help, wrapped to the terminal: what is NULL for the usual options, "all" with the others, "man" as part of
+ * a man page.
  */
-int command__help(const struct command *command, const char *what, FILE *out);
-
-/* Prints the options, as command__help does. */
-void options__help(const struct options *options, const char *what, FILE *out);
+void command__help(const struct command *command, const char *what, FILE *out);
 
 #endif

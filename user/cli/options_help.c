@@ -10,54 +10,60 @@
 #define HELP_COLUMN 28
 #define WIDTH_MOST 110 /* longer lines are hard to read */
 
-static void visit_tunables(enum vapro_group group, const struct option_visitor *visitor)
-{
-	for (size_t i = 0; i < vapro_option_count; i++) {
-		const struct vapro_option *option = &vapro_options[i];
-		struct option_item item = {.name = option->name,
-					   .help = option->help,
-					   .initial = option->initial,
-					   .may_be_alone = option->type == VAPRO_OPT_BOOL};
+/* A walk over what is listed. */
+struct walk {
+	const struct option_visitor *visitor;
+	enum option_level least, most;
+	const char *heading; /* which has not been printed yet; NULL: none */
+};
 
-		if (option->group != group)
-			continue;
-		config__value_name(option, item.value, sizeof(item.value));
-		visitor->item(visitor->ctx, &item);
-	}
+static void visit_row(struct walk *walk, const struct option_row *row)
+{
+	if (row->level < walk->least || row->level > walk->most)
+		return;
+	if (walk->heading)
+		walk->visitor->heading(walk->visitor->ctx, walk->heading);
+	walk->heading = NULL;
+	walk->visitor->item(walk->visitor->ctx, row);
 }
 
-void options__visit(const struct options *options, bool expert, const struct option_visitor *visitor)
+static void visit_tunables(struct walk *walk, enum vapro_group group)
+{
+	for (size_t i = 0; i < vapro_tunable_count; i++)
+		if (vapro_tunables[i].group == group)
+			visit_row(walk, &vapro_tunables[i]);
+}
+
+static void visit(const struct command *command, struct walk *walk)
 {
 	enum vapro_group group = VAPRO_GROUPS;
-	bool listed = true;
 
-	for (const struct option_row *row = options->rows; row < options->rows + options->row_count; row++) {
-		struct option_item item = {.name = row->name,
-					   .help = row->help,
-					   .letter = row->letter,
-					   .may_be_alone = row->id == OPTIONS_HELP};
-
-		if (row->name && row->help && listed) {
-			snprintf(item.value, sizeof(item.value), "%s", row->value ? row->value : "");
-			visitor->item(visitor->ctx, &item);
-		}
-		if (row->name)
+	for (const struct option_row *row = command->rows; row < command->rows + command->row_count; row++) {
+		if (row->type != OPTION_HEADING) {
+			visit_row(walk, row);
 			continue;
-		if (listed && options->tunables)
-			visit_tunables(group, visitor);
-		group = row->help ? VAPRO_GROUPS : (enum vapro_group)row->id;
-		listed = group == VAPRO_GROUPS || expert || !vapro_groups[group].expert;
-		if (listed)
-			visitor->heading(visitor->ctx, row->help ? row->help : vapro_groups[group].heading);
+		}
+		if (command->tunables)
+			visit_tunables(walk, group);
+		group = row->group;
+		walk->heading = row->help ? row->help : vapro_groups[group].heading;
 	}
-	if (listed && options->tunables)
-		visit_tunables(group, visitor);
+	if (command->tunables)
+		visit_tunables(walk, group);
+}
+
+void command__visit(const struct command *command, enum option_level most, const struct option_visitor *visitor)
+{
+	struct walk walk = {.visitor = visitor, .most = most};
+
+	visit(command, &walk);
 }
 
 struct page {
 	FILE *out;
 	int width;
 	bool man;
+	bool brief; /* the first clause of a help is enough */
 };
 
 /* Prints text from a column on, in lines of words. */
@@ -101,26 +107,38 @@ static void help_heading(void *ctx, const char *text)
 	fprintf(page->out, page->man ? ".SS %s\n" : "\n%s:\n", text);
 }
 
-static void help_item(void *ctx, const struct option_item *item)
+static void no_heading(void *ctx, const char *text)
+{
+	(void)ctx;
+	(void)text;
+}
+
+static void help_item(void *ctx, const struct option_row *row)
 {
 	const struct page *page = ctx;
-	char flag[128], *text = NULL;
+	char flag[160], value[64], *text = NULL;
+	size_t clause = page->brief ? strcspn(row->help, ";") : strlen(row->help);
+	bool alone;
 	int length;
 
-	bool alone = item->may_be_alone && *item->value;
-
-	length = snprintf(flag, sizeof(flag), "%s--%s%s%s%s", item->letter ? "-x, " : "", item->name,
-			  alone		 ? "[="
-			  : *item->value ? " "
-					 : "",
-			  item->value, alone ? "]" : "");
-	if (item->letter)
-		flag[1] = item->letter;
-	if (asprintf(&text, "%s%s%s%s", item->help, item->initial ? " (" : "",
-		     item->initial && !*item->initial ? "none"
-		     : item->initial		      ? item->initial
-						      : "",
-		     item->initial ? ")" : "") < 0)
+	option__value_name(row, value, sizeof(value));
+	if (!option__has_value(row))
+		*value = '\0';
+	alone = option__may_be_alone(row) && *value;
+	length = snprintf(flag, sizeof(flag), "%s--%s%s%s%s", row->letter ? "-x, " : "", row->name,
+			  alone	   ? "[="
+			  : *value ? " "
+				   : "",
+			  value, alone ? "]" : "");
+	if (row->letter)
+		flag[1] = row->letter;
+	if (row->level == OPTION_FILE)
+		snprintf(flag, sizeof(flag), "%s = %s", row->name, value);
+	if (asprintf(&text, "%.*s%s%s%s", (int)clause, row->help, row->initial ? " (" : "",
+		     row->initial && !*row->initial ? "none"
+		     : row->initial		    ? row->initial
+						    : "",
+		     row->initial ? ")" : "") < 0)
 		return;
 	if (page->man) {
 		fputs(".TP\n.B ", page->out);
@@ -147,14 +165,27 @@ static struct page page_of(const char *what, FILE *out)
 	    .out = out, .width = (int)(width < WIDTH_MOST ? width : WIDTH_MOST), .man = what && !strcmp(what, "man")};
 }
 
-void options__help(const struct options *options, const char *what, FILE *out)
+/* Prints the options: the usual ones, all, or for the man page also the settings of the configuration file. */
+static void print_options(const struct command *command, struct page *page, bool all)
 {
-	struct page page = page_of(what, out);
-	const struct option_visitor visitor = {help_heading, help_item, &page};
+	const struct option_visitor visitor = {help_heading, help_item, page}, of_files = {no_heading, help_item, page};
+	struct walk walk = {
+	    .visitor = &visitor, .most = all ? OPTION_EXPERT : OPTION_USUAL, .heading = page->man ? NULL : "Options"};
 
-	if (options->row_count && options->rows[0].name && !page.man)
-		help_heading(&page, "Options");
-	options__visit(options, what != NULL, &visitor);
+	if (command->like) {
+		fprintf(page->out,
+			page->man ? ".PP\nThe options are those of\n.BR %s (8).\n"
+				  : "\nThe options are those of %s: `%s --help` lists them.\n",
+			command->like->program, command->like->program);
+		return;
+	}
+	page->brief = command->tunables && !all;
+	visit(command, &walk);
+	if (!page->man || !command->tunables)
+		return;
+	help_heading(page, "Only in the configuration file");
+	walk = (struct walk){.visitor = &of_files, .least = OPTION_FILE, .most = OPTION_FILE};
+	visit(command, &walk);
 }
 
 /* Calls print for each line of a text. */
@@ -189,15 +220,14 @@ static void print_example(const struct page *page, const char *text, size_t leng
 	fprintf(page->out, "  %.*s\n", (int)command, text);
 }
 
-int command__help(const struct command *command, const char *what, FILE *out)
+void command__help(const struct command *command, const char *what, FILE *out)
 {
-	const struct options options = command__options(command, 0, NULL);
 	struct page page = page_of(what, out);
 	const char *before = "Usage: ";
 
 	if (page.man) {
-		options__help(&options, what, out);
-		return 0;
+		print_options(command, &page, true);
+		return;
 	}
 	for (const char *text = command->synopsis; *text; before = "       ") {
 		size_t length = strcspn(text, "\n");
@@ -207,10 +237,9 @@ int command__help(const struct command *command, const char *what, FILE *out)
 	}
 	fputc('\n', out);
 	each_line(&page, command->about, print_paragraph);
-	options__help(&options, what, out);
+	print_options(command, &page, what != NULL);
 	if (command->examples) {
 		fputs("\nExamples:\n", out);
 		each_line(&page, command->examples, print_example);
 	}
-	return 0;
 }

@@ -16,8 +16,8 @@
 #include "capture/file_kind.h"
 #include "cli/broker_rows.h"
 #include "cli/commands.h"
+#include "cli/shared_rows.h"
 #include "daemon/publishing.h"
-#include "report/run_option.h"
 #include "wire/split.h"
 
 #define RING_BYTES (32ULL << 20) /* it is never full: a replay waits instead */
@@ -25,37 +25,6 @@
 #define PATIENCE_S 30
 #define SLEEP_NS 1000000L
 #define S 1000000000ULL
-
-enum { ROW_TO = 1, ROW_CLUSTER_NAME, ROW_RUN, ROW_SPEED, ROW_WAIT };
-
-static const struct option_row rows[] = {
-    {"to", "URL[,URL]", "the brokers: nats://HOST[:PORT] or tls://HOST[:PORT], several of one cluster", ROW_TO, 't'},
-    {"cluster", "NAME", "the cluster of the jobs (" PUBLISHING_CLUSTER ")", ROW_CLUSTER_NAME, 0},
-    {"run", "N", "of captures that hold several runs: 1 = the first, -1 = the last (-1)", ROW_RUN, 0},
-    {"speed", "N", "N times as fast as it was recorded, 1 = as it was (as fast as the brokers take it)", ROW_SPEED, 0},
-    {"wait", "TIME", "give up where the brokers take nothing for so long (30s)", ROW_WAIT, 0},
-    BROKER_ROWS,
-    OPTIONS_HELP_ROW,
-};
-
-static int publish__main(int argc, char **argv);
-
-const struct command publish_command = {
-    .name = "publish",
-    .program = "vapro publish",
-    .summary = "send captures to a broker, as the nodes that wrote them would have done",
-    .synopsis = "--to URL [option]... CAPTURE...",
-    .about = "Sends what captures hold (vaprod --capture FILE) to a broker, NATS JetStream, in the blocks that `vaprod "
-	     "--publish` sends while a job runs; captures of several hosts together, in the order of their times. For "
-	     "jobs that ran while no broker was there, and for tests. Each time is a run of its own for those who "
-	     "read it.\n"
-	     "Exit codes: 0 all is stored, 1 failure, or a capture was cut short and what it holds is stored, 2 usage.",
-    .examples = "vapro publish --to nats://broker node1.capture node2.capture\tone job on two hosts\n"
-		"vapro publish --to nats://broker --speed 10 run.capture\tten times as fast as it was recorded",
-    .rows = rows,
-    .row_count = sizeof(rows) / sizeof(*rows),
-    .main = publish__main,
-};
 
 /* A capture on its way. */
 struct source {
@@ -71,13 +40,49 @@ struct publish {
 	struct publisher *publisher;
 	const char *cluster;
 	char inbox[WIRE_TOKEN_MAX + 16];
-	const char **files;
-	size_t count;
+	struct option_list files;
 	int run;
 	double speed, wait_s;
 	struct source *sources;
 	uint64_t begun_ns, first_ns; /* CLOCK_MONOTONIC, and UTC of the first event */
 	bool cut;
+};
+
+/* clang-format off */
+static const struct option_row rows[] = {
+    BROKER_ROWS(struct publish, options.broker, "send to these brokers: " BROKER_FORM, OPTION_USUAL),
+    BROKER_ALIASES("to", ""),
+    {.type = OPTION_ALIAS, .name = "t", .letter = 't', .words = "broker", .level = OPTION_HIDDEN},
+    CLUSTER_ROW(struct publish, cluster, "the cluster of the jobs (" PUBLISHING_CLUSTER ")"),
+    RUN_ROW(struct publish, run, "of captures that hold"),
+    {.type = OPTION_NUMBER, OPTION_AT(struct publish, speed), .name = "speed", .value = "N", .min = 1e-9, .max = 1e9,
+     .expected = "a number above 0",
+     .help = "N times as fast as it was recorded, 1 = as it was (as fast as the brokers take it)"},
+    {.type = OPTION_SECONDS, OPTION_AT(struct publish, wait_s), .name = "wait", .min = 1e-3, .max = 1e9,
+     .expected = "a time from 1ms on, " UNITS_TIME,
+     .help = "give up where the brokers take nothing for so long (30s)"},
+    OPTIONS_HELP_ROW,
+};
+/* clang-format on */
+
+static int publish__main(int argc, char **argv);
+
+const struct command publish_command = {
+    .name = "publish",
+    .program = "vapro publish",
+    .summary = "send captures to a broker, as the nodes that wrote them would have done",
+    .synopsis = "--broker URL [option]... CAPTURE...",
+    .about = "Sends what captures hold (vaprod --capture FILE) to a broker, NATS JetStream, in the blocks that `vaprod "
+	     "--broker` sends while a job runs; captures of several hosts together, in the order of their times. For "
+	     "jobs that ran while no broker was there, and for tests. Each time is a run of its own for those who "
+	     "read it.\n"
+	     "Exit codes: 0 all is stored, 1 failure, or a capture was cut short and what it holds is stored, 2 usage.",
+    .examples = "vapro publish --broker nats://broker node1.capture node2.capture\tone job on two hosts\n"
+		"vapro publish --broker nats://broker --speed 10 run.capture\tten times as fast as it was recorded",
+    .rows = rows,
+    .row_count = sizeof(rows) / sizeof(*rows),
+    .operands = offsetof(struct publish, files),
+    .main = publish__main,
 };
 
 static void take(struct wire_receiver *receiver, const struct wire_job *job, const char *host,
@@ -176,7 +181,7 @@ static struct source *last_of(const struct publish *publish)
 {
 	struct source *last = NULL;
 
-	for (size_t i = 0; i < publish->count; i++) {
+	for (size_t i = 0; i < publish->files.count; i++) {
 		struct source *source = &publish->sources[i];
 
 		if (source->file && (!last || source->time_ns < last->time_ns))
@@ -229,7 +234,7 @@ static int choose_inbox(struct publish *publish, char *err, size_t err_size)
 {
 	char token[WIRE_TOKEN_MAX + 1];
 	struct capture_info info;
-	int ret = capture__run_info(publish->files[0], publish->run, &info, err, err_size);
+	int ret = capture__run_info(publish->files.items[0], publish->run, &info, err, err_size);
 
 	wire__token(token, sizeof(token), info.host);
 	snprintf(publish->inbox, sizeof(publish->inbox), PUBLISHING_INBOX "%s", token);
@@ -240,17 +245,17 @@ static int choose_inbox(struct publish *publish, char *err, size_t err_size)
 /* Opens the captures. Returns 0 or a negative errno with a sentence in err. */
 static int open_sources(struct publish *publish, char *err, size_t err_size)
 {
-	publish->sources = calloc(publish->count, sizeof(*publish->sources));
+	publish->sources = calloc(publish->files.count, sizeof(*publish->sources));
 	if (!publish->sources) {
 		snprintf(err, err_size, "out of memory");
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < publish->count; i++) {
+	for (size_t i = 0; i < publish->files.count; i++) {
 		struct source *source = &publish->sources[i];
 
-		if (file_kind__expect(publish->files[i], FILE_KIND_CAPTURE, err, err_size))
+		if (file_kind__expect(publish->files.items[i], FILE_KIND_CAPTURE, err, err_size))
 			return -EINVAL;
-		source->file = capture_file__open(publish->files[i], publish->run, err, err_size);
+		source->file = capture_file__open(publish->files.items[i], publish->run, err, err_size);
 		if (!source->file)
 			return -errno;
 		source->split =
@@ -285,7 +290,7 @@ static int run(struct publish *publish)
 	}
 	if (ret)
 		log__error("%s", err);
-	for (size_t i = 0; publish->sources && i < publish->count; i++) {
+	for (size_t i = 0; publish->sources && i < publish->files.count; i++) {
 		capture_file__close(publish->sources[i].file);
 		wire_split__free(publish->sources[i].split);
 	}
@@ -294,81 +299,38 @@ static int run(struct publish *publish)
 	return ret || publish->cut ? EXIT_FAILED : EXIT_OK;
 }
 
-/* Returns whether an option is valid; else the reason is on standard error. */
-static bool set(struct publish *publish, int id, const char *value)
-{
-	struct broker_options *broker = &publish->options.broker;
-
-	switch (id) {
-	case ROW_TO:
-		broker->servers = value;
-		return true;
-	case ROW_CLUSTER_NAME:
-		publish->cluster = value;
-		if (*value && strlen(value) < WIRE_TEXT_MAX)
-			return true;
-		fprintf(stderr, "vapro publish: --cluster: a name of 1 to %d letters is needed\n", WIRE_TEXT_MAX - 1);
-		return false;
-	case ROW_RUN:
-		if (run_option__parse(value, &publish->run))
-			return true;
-		fprintf(stderr, "vapro publish: --run: '%s' is invalid; expected " RUN_OPTION_RANGE "\n", value);
-		return false;
-	case ROW_SPEED:
-		if (!units__number(value, &publish->speed) && publish->speed > 0)
-			return true;
-		fprintf(stderr, "vapro publish: --speed: '%s' is invalid; expected a number above 0\n", value);
-		return false;
-	case ROW_WAIT:
-		if (!units__seconds(value, &publish->wait_s) && publish->wait_s > 0)
-			return true;
-		fprintf(stderr, "vapro publish: --wait: invalid duration '%s'; expected " UNITS_TIME "\n", value);
-		return false;
-	case OPTIONS_OPERAND:
-		publish->files[publish->count++] = value;
-		return true;
-	default:
-		return broker_rows__set(broker, id, value);
-	}
-}
-
-/* Whether the options are complete; else the reason is on standard error. */
-static bool is_complete(const struct publish *publish)
+/* Whether the options are complete. Returns 0 or an exit code. */
+static int check(const struct publish *publish)
 {
 	char err[400];
 
 	if (!publish->options.broker.servers)
-		fprintf(stderr, "vapro publish: --to is needed: the broker's address, as nats://HOST\n");
-	else if (!publish->count)
-		fprintf(stderr, "vapro publish: a capture is needed; see --help\n");
-	else if (broker_options__check(&publish->options.broker, err, sizeof(err)))
-		fprintf(stderr, "vapro publish: --to: %s\n", err);
-	else
-		return true;
-	return false;
+		return command__fail(&publish_command, EXIT_USAGE,
+				     "--broker is needed: the broker's address, as nats://HOST");
+	if (!publish->files.count)
+		return command__fail(&publish_command, EXIT_USAGE, "a capture is needed; see --help");
+	if (broker_options__check(&publish->options.broker, err, sizeof(err)))
+		return command__fail(&publish_command, EXIT_USAGE, "--broker: %s", err);
+	return 0;
 }
 
 static int publish__main(int argc, char **argv)
 {
-	struct options options = command__options(&publish_command, argc, argv);
 	struct publish publish = {.receiver.take = take,
 				  .options = {.memory_bytes = RING_BYTES, .create = true},
 				  .cluster = PUBLISHING_CLUSTER,
 				  .run = RUN_OPTION_LAST,
-				  .wait_s = PATIENCE_S,
-				  .files = calloc((size_t)argc, sizeof(char *))};
-	int id = OPTIONS_ERROR, status = EXIT_USAGE;
+				  .wait_s = PATIENCE_S};
+	int code;
 
 	publish.options.broker.name = "vapro publish";
-	while (publish.files && (id = options__next(&options)) != OPTIONS_END && id != OPTIONS_HELP &&
-	       set(&publish, id, options.value))
-		;
-	if (id == OPTIONS_HELP) {
-		status = command__help(&publish_command, options.value, stdout);
-	} else if (id == OPTIONS_END && is_complete(&publish)) {
+	code = command__parse(&publish_command, &publish, argc, argv);
+	if (!code)
+		code = check(&publish);
+	if (!code) {
 		log__init("vapro publish", LOG_LEVEL_INFO);
-		status = run(&publish);
+		code = run(&publish);
 	}
-	free(publish.files);
-	return status;
+	option_list__clear(&publish.files);
+	return code == COMMAND_DONE ? EXIT_OK : code;
 }

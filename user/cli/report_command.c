@@ -10,57 +10,12 @@
 #include "cli/live_records.h"
 #include "cli/report_exports.h"
 #include "cli/report_output.h"
+#include "cli/shared_rows.h"
 #include "daemon/daemon.h"
 #include "page/page.h"
 #include "page/report_input.h"
-#include "report/run_option.h"
 
 #define LIVE_NAME "vapro" /* of the page of a running vaprod, without its ending */
-
-enum { ROW_HTML = 1, ROW_SVG, ROW_CSV, ROW_TRACE, ROW_CLASS, ROW_JOB, ROW_RUN, ROW_SOCKET };
-
-static const struct option_row rows[] = {
-    {"html", "OUT|-", "the page's file; - is standard output (that of FILE with .html in place of its ending)",
-     ROW_HTML, 0},
-    {"svg", "OUT|-", "write the heat map of one job and class as a picture for papers", ROW_SVG, 0},
-    {"csv", "FOLDER", "write tables: jobs, causes, variances, states and cells, each a file of FOLDER", ROW_CSV, 0},
-    {"trace", "OUT|-", "write a trace in JSON, for Perfetto or chrome://tracing", ROW_TRACE, 0},
-    {"class", "computation|communication|io", "class of the picture (computation)", ROW_CLASS, 0},
-    {"job", "NAME", "only this job, as records name it (all jobs)", ROW_JOB, 0},
-    {"socket", "PATH",
-     "without FILE: where vaprod is reached, as its --socket; needed where several run (" VAPRO_SOCKET ")", ROW_SOCKET,
-     0},
-    {"run", "N", "of a file that holds several runs: 1 = the first, -1 = the last (-1)", ROW_RUN, 0},
-    OPTIONS_HELP_ROW,
-    FROM_ROWS,
-};
-
-static int report_command__main(int argc, char **argv);
-
-const struct command report_command = {
-    .name = "report",
-    .program = "vapro report",
-    .summary = "write a run as one HTML page, a picture, tables or a trace",
-    .synopsis = "[option]... FILE...\n[option]... [--socket PATH]\n[option]... --from URL [--job JOB]",
-    .about =
-	"Writes a page that a browser opens without a network: the verdict, the causes of lost time, heat maps of "
-	"all ranks over time, the slow regions with when, where and why, and what could not be evaluated. FILE is "
-	"NDJSON output of vaprod, vapro run or vapro analyze (- is standard input), a capture, or fragments as "
-	"NDJSON; several files are the hosts of one run. Without FILE a running vaprod (or vapro run) is "
-	"read: what it retains, which is less than two minutes and slow regions that are open; users see their own "
-	"jobs, root sees all. With --svg, --csv or --trace the page is written only if "
-	"--html "
-	"is given too. A file that is no report is not overwritten. With --from the page is of what workers have "
-	"published about a job of many nodes so far.",
-    .examples = "vapro report run.ndjson\twrites run.html\n"
-		"vapro report\tyour jobs on this node at present, into vapro.html\n"
-		"vapro report --html job.html node1.capture node2.capture\tone job on two hosts\n"
-		"vapro report --svg map.svg --csv tables --trace run.json run.ndjson\ta picture, tables and a trace\n"
-		"vapro report --from nats://broker --job slurm:123.0 --html job.html\ta job of many nodes",
-    .rows = rows,
-    .row_count = sizeof(rows) / sizeof(*rows),
-    .main = report_command__main,
-};
 
 struct choice {
 	const char *html; /* NULL: none */
@@ -69,8 +24,56 @@ struct choice {
 	struct source_options source; /* a broker in place of files */
 	const char *socket;	      /* NULL: not given */
 	int run;
-	const char **files;
-	size_t file_count;
+	struct option_list files;
+};
+
+/* clang-format off */
+static const struct option_row rows[] = {
+    {.type = OPTION_STRING, OPTION_AT(struct choice, html), .name = "html", .value = "OUT|-",
+     .help = "the page's file; - is standard output (that of FILE with .html in place of its ending)"},
+    {.type = OPTION_STRING, OPTION_AT(struct choice, exports.svg), .name = "svg", .value = "OUT|-",
+     .help = "write the heat map of one job and class as a picture for papers"},
+    {.type = OPTION_STRING, OPTION_AT(struct choice, exports.csv), .name = "csv", .value = "FOLDER",
+     .help = "write tables: jobs, causes, variances, states and cells, each a file of FOLDER"},
+    {.type = OPTION_STRING, OPTION_AT(struct choice, exports.trace), .name = "trace", .value = "OUT|-",
+     .help = "write a trace in JSON, for Perfetto or chrome://tracing"},
+    {.type = OPTION_CHOICE, OPTION_AT(struct choice, exports.class), .name = "class",
+     .words = "computation|communication|io", .help = "class of the picture (computation)"},
+    JOB_ROW(struct choice, job, "only this job, as records name it (all jobs)"),
+    {.type = OPTION_STRING, OPTION_AT(struct choice, socket), .name = "socket", .value = "PATH",
+     .help = "without FILE: where vaprod is reached, as its --socket; needed where several run (" VAPRO_SOCKET ")"},
+    RUN_ROW(struct choice, run, "of a file that holds"),
+    OPTIONS_HELP_ROW,
+    FROM_ROWS(struct choice, source),
+};
+/* clang-format on */
+
+static int report_command__main(int argc, char **argv);
+
+const struct command report_command = {
+    .name = "report",
+    .program = "vapro report",
+    .summary = "write a run as one HTML page, a picture, tables or a trace",
+    .synopsis = "[option]... FILE...\n[option]... [--socket PATH]\n[option]... --broker URL [--job JOB]",
+    .about =
+	"Writes a page that a browser opens without a network: the verdict, the causes of lost time, heat maps of "
+	"all ranks over time, the slow regions with when, where and why, and what could not be evaluated. FILE is "
+	"NDJSON output of vaprod, vapro run or vapro analyze (- is standard input), a capture, or fragments as "
+	"NDJSON; several files are the hosts of one run. Without FILE a running vaprod (or vapro run) is "
+	"read: what it retains, which is less than two minutes and slow regions that are open; users see their own "
+	"jobs, root sees all. With --svg, --csv or --trace the page is written only if "
+	"--html "
+	"is given too. A file that is no report is not overwritten. With --broker the page is of what workers have "
+	"published about a job of many nodes so far.",
+    .examples = "vapro report run.ndjson\twrites run.html\n"
+		"vapro report\tyour jobs on this node at present, into vapro.html\n"
+		"vapro report --html job.html node1.capture node2.capture\tone job on two hosts\n"
+		"vapro report --svg map.svg --csv tables --trace run.json run.ndjson\ta picture, tables and a trace\n"
+		"vapro report --broker nats://broker --job slurm:123.0 --html job.html\ta job of many nodes",
+    .rows = rows,
+    .row_count = sizeof(rows) / sizeof(*rows),
+    .operands = offsetof(struct choice, files),
+    .main = report_command__main,
 };
 
 /* Returns the page's name after that of its first file: run.html of run.ndjson. malloc'ed, or NULL. */
@@ -110,6 +113,7 @@ static int write_all(const struct choice *choice, const struct run_report *repor
 struct inputs {
 	struct live_records live;
 	struct source_results results;
+	const char *name; /* of the job of results */
 };
 
 /* Reads what workers published about a job. Returns 0 or an exit code. */
@@ -127,20 +131,21 @@ static int read_results(const struct choice *choice, struct source_results *resu
 }
 
 /* Chooses what is read: the files, a broker, or without any a running vaprod. Returns 0 or an exit code. */
-static int choose_input(const struct choice *choice, struct inputs *inputs, struct report_input *input)
+static int choose_input(struct choice *choice, struct inputs *inputs, struct report_input *input)
 {
 	int code = 0;
 
 	*input = (struct report_input){
-	    .files = choice->files, .count = choice->file_count, .run = choice->run, .job = choice->job};
+	    .files = choice->files.items, .count = choice->files.count, .run = choice->run, .job = choice->job};
 	if (choice->source.broker.servers) {
 		code = read_results(choice, &inputs->results);
-		choice->files[0] = inputs->results.job.job;
+		inputs->name = inputs->results.job.job;
+		input->files = &inputs->name;
 		input->count = 1;
 		input->live = inputs->results.file;
 		input->job = NULL; /* it is of one job, which may have been named by its token */
 		input->bad_lines = inputs->results.bad;
-	} else if (!choice->file_count) {
+	} else if (!choice->files.count) {
 		code = live_records__read(&inputs->live, "report", choice->socket ? choice->socket : VAPRO_SOCKET);
 		input->files = &inputs->live.name;
 		input->count = 1;
@@ -152,19 +157,19 @@ static int choose_input(const struct choice *choice, struct inputs *inputs, stru
 static int report(struct choice *choice)
 {
 	bool plain = !choice->html && !report_exports__any(&choice->exports);
-	char err[512], *name = plain ? default_name(choice->file_count ? choice->files[0] : LIVE_NAME) : NULL;
+	char err[512], *name = NULL;
 	struct inputs inputs = {.live = {.file = NULL}, .results = {.file = NULL}};
 	struct report_input input;
 	struct run_report report;
 	int code = choose_input(choice, &inputs, &input);
 
-	if (code) {
-		free(name);
+	if (code)
 		return code;
-	}
 	code = EXIT_FAILED;
-	if (plain)
+	if (plain) {
+		name = default_name(choice->files.count ? choice->files.items[0] : LIVE_NAME);
 		choice->html = name;
+	}
 	if (report_input__read(&input, &report, err, sizeof(err)))
 		fprintf(stderr, "vapro report: %s\n", err);
 	else if (plain && !name)
@@ -208,85 +213,32 @@ static int check_outputs(const struct choice *choice)
 	return 0;
 }
 
-/* Applies one option. Returns 0, an exit code, or OPTIONS_HELP. */
-static int parse(struct choice *choice, int argc, char **argv)
+/* Checks what the options need of each other. Returns 0 or an exit code. */
+static int check(const struct choice *choice)
 {
-	struct options options = command__options(&report_command, argc, argv);
 	char err[SOURCE_ERR];
-	int id;
 
-	while ((id = options__next(&options)) != OPTIONS_END) {
-		if (from_rows__set(&choice->source, id, options.value))
-			continue;
-		switch (id) {
-		case OPTIONS_HELP:
-			command__help(&report_command, options.value, stdout);
-			return OPTIONS_HELP;
-		case OPTIONS_ERROR:
-			return EXIT_USAGE;
-		case OPTIONS_OPERAND:
-			choice->files[choice->file_count++] = options.value;
-			break;
-		case ROW_HTML:
-			choice->html = options.value;
-			break;
-		case ROW_SVG:
-			choice->exports.svg = options.value;
-			break;
-		case ROW_CSV:
-			choice->exports.csv = options.value;
-			break;
-		case ROW_TRACE:
-			choice->exports.trace = options.value;
-			break;
-		case ROW_CLASS:
-			choice->exports.class = options.value;
-			if (report_exports__is_class(options.value))
-				break;
-			fprintf(stderr,
-				"vapro report: --class: '%s' is invalid; expected computation, communication or io\n",
-				options.value);
-			return EXIT_USAGE;
-		case ROW_JOB:
-			choice->job = options.value;
-			break;
-		case ROW_SOCKET:
-			choice->socket = options.value;
-			break;
-		case ROW_RUN:
-			if (run_option__parse(options.value, &choice->run))
-				break;
-			fprintf(stderr, "vapro report: --run: '%s' is invalid; expected " RUN_OPTION_RANGE "\n",
-				options.value);
-			return EXIT_USAGE;
-		}
-	}
-	if (from_rows__check(&choice->source, err, sizeof(err))) {
-		fprintf(stderr, "vapro report: %s\n", err);
-		return EXIT_USAGE;
-	}
-	if ((choice->file_count != 0) + (choice->socket != NULL) + (choice->source.broker.servers != NULL) > 1) {
-		fprintf(stderr,
-			"vapro report: files, --socket and --from exclude each other: a report is of one of them\n");
-		return EXIT_USAGE;
-	}
-	if (!choice->html && !report_exports__any(&choice->exports) && choice->file_count &&
-	    !strcmp(choice->files[0], "-")) {
-		fprintf(stderr, "vapro report: --html is needed where standard input is read: it says what to write\n");
-		return EXIT_USAGE;
-	}
+	if (from_rows__check(&choice->source, err, sizeof(err)))
+		return command__fail(&report_command, EXIT_USAGE, "%s", err);
+	if ((choice->files.count != 0) + (choice->socket != NULL) + (choice->source.broker.servers != NULL) > 1)
+		return command__fail(&report_command, EXIT_USAGE,
+				     "files, --socket and --broker exclude each other: a report is of one of them");
+	if (!choice->html && !report_exports__any(&choice->exports) && choice->files.count &&
+	    !strcmp(choice->files.items[0], "-"))
+		return command__fail(&report_command, EXIT_USAGE,
+				     "--html is needed where standard input is read: it says what to write");
 	return check_outputs(choice);
 }
 
 static int report_command__main(int argc, char **argv)
 {
-	struct choice choice = {.run = RUN_OPTION_LAST,
-				.source.broker.name = "vapro report",
-				.files = calloc((size_t)argc, sizeof(*choice.files))};
-	int code = choice.files ? parse(&choice, argc, argv) : EXIT_FAILED;
+	struct choice choice = {.run = RUN_OPTION_LAST, .source.broker.name = "vapro report"};
+	int code = command__parse(&report_command, &choice, argc, argv);
 
 	if (!code)
+		code = check(&choice);
+	if (!code)
 		code = report(&choice);
-	free(choice.files);
-	return code == OPTIONS_HELP ? EXIT_OK : code;
+	option_list__clear(&choice.files);
+	return code == COMMAND_DONE ? EXIT_OK : code;
 }

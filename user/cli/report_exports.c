@@ -20,15 +20,6 @@ bool report_exports__any(const struct report_exports *exports)
 	return exports->svg || exports->csv || exports->trace;
 }
 
-bool report_exports__is_class(const char *word)
-{
-	for (int class = 0; class < VAPRO_CLASSES; class ++) {
-		if (!strcmp(word, vapro_class_name[class]))
-			return true;
-	}
-	return false;
-}
-
 static int write_svg(const struct report_exports *exports, const struct run_report *report)
 {
 	char err[512];

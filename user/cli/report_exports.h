@@ -16,8 +16,6 @@ struct report_exports {
 /* Returns whether anything is wanted. */
 bool report_exports__any(const struct report_exports *exports);
 
-bool report_exports__is_class(const char *word);
-
 /* Writes what is wanted; after a failure the others are still written. Returns an exit code. */
 int report_exports__write(const struct report_exports *exports, const struct run_report *report);
 

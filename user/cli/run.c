@@ -20,7 +20,7 @@
 #include "report/narrator.h"
 
 /* `vapro run` has a selection and an end of its own. */
-static const struct option_row rows[] = {DAEMON_ROWS(NULL, NULL, NULL, NULL, NULL)};
+static const struct option_row rows[] = {DAEMON_ROWS(OPTION_HIDDEN)};
 
 static int run__main(int argc, char **argv);
 
@@ -32,12 +32,18 @@ const struct command run_command = {
     .about = "Runs the command (normally mpirun ...) unchanged, watches what it starts (MPI processes, programs with "
 	     "OpenMP or threads of their own), and ends with a summary on standard error: what was slow, when, on "
 	     "which ranks, why, and who interfered. Needs root.\n"
-	     "The exit code is the command's. --output keeps the NDJSON lines, for `vapro view`.",
+	     "The exit code is the command's. Its options are those of vaprod but for --pid, --exe, --duration and "
+	     "--dry-run; --output keeps the NDJSON lines, for `vapro view`.",
     .examples = "vapro run -- mpirun -n 64 ./solver\twatch a job\n"
 		"vapro run --output run.ndjson -- mpirun -n 64 ./solver\tkeep the records; then: vapro view run.ndjson",
     .rows = rows,
     .row_count = sizeof(rows) / sizeof(*rows),
     .tunables = true,
+    .config = offsetof(struct command_line, daemon.config),
+    .operands = offsetof(struct command_line, operands),
+    .ends_at_operand = true,
+    .like = &vaprod_command,
+    .prepare = command_line__prepare,
     .main = run__main,
 };
 
@@ -125,37 +131,36 @@ static int code_of(int status)
 static int run__main(int argc, char **argv)
 {
 	struct sigaction action = {.sa_handler = on_child, .sa_flags = SA_NOCLDSTOP};
-	struct daemon_options options = {.sentences = -1, .stop = &stop};
-	struct command_line line;
+	struct command_line line = {.daemon = {.sentences = -1, .stop = &stop}};
+	struct daemon_options *options = &line.daemon;
+	char **rest;
 	int status, error, gate = -1, ended = 0;
 	pid_t pid;
 
-	status = command_line__parse(&line, &run_command, argc, argv, &options);
-	if (status == COMMAND_LINE_DONE)
-		return EXIT_OK;
-	if (!status && (line.pid_count || line.glob_count || options.duration_s > 0 || options.dry_run)) {
-		fprintf(stderr,
-			"vapro run: watches its command; --pid, --exe, --duration and --dry-run are vaprod's\n");
-		status = EXIT_USAGE;
-	}
-	if (!status && !line.rest_count) {
-		fprintf(stderr, "vapro run: a command is needed: vapro run [options] -- mpirun ...\n");
-		status = EXIT_USAGE;
-	}
-	if (status)
+	status = command_line__parse(&line, &run_command, argc, argv);
+	if (!status && (line.pids.count || line.globs.count || options->duration_s > 0 || options->dry_run))
+		status = command__fail(&run_command, EXIT_USAGE,
+				       "watches its command; --pid, --exe, --duration and --dry-run are vaprod's");
+	if (!status && !line.operands.count)
+		status =
+		    command__fail(&run_command, EXIT_USAGE, "a command is needed: vapro run [options] -- mpirun ...");
+	if (status) {
+		status = status == COMMAND_DONE ? EXIT_OK : status;
 		goto out;
-	error = find(line.rest[0]);
+	}
+	rest = argv + argc - line.operands.count; /* all behind the options, with a NULL */
+	error = find(rest[0]);
 	if (error) {
-		fprintf(stderr, "vapro run: cannot run %s: %s\n", line.rest[0], strerror(error));
+		fprintf(stderr, "vapro run: cannot run %s: %s\n", rest[0], strerror(error));
 		status = error == ENOENT ? 127 : 126;
 		goto out;
 	}
-	options.summary = summary__new();
+	options->summary = summary__new();
 	signal(SIGINT, SIG_IGN); /* the terminal sends SIGINT to the command as well, whose end stops the run */
 	signal(SIGPIPE, SIG_IGN);
-	pid = options.summary ? start(line.rest, &gate) : -ENOMEM;
+	pid = options->summary ? start(rest, &gate) : -ENOMEM;
 	if (pid < 0) {
-		fprintf(stderr, "vapro run: cannot start %s: %s\n", line.rest[0], strerror(-(int)pid));
+		fprintf(stderr, "vapro run: cannot start %s: %s\n", rest[0], strerror(-(int)pid));
 		status = EXIT_FAILED;
 		goto out;
 	}
@@ -163,27 +168,27 @@ static int run__main(int argc, char **argv)
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGCHLD, &action, NULL);
 	on_child(SIGCHLD); /* the command may have ended already */
-	options.selection.ancestor = pid;
+	options->selection.ancestor = pid;
 	/* the command writes to the same terminal: a line of progress would be torn, whole sentences are not */
-	options.width = terminal__width(STDERR_FILENO);
+	options->width = terminal__width(STDERR_FILENO);
 	if (log__prints(LOG_LEVEL_INFO))
-		options.sentences = narrator__terminal(STDERR_FILENO);
-	options.ready = open_gate;
-	options.ready_ctx = &gate;
-	status = daemon__run(&options);
+		options->sentences = narrator__terminal(STDERR_FILENO);
+	options->ready = open_gate;
+	options->ready_ctx = &gate;
+	status = daemon__run(options);
 	close(gate);
-	if (options.sentences >= 0)
-		close(options.sentences);
+	if (options->sentences >= 0)
+		close(options->sentences);
 	while (waitpid(pid, &ended, 0) < 0 && errno == EINTR)
 		;
 	if (status && WIFEXITED(ended) && WEXITSTATUS(ended) == EXIT_FAILED)
 		goto out; /* the gate never opened */
 	fputc('\n', stderr);
-	summary__print(options.summary, stderr,
-		       &(struct summary_options){.width = options.width, .command = line.rest[0]});
+	summary__print(options->summary, stderr,
+		       &(struct summary_options){.width = options->width, .command = rest[0]});
 	status = code_of(ended) ? code_of(ended) : status;
 out:
-	summary__free(options.summary);
+	summary__free(options->summary);
 	command_line__free(&line);
 	return status;
 }

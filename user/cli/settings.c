@@ -67,9 +67,9 @@ static const struct option_row *setting(size_t n, enum vapro_group *group)
 	for (size_t i = 0; i < vaprod_command.row_count; i++) {
 		const struct option_row *row = &vaprod_command.rows[i];
 
-		if (!row->name)
-			within = row->help ? VAPRO_GROUPS : (enum vapro_group)row->id;
-		else if (within != VAPRO_GROUPS && row->help && !config__find(row->name) && !n--) {
+		if (row->type == OPTION_HEADING)
+			within = row->group;
+		else if (within != VAPRO_GROUPS && !config__find(row->name) && !n--) {
 			*group = within;
 			return row;
 		}
@@ -77,18 +77,11 @@ static const struct option_row *setting(size_t n, enum vapro_group *group)
 	return NULL;
 }
 
-static const char *name_of(void *ctx, size_t n, enum vapro_group *group)
-{
-	const struct option_row *row = setting(n, group);
-
-	(void)ctx;
-	return row ? row->name : NULL;
-}
-
-static int ignore(void *ctx, const char *name, const char *value, const char *prefix, char *err, size_t err_size)
+static int ignore(void *ctx, const struct option_row *row, const char *value, const char *prefix, char *err,
+		  size_t err_size)
 {
 	(void)ctx;
-	(void)name;
+	(void)row;
 	(void)value;
 	(void)prefix;
 	(void)err;
@@ -96,7 +89,7 @@ static int ignore(void *ctx, const char *name, const char *value, const char *pr
 	return 0;
 }
 
-const struct config_others settings_of_vaprod = {.name = name_of, .set = ignore};
+const struct config_others settings_of_vaprod = {.row = setting, .set = ignore};
 
 /* Prints a help text as comments of words. */
 static void print_help(const char *text, const char *value, FILE *out)
@@ -115,20 +108,22 @@ static void print_help(const char *text, const char *value, FILE *out)
 	fprintf(out, "%s%s%s\n", *value ? " (" : "", value, *value ? ")" : "");
 }
 
-static void print_rows(enum vapro_group group, const struct settings_values *values, FILE *out)
+static void print_rows(enum vapro_group group, const struct command_line *line, FILE *out)
 {
 	const struct option_row *row;
 	enum vapro_group of = VAPRO_GROUPS;
+	char value[1024], kind[64];
 
 	for (size_t n = 0; (row = setting(n, &of)); n++) {
-		const char *value;
+		bool is_switch = !option__has_value(row);
 
-		if (of != group)
+		if (of != group || row->level == OPTION_HIDDEN)
 			continue;
-		print_help(row->help, row->value ? row->value : "yes|no", out);
-		if (!values->value(values->ctx, row->name, 0))
-			fprintf(out, "#%s =%s\n", row->name, row->value ? "" : " no");
-		for (size_t i = 0; (value = values->value(values->ctx, row->name, i)); i++)
+		option__value_name(row, kind, sizeof(kind));
+		print_help(row->help, is_switch ? "yes|no" : kind, out);
+		if (!option__format(row, line, 0, value, sizeof(value)))
+			fprintf(out, "#%s =%s\n", row->name, is_switch ? " no" : "");
+		for (size_t i = 0; option__format(row, line, i, value, sizeof(value)); i++)
 			fprintf(out, "%s = %s\n", row->name, value);
 	}
 }
@@ -138,23 +133,24 @@ static void print_tunables(enum vapro_group group, const struct vapro_config *co
 {
 	char value[VAPRO_FUNCTIONS_TEXT], initial[VAPRO_FUNCTIONS_TEXT], kind[64];
 
-	for (size_t i = 0; i < vapro_option_count; i++) {
-		const struct vapro_option *option = &vapro_options[i];
+	for (size_t i = 0; i < vapro_tunable_count; i++) {
+		const struct option_row *tunable = &vapro_tunables[i];
+		bool changed;
 
-		if (option->group != group)
+		config__format(config, tunable, value, sizeof(value));
+		config__format(defaults, tunable, initial, sizeof(initial));
+		changed = strcmp(value, initial) != 0;
+		if (tunable->group != group || (tunable->level == OPTION_HIDDEN && !changed))
 			continue;
-		config__format(config, option, value, sizeof(value));
-		config__format(defaults, option, initial, sizeof(initial));
-		config__value_name(option, kind, sizeof(kind));
-		print_help(option->help, kind, out);
-		fprintf(out, "%s%s =%s%s\n", strcmp(value, initial) ? "" : "#", option->name, *value ? " " : "", value);
+		option__value_name(tunable, kind, sizeof(kind));
+		print_help(tunable->help, kind, out);
+		fprintf(out, "%s%s =%s%s\n", changed ? "" : "#", tunable->name, *value ? " " : "", value);
 	}
 }
 
-void settings__print(const struct vapro_config *config, const struct settings_values *values, FILE *out)
+void settings__print(const struct vapro_config *config, const struct command_line *line, FILE *out)
 {
 	struct vapro_config defaults;
-	const char *section = "";
 
 	config__init(&defaults);
 	fputs("# vaprod, vapro run and vapro check read " SETTINGS_FILE " (or " SETTINGS_OLD_FILE "), then\n"
@@ -162,14 +158,10 @@ void settings__print(const struct vapro_config *config, const struct settings_va
 	      "# Lines with # are comments; those of settings show the defaults. `vaprod --check-config` checks.\n",
 	      out);
 	for (enum vapro_group group = 0; group < VAPRO_GROUPS; group++) {
-		if (strcmp(section, vapro_groups[group].section))
-			fprintf(out, "\n[%s]\n", vapro_groups[group].section);
-		section = vapro_groups[group].section;
-		if (vapro_groups[group].expert)
-			fputs("\n# ---- for experts\n", out);
-		print_rows(group, values, out);
+		fprintf(out, "\n[%s]\n", vapro_groups[group].section);
+		print_rows(group, line, out);
 		print_tunables(group, config, &defaults, out);
-		if (group != VAPRO_GROUP_KERNEL_EXPERT)
+		if (group != VAPRO_GROUP_KERNEL)
 			continue;
 		print_help("how this machine counts an event that --workload or --bands name, or a stage counts",
 			   "event NAME=pmu/terms/", out);

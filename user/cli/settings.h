@@ -3,10 +3,12 @@
 #ifndef VAPRO_SETTINGS_H
 #define VAPRO_SETTINGS_H
 
-#include <vapro/config.h>
-
 #include <stddef.h>
 #include <stdio.h>
+
+#include "config/tunables.h"
+
+struct command_line;
 
 #define SETTINGS_FILE "/etc/vapro/vapro.conf"
 #define SETTINGS_OLD_FILE "/etc/vapro.conf" /* where the other does not exist */
@@ -24,16 +26,10 @@ int settings__read(struct vapro_config *config, const char *path, const char *ro
 /* Settings of vaprod that a command reads over. */
 extern const struct config_others settings_of_vaprod;
 
-/* What settings__print prints beside tunables: the values of a setting of vaprod, one a call, NULL behind the last. */
-struct settings_values {
-	const char *(*value)(void *ctx, const char *name, size_t n);
-	void *ctx;
-};
-
 /*
  * Prints a configuration as a file that reads as the same: each setting with its help, as a comment where it has its
- * default.
+ * default. line: the settings of vaprod.
  */
-void settings__print(const struct vapro_config *config, const struct settings_values *values, FILE *out);
+void settings__print(const struct vapro_config *config, const struct command_line *line, FILE *out);
 
 #endif

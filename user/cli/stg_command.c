@@ -8,21 +8,31 @@
 #include "capture/file_kind.h"
 #include "cli/commands.h"
 #include "base/exit_codes.h"
+#include "cli/shared_rows.h"
 #include "cli/stg_view.h"
 #include "report/pager.h"
-#include "report/run_option.h"
 
-enum { ROW_DOT = 1, ROW_JSON, ROW_RANK, ROW_RUN, ROW_ALL, ROW_NO_PAGER };
+struct choice {
+	bool dot, json, all, no_pager;
+	int rank, run;
+	struct option_list files;
+};
 
+/* clang-format off */
 static const struct option_row rows[] = {
-    {"dot", NULL, "as Graphviz DOT: vapro stg --dot FILE | dot -Tsvg > stg.svg", ROW_DOT, 0},
-    {"json", NULL, "one state per line: call-sites, their lines, labels, n, seconds, bytes, clusters", ROW_JSON, 0},
-    {"all", NULL, "also states inside MPI's own libraries (libpmix, libevent, ...)", ROW_ALL, 'a'},
-    {"no-pager", NULL, "write to the terminal itself, also what is longer than it", ROW_NO_PAGER, 0},
-    {"rank", "N", "of one rank only", ROW_RANK, 'r'},
-    {"run", "N", "of a capture that holds several runs: 1 = the first, -1 = the last (-1)", ROW_RUN, 0},
+    {.type = OPTION_SWITCH, OPTION_AT(struct choice, dot), .name = "dot",
+     .help = "as Graphviz DOT: vapro stg --dot FILE | dot -Tsvg > stg.svg"},
+    {.type = OPTION_SWITCH, OPTION_AT(struct choice, json), .name = "json",
+     .help = "one state per line: call-sites, their lines, labels, n, seconds, bytes, clusters"},
+    {.type = OPTION_SWITCH, OPTION_AT(struct choice, all), .name = "all", .letter = 'a',
+     .help = "also states inside MPI's own libraries (libpmix, libevent, ...)"},
+    {.type = OPTION_SWITCH, OPTION_AT(struct choice, no_pager), .name = "no-pager",
+     .help = "write to the terminal itself, also what is longer than it"},
+    RANK_ROW(struct choice, rank, "of one rank only"),
+    RUN_ROW(struct choice, run, "of a capture that holds"),
     OPTIONS_HELP_ROW,
 };
+/* clang-format on */
 
 static int stg__main(int argc, char **argv);
 
@@ -38,50 +48,9 @@ const struct command stg_command = {
     .examples = "vapro stg run.capture\ta table\nvapro stg --dot run.capture | dot -Tsvg > stg.svg\ta drawing",
     .rows = rows,
     .row_count = sizeof(rows) / sizeof(*rows),
+    .operands = offsetof(struct choice, files),
     .main = stg__main,
 };
-
-struct choice {
-	bool dot, json, all, no_pager;
-	int rank, run;
-	const char **files;
-	size_t count;
-};
-
-/* Returns whether an option is valid; else the reason is on standard error. */
-static bool set(struct choice *choice, int id, const char *value)
-{
-	char *end;
-
-	switch (id) {
-	case ROW_DOT:
-		choice->dot = true;
-		return true;
-	case ROW_JSON:
-		choice->json = true;
-		return true;
-	case ROW_ALL:
-		return choice->all = true;
-	case ROW_NO_PAGER:
-		return choice->no_pager = true;
-	case ROW_RANK:
-		choice->rank = (int)strtol(value, &end, 10);
-		if (end != value && !*end && choice->rank >= 0)
-			return true;
-		fprintf(stderr, "vapro stg: --rank: '%s' is invalid; expected 0 or more\n", value);
-		return false;
-	case ROW_RUN:
-		if (run_option__parse(value, &choice->run))
-			return true;
-		fprintf(stderr, "vapro stg: --run: '%s' is invalid; expected " RUN_OPTION_RANGE "\n", value);
-		return false;
-	case OPTIONS_OPERAND:
-		choice->files[choice->count++] = value;
-		return true;
-	default:
-		return false;
-	}
-}
 
 /* Prints the table as wide as the terminal; elsewhere each state is one line, for other programs. */
 static int print_table(const struct choice *choice, struct stg_view *view)
@@ -105,20 +74,20 @@ static int show(const struct choice *choice)
 	char err[512];
 	int status;
 
-	for (size_t i = 0; i < choice->count; i++) {
-		if (file_kind__expect(choice->files[i], FILE_KIND_CAPTURE, err, sizeof(err))) {
+	for (size_t i = 0; i < choice->files.count; i++) {
+		if (file_kind__expect(choice->files.items[i], FILE_KIND_CAPTURE, err, sizeof(err))) {
 			fprintf(stderr, "vapro stg: %s\n", err);
 			return EXIT_FAILED;
 		}
 	}
-	if (capture__run_info(choice->files[0], choice->run, &info, err, sizeof(err))) {
+	if (capture__run_info(choice->files.items[0], choice->run, &info, err, sizeof(err))) {
 		fprintf(stderr, "vapro stg: %s\n", err);
 		return EXIT_FAILED;
 	}
-	run_option__say("stg", choice->files[0], info.run, info.runs);
+	run_option__say("stg", choice->files.items[0], info.run, info.runs);
 	view = stg_view__new(choice->rank, &info);
-	status = view ? capture__replay_run(choice->files, choice->count, choice->run, stg_view__sink(view), err,
-					    sizeof(err))
+	status = view ? capture__replay_run(choice->files.items, choice->files.count, choice->run, stg_view__sink(view),
+					    err, sizeof(err))
 		      : -ENOMEM;
 	if (view && stg_view__query_lines(view, stderr))
 		fprintf(stderr, "vapro stg: out of memory for lines of source\n");
@@ -136,19 +105,13 @@ static int show(const struct choice *choice)
 
 static int stg__main(int argc, char **argv)
 {
-	struct options options = command__options(&stg_command, argc, argv);
-	struct choice choice = {.rank = -1, .run = RUN_OPTION_LAST, .files = calloc((size_t)argc, sizeof(char *))};
-	int id = OPTIONS_ERROR, status = EXIT_USAGE;
+	struct choice choice = {.rank = -1, .run = RUN_OPTION_LAST};
+	int code = command__parse(&stg_command, &choice, argc, argv);
 
-	while (choice.files && (id = options__next(&options)) != OPTIONS_END && id != OPTIONS_HELP &&
-	       set(&choice, id, options.value))
-		;
-	if (id == OPTIONS_HELP)
-		status = command__help(&stg_command, options.value, stdout);
-	else if (id == OPTIONS_END && choice.count)
-		status = show(&choice);
-	else if (id == OPTIONS_END)
-		fprintf(stderr, "vapro stg: a capture is needed; see --help\n");
-	free(choice.files);
-	return status;
+	if (!code && !choice.files.count)
+		code = command__fail(&stg_command, EXIT_USAGE, "a capture is needed; see --help");
+	if (!code)
+		code = show(&choice);
+	option_list__clear(&choice.files);
+	return code == COMMAND_DONE ? EXIT_OK : code;
 }

@@ -26,20 +26,60 @@
 #define PATIENCE_NS 10000000000ULL /* for the first snapshot of plain text */
 #define STEP_MS 250		   /* longest wait while there is no connection */
 
-enum { ROW_SOCKET = 1, ROW_JOB, ROW_INTERVAL, ROW_OF_USER, ROW_ONCE, ROW_BATCH, ROW_COUNT };
-
-static const struct option_row rows[] = {
-    {"socket", "PATH", "where vaprod is reached, as its --socket; needed where several run (" VAPRO_SOCKET ")",
-     ROW_SOCKET, 0},
-    {"interval", "TIME", "time between two snapshots, 0.5 s or more (1)", ROW_INTERVAL, 'd'},
-    {"user", "USER", "only the jobs of this user, by name or number", ROW_OF_USER, 'u'},
-    {"once", NULL, "print one snapshot as plain text and end", ROW_ONCE, '1'},
-    {"batch", NULL, "print snapshots as plain text, one after the other", ROW_BATCH, 'b'},
-    {"count", "NUMBER", "with --batch: end after so many snapshots", ROW_COUNT, 'n'},
-    OPTIONS_HELP_ROW,
-    FROM_ROWS,
-    {"job", "JOB", "with --from: only this job, as records name it (all)", ROW_JOB, 'j'},
+struct top_options {
+	const char *socket;	      /* NULL: the default one */
+	struct source_options source; /* a broker in place of a vaprod */
+	double interval_s;
+	uint32_t user; /* as in struct vapro_thread; 0: all */
+	bool once, batch;
+	int count; /* 0: no end */
 };
+
+/* Reads a user's name or number, as struct vapro_thread has it. */
+static int read_user(void *member, const char *value, char *why, size_t why_size)
+{
+	const struct passwd *entry = getpwnam(value);
+	uint32_t *user = member;
+	unsigned long number;
+	char *end;
+
+	(void)why;
+	(void)why_size;
+	if (entry) {
+		*user = entry->pw_uid + 1;
+		return 0;
+	}
+	errno = 0;
+	number = strtoul(value, &end, 10);
+	if (errno || end == value || *end || *value == '-' || number >= UINT32_MAX)
+		return -EINVAL;
+	*user = (uint32_t)number + 1;
+	return 0;
+}
+
+/* clang-format off */
+static const struct option_row rows[] = {
+    {.type = OPTION_STRING, OPTION_AT(struct top_options, socket), .name = "socket", .value = "PATH",
+     .max = QUERY_PATH_MAX - 1, .noun = "path", .expected = "the path of a socket, or a directory",
+     .help = "where vaprod is reached, as its --socket; needed where several run (" VAPRO_SOCKET ")"},
+    {.type = OPTION_SECONDS, OPTION_AT(struct top_options, interval_s), .name = "interval", .letter = 'd',
+     .min = STATUS_LEAST_MS * 1e-3, .max = STATUS_MOST_MS * 1e-3,
+     .help = "time between two snapshots, 0.5 s or more (1)"},
+    {.type = OPTION_CUSTOM, OPTION_AT(struct top_options, user), .name = "user", .letter = 'u', .value = "USER",
+     .noun = "user", .expected = "the name or number of a user", .read = read_user,
+     .help = "only the jobs of this user, by name or number"},
+    {.type = OPTION_SWITCH, OPTION_AT(struct top_options, once), .name = "once", .letter = '1',
+     .help = "print one snapshot as plain text and end"},
+    {.type = OPTION_SWITCH, OPTION_AT(struct top_options, batch), .name = "batch", .letter = 'b',
+     .help = "print snapshots as plain text, one after the other"},
+    {.type = OPTION_INT, OPTION_AT(struct top_options, count), .name = "count", .letter = 'n', .value = "NUMBER",
+     .min = 1, .max = INT32_MAX, .expected = "a number from 1 on",
+     .help = "with --batch: end after so many snapshots"},
+    OPTIONS_HELP_ROW,
+    FROM_ROWS(struct top_options, source),
+    JOB_ROW(struct top_options, source.job, "with --broker: only this job, as records name it (all)"),
+};
+/* clang-format on */
 
 static int top__main(int argc, char **argv);
 
@@ -47,29 +87,21 @@ const struct command top_command = {
     .name = "top",
     .program = "vapro top",
     .summary = "watch jobs, ranks and slow regions live, in the terminal",
-    .synopsis = "[option]...\n--from URL [option]...",
+    .synopsis = "[option]...\n--broker URL [option]...",
     .about =
 	"Shows what a running vaprod (or vapro run) knows at present: jobs and their ranks, how fast they are now, "
 	"slow "
 	"regions with cause and culprit, overhead, losses. Enter opens what is selected, h shows all keys. Users see "
-	"their own jobs, root sees all. With --from it shows jobs of many nodes: what workers publish about them, from "
+	"their own jobs, root sees all. With --broker it shows jobs of many nodes: what workers publish about them, "
+	"from "
 	"the "
 	"last ten minutes on.",
     .examples = "vapro top\tyour jobs on this node; root sees all jobs\n"
 		"vapro top --once\tthe same as plain text\n"
-		"vapro top --once --from nats://broker\tjobs of many nodes",
+		"vapro top --once --broker nats://broker\tjobs of many nodes",
     .rows = rows,
     .row_count = sizeof(rows) / sizeof(*rows),
     .main = top__main,
-};
-
-struct top_options {
-	const char *socket;	      /* NULL: the default one */
-	struct source_options source; /* a broker in place of a vaprod */
-	double interval_s;
-	uint32_t user; /* as in struct vapro_thread; 0: all */
-	bool batch;
-	unsigned long count; /* 0: no end */
 };
 
 /* Prints an error. Returns code. */
@@ -103,33 +135,6 @@ static void user_name(uint32_t uid, char *name)
 		snprintf(users[at].name, sizeof(users[at].name), "%s", entry ? entry->pw_name : "");
 	}
 	strcpy(name, users[at].name);
-}
-
-static bool parse_user(const char *text, uint32_t *user)
-{
-	const struct passwd *entry = getpwnam(text);
-	unsigned long number;
-	char *end;
-
-	if (entry) {
-		*user = entry->pw_uid + 1;
-		return true;
-	}
-	errno = 0;
-	number = strtoul(text, &end, 10);
-	if (errno || end == text || *end || *text == '-' || number >= UINT32_MAX)
-		return false;
-	*user = (uint32_t)number + 1;
-	return true;
-}
-
-static bool parse_count(const char *text, unsigned long *count)
-{
-	char *end;
-
-	errno = 0;
-	*count = strtoul(text, &end, 10);
-	return !errno && end != text && !*end && *text != '-' && *count;
 }
 
 /* Where snapshots come from: a vaprod, or a broker. */
@@ -199,7 +204,7 @@ static bool update(struct top_model *model, struct input *input)
 static int print_batch(struct top_model *model, struct input *input, const struct top_options *options)
 {
 	uint64_t until_ns = mono_now() + PATIENCE_NS;
-	unsigned long printed = 0;
+	int printed = 0;
 	enum feed_state state;
 
 	for (;;) {
@@ -318,63 +323,34 @@ static int run(const struct top_options *options)
 	return code;
 }
 
-/* Takes an option's value. Returns what is expected in its place, or NULL. */
-static const char *set(struct top_options *top, int id, const char *value)
+/* Checks what the options need of each other. Returns 0 or an exit code. */
+static int check(const struct top_options *top)
 {
-	if (from_rows__set(&top->source, id, value))
-		return NULL;
-	switch (id) {
-	case ROW_JOB:
-		top->source.job = value;
-		return *value ? NULL : "a job";
-	case ROW_SOCKET:
-		top->socket = value;
-		return *value && strlen(value) < QUERY_PATH_MAX ? NULL : "the path of a socket, or a directory";
-	case ROW_INTERVAL:
-		return !units__seconds(value, &top->interval_s) && top->interval_s * 1000 >= STATUS_LEAST_MS &&
-			       top->interval_s * 1000 <= STATUS_MOST_MS
-			   ? NULL
-			   : "0.5 to 3600 seconds";
-	case ROW_OF_USER:
-		return parse_user(value, &top->user) ? NULL : "the name or number of a user";
-	case ROW_COUNT:
-		return parse_count(value, &top->count) ? NULL : "a number from 1 on";
-	case ROW_ONCE:
-		top->count = 1;
-		top->batch = true;
-		return NULL;
-	default:
-		top->batch = true;
-		return NULL;
-	}
+	char err[SOURCE_ERR];
+
+	if (from_rows__check(&top->source, err, sizeof(err)))
+		return fail(EXIT_USAGE, "%s", err);
+	if (top->source.broker.servers ? top->socket != NULL : top->source.job != NULL)
+		return fail(EXIT_USAGE, top->socket
+					    ? "--socket and --broker exclude each other"
+					    : "--job needs --broker URL: the brokers from which the job is read");
+	if (top->count && !top->batch)
+		return fail(EXIT_USAGE, "--count is for --batch");
+	return 0;
 }
 
 static int top__main(int argc, char **argv)
 {
-	struct options options = command__options(&top_command, argc, argv);
 	struct top_options top = {.source.broker.name = "vapro top", .interval_s = 1};
-	const char *expected;
-	char err[SOURCE_ERR];
-	int id;
+	int code = command__parse(&top_command, &top, argc, argv);
 
-	while ((id = options__next(&options)) != OPTIONS_END) {
-		if (id == OPTIONS_HELP)
-			return command__help(&top_command, options.value, stdout);
-		if (id == OPTIONS_ERROR)
-			return EXIT_USAGE;
-		if (id == OPTIONS_OPERAND)
-			return fail(EXIT_USAGE, "no operand is expected, such as '%s'", options.value);
-		expected = set(&top, id, options.value);
-		if (expected)
-			return fail(EXIT_USAGE, "--%s: '%s' is invalid; expected %s", options.name, options.value,
-				    expected);
+	if (top.once) {
+		top.count = 1;
+		top.batch = true;
 	}
-	if (from_rows__check(&top.source, err, sizeof(err)))
-		return fail(EXIT_USAGE, "%s", err);
-	if (top.source.broker.servers ? top.socket != NULL : top.source.job != NULL)
-		return fail(EXIT_USAGE, top.socket ? "--socket and --from exclude each other"
-						   : "--job needs --from URL: the brokers from which the job is read");
-	if (top.count && !top.batch)
-		return fail(EXIT_USAGE, "--count is for --batch");
-	return run(&top);
+	if (!code)
+		code = check(&top);
+	if (!code)
+		code = run(&top);
+	return code == COMMAND_DONE ? EXIT_OK : code;
 }

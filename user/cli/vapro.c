@@ -24,7 +24,7 @@ static void usage(FILE *out)
 	      out);
 	for (size_t i = 0; i < COMMANDS; i++)
 		fprintf(out, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
-	fputs("\n`vapro COMMAND --help` has the details. The daemon is vaprod.\n"
+	fputs("\n`vapro help COMMAND` has the details. The daemon is vaprod.\n"
 	      "`vapro --completion bash` (zsh, fish) prints the completion of commands and options.\n"
 	      "Exit codes: 0 good, 1 failure, 2 usage, 3 kernel or privileges do not allow it; with --fail-on:\n"
 	      "4 alarms, 5 nothing was watched, 6 nothing could be evaluated, 7 something became slower (diff).\n"
@@ -36,24 +36,63 @@ static void usage(FILE *out)
 	      out);
 }
 
+static const struct command *find(const char *name)
+{
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (!strcmp(name, commands[i]->name))
+			return commands[i];
+	return NULL;
+}
+
+/* Reports a command that is none. Returns the exit code. */
+static int unknown(const char *name)
+{
+	struct suggestion suggestion = {.text = name};
+
+	for (size_t i = 0; i < COMMANDS; i++)
+		suggestion__offer(&suggestion, commands[i]->name);
+	fprintf(stderr, "vapro: unknown command '%s'", name);
+	if (suggestion.best)
+		fprintf(stderr, " (did you mean '%s'?)", suggestion.best);
+	fputs("; --help lists them\n", stderr);
+	return EXIT_USAGE;
+}
+
+/* Returns whether a word is one of three. */
+static bool is_one(const char *word, const char *a, const char *b, const char *c)
+{
+	return !strcmp(word, a) || !strcmp(word, b) || !strcmp(word, c);
+}
+
+/* Prints the help of a command, or of all. Returns an exit code. */
+static int help(const char *name)
+{
+	const struct command *command = name ? find(name) : NULL;
+
+	if (name && !command)
+		return unknown(name);
+	if (command)
+		command__help(command, NULL, stdout);
+	else
+		usage(stdout);
+	return EXIT_OK;
+}
+
 int main(int argc, char **argv)
 {
-	struct suggestion suggestion = {0};
+	const struct command *command;
 
 	reader__main(argc, argv);
 	if (argc < 2) {
 		usage(stderr);
 		return EXIT_USAGE;
 	}
-	suggestion.text = argv[1];
-	for (size_t i = 0; i < COMMANDS; i++)
-		if (!strcmp(argv[1], commands[i]->name))
-			return commands[i]->main(argc - 1, argv + 1);
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-		usage(stdout);
-		return EXIT_OK;
-	}
-	if (!strcmp(argv[1], "--version")) {
+	command = find(argv[1]);
+	if (command)
+		return command->main(argc - 1, argv + 1);
+	if (is_one(argv[1], "help", "--help", "-h"))
+		return help(argv[2]);
+	if (is_one(argv[1], "version", "--version", "-V")) {
 		puts("vapro " VAPRO_VERSION);
 		return EXIT_OK;
 	}
@@ -64,11 +103,5 @@ int main(int argc, char **argv)
 		fputs("vapro: --completion needs a shell: " COMPLETION_SHELLS "\n", stderr);
 		return EXIT_USAGE;
 	}
-	for (size_t i = 0; i < COMMANDS; i++)
-		suggestion__offer(&suggestion, commands[i]->name);
-	fprintf(stderr, "vapro: unknown command '%s'", argv[1]);
-	if (suggestion.best)
-		fprintf(stderr, " (did you mean '%s'?)", suggestion.best);
-	fputs("; --help lists them\n", stderr);
-	return EXIT_USAGE;
+	return unknown(argv[1]);
 }

@@ -87,32 +87,28 @@ static void choose_outputs(struct daemon_options *options)
 int main(int argc, char **argv)
 {
 	struct sigaction action = {.sa_handler = on_signal};
-	struct daemon_options options = {.sentences = -1, .stop = &stop, .reopen = &reopen};
-	struct command_line line;
+	struct command_line line = {.daemon = {.sentences = -1, .stop = &stop, .reopen = &reopen}};
+	struct daemon_options *options = &line.daemon;
 	int status;
 
 	reader__main(argc, argv);
-	status = command_line__parse(&line, &vaprod_command, argc, argv, &options);
-	if (!status && line.rest_count) {
-		fprintf(stderr, "vaprod: unknown argument '%s'; --help lists the options\n", line.rest[0]);
-		status = EXIT_USAGE;
-	}
+	status = command_line__parse(&line, &vaprod_command, argc, argv);
 	if (status) {
 		command_line__free(&line);
-		return status == COMMAND_LINE_DONE ? EXIT_OK : status;
+		return status == COMMAND_DONE ? EXIT_OK : status;
 	}
-	choose_outputs(&options);
+	choose_outputs(options);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	handle_hangup(options.output != NULL);
+	handle_hangup(options->output != NULL);
 	signal(SIGPIPE, SIG_IGN);
-	options.service = true;
-	status = daemon__run(&options);
-	if (options.summary && status != EXIT_REFUSED && status != EXIT_USAGE)
-		summary__print(options.summary, stdout, &(struct summary_options){.width = options.width});
-	summary__free(options.summary);
-	if (options.sentences >= 0)
-		close(options.sentences);
+	options->service = true;
+	status = daemon__run(options);
+	if (options->summary && status != EXIT_REFUSED && status != EXIT_USAGE)
+		summary__print(options->summary, stdout, &(struct summary_options){.width = options->width});
+	summary__free(options->summary);
+	if (options->sentences >= 0)
+		close(options->sentences);
 	command_line__free(&line);
 	return status;
 }

@@ -2,6 +2,7 @@
 /* The command line of vapro-worker. */
 #include "cli/commands.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,168 +25,79 @@
 #define MEMORY_STEP (1UL << 30)
 #define MEMORY_SHARE 2 /* the other half is for further jobs, and for a checkpoint that is written or read */
 
-enum {
-	ROW_NATS = 1,
-	ROW_CLUSTER,
-	ROW_REPLICAS,
-	ROW_OUTPUT,
-	ROW_STDOUT,
-	ROW_LATE_AFTER,
-	ROW_JUDGE_AGAIN,
-	ROW_IDLE,
-	ROW_LEASE,
-	ROW_MEMORY,
-	ROW_QUIET,
-	ROW_VERBOSE,
-	ROW_COMPLETION,
-	ROW_VERSION,
+/* The options, of which those of the worker itself are a part. */
+struct choice {
+	struct worker_options worker;
+	uint64_t memory_bytes;
+	int log_most; /* enum log_level */
 };
 
+static int read_replicas(void *member, const char *value, char *why, size_t why_size)
+{
+	int *replicas = member;
+
+	(void)why;
+	(void)why_size;
+	if (strlen(value) != 1 || !strchr("135", *value))
+		return -EINVAL;
+	*replicas = *value - '0';
+	return 0;
+}
+
+#define TIME_MOST_S 1e6
+
+/* clang-format off */
 static const struct option_row rows[] = {
-    OPTIONS_GROUP("Broker"),
-    {"nats", "URL[,URL]", "NATS servers with JetStream, nats:// or tls:// (needed)", ROW_NATS, 0},
-    {"cluster", "NAME", "jobs of this cluster only (all)", ROW_CLUSTER, 0},
-    BROKER_ROWS,
-    {"replicas", "N", "copies of streams that this worker creates, 1 to 5 (1)", ROW_REPLICAS, 0},
-    OPTIONS_GROUP("Output"),
-    {"output", "DIR", "also write NDJSON, a file for each job and epoch", ROW_OUTPUT, 'o'},
-    {"stdout", NULL, "also write NDJSON to standard output (without --output)", ROW_STDOUT, 0},
-    {"quiet", NULL, "warnings and errors only", ROW_QUIET, 'q'},
-    {"verbose", NULL, "more messages", ROW_VERBOSE, 'v'},
-    OPTIONS_GROUP("Analysis"),
-    {"late-after", "TIME", "a window goes without nodes that are silent for so long (10s)", ROW_LATE_AFTER, 0},
-    {"judge-again", "TIME", "blocks that come within this time after their window are judged again (60s)",
-     ROW_JUDGE_AGAIN, 0},
-    {"idle", "TIME", "a job that sends nothing for so long has ended (10m)", ROW_IDLE, 0},
-    {"lease", "TIME", "a worker that does not renew its lease for so long has lost it; renewed five times in it (5s)",
-     ROW_LEASE, 0},
-    {"memory", "SIZE",
-     "of a job's analysis and of its blocks in memory, at most (half of the machine's memory, or of the cgroup's "
-     "limit)",
-     ROW_MEMORY, 0},
-    OPTIONS_GROUP("Other"),
-    {"completion", COMPLETION_SHELLS, "print the completion of options for this shell", ROW_COMPLETION, 0},
-    {"version", NULL, "print the version", ROW_VERSION, 0},
+    OPTION_HEADING_ROW("Broker"),
+    BROKER_ROWS(struct choice, worker.store.broker, "NATS servers with JetStream; " BROKER_FORM "; needed", OPTION_USUAL),
+    BROKER_ALIASES("nats", ""),
+    CLUSTER_ROW(struct choice, worker.store.cluster, "jobs of this cluster only (all)"),
+    {.type = OPTION_CUSTOM, OPTION_AT(struct choice, worker.store.replicas), .name = "replicas", .value = "N",
+     .noun = "number", .expected = "1, 3 or 5", .read = read_replicas,
+     .help = "copies of streams that this worker creates, 1 to 5 (1)"},
+    OPTION_HEADING_ROW("Output"),
+    {.type = OPTION_STRING, OPTION_AT(struct choice, worker.output), .name = "output", .letter = 'o', .value = "DIR",
+     .help = "also write NDJSON, a file for each job and epoch"},
+    {.type = OPTION_SWITCH, OPTION_AT(struct choice, worker.to_stdout), .name = "stdout",
+     .help = "also write NDJSON to standard output (without --output)"},
+    {.type = OPTION_LEVEL, OPTION_AT(struct choice, log_most), .min = LOG_LEVEL_WARNING, .name = "quiet",
+     .letter = 'q', .help = "warnings and errors only"},
+    {.type = OPTION_LEVEL, OPTION_AT(struct choice, log_most), .min = LOG_LEVEL_DEBUG, .name = "verbose",
+     .letter = 'v', .help = "more messages"},
+    OPTION_HEADING_ROW("Analysis"),
+    {.type = OPTION_NS, OPTION_AT(struct choice, worker.job.late_after_ns), .name = "late-after", .min = 0.1,
+     .max = TIME_MOST_S, .help = "a window goes without nodes that are silent for so long (10s)"},
+    {.type = OPTION_NS, OPTION_AT(struct choice, worker.job.again_ns), .name = "judge-again", .max = TIME_MOST_S,
+     .help = "blocks that come within this time after their window are judged again (60s)"},
+    {.type = OPTION_NS, OPTION_AT(struct choice, worker.idle_ns), .name = "idle", .min = 1, .max = TIME_MOST_S,
+     .help = "a job that sends nothing for so long has ended (10m)"},
+    {.type = OPTION_NS, OPTION_AT(struct choice, worker.expire_ns), .name = "lease", .min = 1, .max = TIME_MOST_S,
+     .help = "a worker that does not renew its lease for so long has lost it; renewed five times in it (5s)"},
+    {.type = OPTION_SIZE, OPTION_AT(struct choice, memory_bytes), .name = "memory", .min = MEMORY_LEAST,
+     .max = 1ULL << 50, .expected = "at least 16M, " UNITS_SIZE,
+     .help = "of a job's analysis and of its blocks in memory, at most (half of the machine's memory, or of the "
+	     "cgroup's limit)"},
+    OPTION_HEADING_ROW("Other"),
+    {.type = OPTION_COMPLETION, .name = "completion", .value = COMPLETION_SHELLS,
+     .help = "print the completion of options for this shell"},
+    {.type = OPTION_VERSION, .name = "version", .letter = 'V', .help = "print the version"},
     OPTIONS_HELP_ROW,
 };
+/* clang-format on */
 
 const struct command worker_command = {
     .name = "vapro-worker",
     .program = "vapro-worker",
     .summary = "analyse jobs of many nodes from the blocks that their vaprods publish",
-    .synopsis = "--nats URL[,URL] [option]...",
-    .about = "Analyses jobs of many nodes: reads the blocks that vaprod --publish sends to a NATS JetStream broker, "
+    .synopsis = "--broker URL[,URL] [option]...",
+    .about = "Analyses jobs of many nodes: reads the blocks that vaprod --broker sends to a NATS JetStream broker, "
 	     "merges those of a job, and publishes what it finds. Any number of workers share the jobs; where one "
 	     "vanishes, others go on with its jobs.",
-    .examples = "vapro-worker --nats nats://broker:4222 --output /var/lib/vapro\tall jobs, a file for each\n"
-		"vapro-worker --nats nats://a:4222,nats://b:4222,nats://c:4222 --replicas 3\ta cluster of brokers",
+    .examples = "vapro-worker --broker nats://broker:4222 --output /var/lib/vapro\tall jobs, a file for each\n"
+		"vapro-worker --broker nats://a:4222,nats://b:4222,nats://c:4222 --replicas 3\ta cluster of brokers",
     .rows = rows,
     .row_count = sizeof(rows) / sizeof(*rows),
 };
-
-static int set_time(const char *value, const char *name, double least_s, uint64_t *ns, char *err, size_t size)
-{
-	double seconds;
-
-	if (units__seconds(value, &seconds) || seconds < least_s || seconds > 1e6) {
-		snprintf(err, size, "--%s: '%s' is no time of at least %g s; expected " UNITS_TIME, name, value,
-			 least_s);
-		return -1;
-	}
-	*ns = (uint64_t)(seconds * 1e9);
-	return 0;
-}
-
-static int set(struct worker_options *worker, int id, const struct options *options, char *err, size_t size)
-{
-	const char *value = options->value;
-	double number;
-
-	switch (id) {
-	case ROW_NATS:
-		worker->store.broker.servers = value;
-		return 0;
-	case ROW_CLUSTER:
-		worker->store.cluster = value;
-		return 0;
-	case ROW_REPLICAS:
-		if (units__number(value, &number) || (number != 1 && number != 3 && number != 5)) {
-			snprintf(err, size, "--replicas: '%s' is not 1, 3 or 5", value);
-			return -1;
-		}
-		worker->store.replicas = (int)number;
-		return 0;
-	case ROW_OUTPUT:
-		worker->output = value;
-		return 0;
-	case ROW_STDOUT:
-		worker->to_stdout = true;
-		return 0;
-	case ROW_LATE_AFTER:
-		return set_time(value, options->name, 0.1, &worker->job.late_after_ns, err, size);
-	case ROW_JUDGE_AGAIN:
-		return set_time(value, options->name, 0, &worker->job.again_ns, err, size);
-	case ROW_IDLE:
-		return set_time(value, options->name, 1, &worker->idle_ns, err, size);
-	case ROW_LEASE:
-		if (set_time(value, options->name, 1, &worker->expire_ns, err, size))
-			return -1;
-		worker->renew_ns = worker->expire_ns / 5;
-		return 0;
-	case ROW_MEMORY:
-		if (units__bytes(value, &number) || number < MEMORY_LEAST) {
-			snprintf(err, size, "--memory: '%s' is no size of at least 16M", value);
-			return -1;
-		}
-		worker->job.memory_bytes = (size_t)number;
-		return 0;
-	case ROW_QUIET:
-		log__init("vapro-worker", LOG_LEVEL_WARNING);
-		return 0;
-	case ROW_VERBOSE:
-		log__init("vapro-worker", LOG_LEVEL_DEBUG);
-		return 0;
-	default:
-		if (broker_rows__set(&worker->store.broker, id, value))
-			return 0;
-		snprintf(err, size, "unknown argument '%s'; --help lists the options", value);
-		return -1;
-	}
-}
-
-/* Returns 0, an exit code, or -1 where nothing is left to do. */
-static int parse(struct worker_options *worker, int argc, char **argv)
-{
-	struct options options = command__options(&worker_command, argc, argv);
-	const struct command *const commands[] = {&worker_command};
-	char err[512];
-	int id;
-
-	while ((id = options__next(&options)) != OPTIONS_END) {
-		switch (id) {
-		case OPTIONS_HELP:
-			command__help(&worker_command, options.value, stdout);
-			return -1;
-		case OPTIONS_ERROR:
-			return EXIT_USAGE;
-		case ROW_VERSION:
-			puts("vapro-worker " VAPRO_VERSION);
-			return -1;
-		case ROW_COMPLETION:
-			if (completion__print(options.value, "vapro-worker", commands, 1, stdout)) {
-				fputs("vapro-worker: --completion needs a shell: " COMPLETION_SHELLS "\n", stderr);
-				return EXIT_USAGE;
-			}
-			return -1;
-		default:
-			if (!set(worker, id, &options, err, sizeof(err)))
-				break;
-			fprintf(stderr, "vapro-worker: %s\n", err);
-			return EXIT_USAGE;
-		}
-	}
-	return 0;
-}
 
 /* Checks what options need of each other and of the machine. Returns 0 or an exit code. */
 static int check(const struct worker_options *worker)
@@ -194,7 +106,7 @@ static int check(const struct worker_options *worker)
 	char err[512];
 
 	if (!worker->store.broker.servers) {
-		fputs("vapro-worker: --nats URL is needed: the broker that vaprod --publish sends to; see --help\n",
+		fputs("vapro-worker: --broker URL is needed: the broker that vaprod --broker sends to; see --help\n",
 		      stderr);
 		return EXIT_USAGE;
 	}
@@ -233,27 +145,28 @@ static size_t share_of_memory(void)
 
 int worker__main(int argc, char **argv, const volatile sig_atomic_t *stop)
 {
-	struct worker_options worker = {
-	    .store = {.broker = {.name = "vapro-worker"}, .replicas = 1},
-	    .job = {.late_after_ns = 10 * S, .again_ns = 60 * S, .memory_bytes = share_of_memory()},
-	    .renew_ns = S,
-	    .expire_ns = 5 * S,
-	    .idle_ns = 600 * S,
-	    .stop = stop,
+	struct choice choice = {
+	    .worker = {.store = {.broker = {.name = "vapro-worker"}, .replicas = 1},
+		       .job = {.late_after_ns = 10 * S, .again_ns = 60 * S},
+		       .expire_ns = 5 * S,
+		       .idle_ns = 600 * S,
+		       .stop = stop},
+	    .memory_bytes = share_of_memory(),
+	    .log_most = LOG_LEVEL_INFO,
 	};
+	struct worker_options *worker = &choice.worker;
+	int code = command__parse(&worker_command, &choice, argc, argv);
 	char memory[32];
-	int status;
 
-	log__init("vapro-worker", LOG_LEVEL_INFO);
-	status = parse(&worker, argc, argv);
-	if (status < 0)
-		return EXIT_OK;
-	if (!status)
-		status = check(&worker);
-	if (status)
-		return status;
-	units__format_bytes(worker.job.memory_bytes, memory, sizeof(memory));
+	log__init("vapro-worker", (enum log_level)choice.log_most);
+	worker->job.memory_bytes = (size_t)choice.memory_bytes;
+	worker->renew_ns = worker->expire_ns / 5;
+	if (!code)
+		code = check(worker);
+	if (code)
+		return code == COMMAND_DONE ? EXIT_OK : code;
+	units__format_bytes(worker->job.memory_bytes, memory, sizeof(memory));
 	log__info("a job holds at most %s (--memory)", memory);
-	worker.to_stdout |= !worker.output;
-	return worker__run(&worker) ? EXIT_FAILED : EXIT_OK;
+	worker->to_stdout |= !worker->output;
+	return worker__run(worker) ? EXIT_FAILED : EXIT_OK;
 }

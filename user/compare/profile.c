@@ -2,6 +2,7 @@
 #include "compare/profile.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "base/grow.h"
 #include "base/table.h"

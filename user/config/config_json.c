@@ -4,48 +4,40 @@
 #include <string.h>
 
 #include "config/config_json.h"
+#include "config/tunables.h"
 
-static cJSON *make_value(const struct vapro_config *config, const struct vapro_option *option)
+static cJSON *make_value(const struct vapro_config *config, const struct option_row *tunable)
 {
-	const char *member = (const char *)config + option->offset;
-	char text[VAPRO_TEXT_MAX];
+	const char *member = (const char *)config + tunable->offset;
+	char text[VAPRO_FUNCTIONS_TEXT];
 
-	switch (option->type) {
-	case VAPRO_OPT_DOUBLE:
-	case VAPRO_OPT_SHARE:
-	case VAPRO_OPT_PERCENT:
-	case VAPRO_OPT_SECONDS:
+	switch (tunable->type) {
+	case OPTION_NUMBER:
+	case OPTION_SHARE:
+	case OPTION_PERCENT:
+	case OPTION_SECONDS:
 		return cJSON_CreateNumber(*(const double *)member);
-	case VAPRO_OPT_SIZE:
-	case VAPRO_OPT_UINT: /* the table's ranges end below 2^53 */
+	case OPTION_SIZE:
+	case OPTION_POWER:
+	case OPTION_UINT: /* the table's ranges end below 2^53 */
 		return cJSON_CreateNumber((double)*(const uint64_t *)member);
-	case VAPRO_OPT_BOOL:
+	case OPTION_BOOL:
 		return cJSON_CreateBool(*(const bool *)member);
-	case VAPRO_OPT_FUNCTIONS:
-		return cJSON_CreateString(member);
-	case VAPRO_OPT_TRISTATE:
-	case VAPRO_OPT_ATTACH:
-	case VAPRO_OPT_STATES:
-	case VAPRO_OPT_COUNTERS:
-	case VAPRO_OPT_REFERENCE:
-	case VAPRO_OPT_TEXT:
-	case VAPRO_OPT_PATH:
-	case VAPRO_OPT_EVENTS:
-		break;
+	default:
+		config__format(config, tunable, text, sizeof(text));
+		return cJSON_CreateString(text);
 	}
-	config__format(config, option, text, sizeof(text));
-	return cJSON_CreateString(text);
 }
 
 cJSON *config__to_json(const struct vapro_config *config)
 {
 	cJSON *object = cJSON_CreateObject();
 
-	for (size_t i = 0; object && i < vapro_option_count; i++) {
-		cJSON *value = make_value(config, &vapro_options[i]);
+	for (size_t i = 0; object && i < vapro_tunable_count; i++) {
+		cJSON *value = make_value(config, &vapro_tunables[i]);
 		char name[64];
 
-		snprintf(name, sizeof(name), "%s", vapro_options[i].name);
+		snprintf(name, sizeof(name), "%s", vapro_tunables[i].name);
 		for (char *c = name; *c; c++)
 			*c = *c == '-' ? '_' : *c;
 		if (value && cJSON_AddItemToObject(object, name, value))

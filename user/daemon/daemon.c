@@ -178,9 +178,9 @@ static void check_outputs(struct daemon *daemon)
 	}
 	if (collector__records_lost(daemon->collector) && !daemon->ring_warned) {
 		daemon->ring_warned = true;
-		tracker__warn(
-		    daemon->tracker, "ring_full", 0,
-		    "the ring was full: process events were lost and processes may be missed; raise --ring-bytes");
+		tracker__warn(daemon->tracker, "ring_full", 0,
+			      "the ring was full: process events were lost and processes may be missed; raise "
+			      "ring-bytes in the configuration file");
 	}
 }
 

@@ -125,7 +125,7 @@ static void take_hop(struct daemon *daemon, struct wire_request *request)
 	struct remote *remote = &daemon->remote;
 
 	if (daemon->options->config.states == VAPRO_BY_CALL_PATH) {
-		refuse(daemon, "states are call-paths here (--states): calls have their callers already");
+		refuse(daemon, "states are call-paths here (states): calls have their callers already");
 		return;
 	}
 	if (remote->hops == HOPS_MOST) {

@@ -106,7 +106,7 @@ static int open_streams(struct daemon *daemon, const char *tunables)
 	if (options->publish.broker.servers) {
 		daemon->tee.publishing = publishing__new(&options->publish, daemon->host, tunables, err, sizeof(err));
 		if (!daemon->tee.publishing) {
-			log__error("--publish: %s", err);
+			log__error("--broker: %s", err);
 			return EXIT_FAILED;
 		}
 		daemon->tee.no_analysis = options->publish.only;

@@ -34,21 +34,21 @@ const char *const summary_reason_text[VAPRO_UNCOVERED_REASONS] = {
 
 const char *const summary_reason_help[VAPRO_UNCOVERED_REASONS] = {
     [VAPRO_COVERED] = "nothing",
-    [VAPRO_FEW_FRAGMENTS] = "a longer run, or a lower --certify-fragments",
+    [VAPRO_FEW_FRAGMENTS] = "a longer run",
     [VAPRO_SPREAD] = "hardware counters, or --workload, which says what the work depends on",
     [VAPRO_RARE] = "a longer run",
     [VAPRO_GOVERNED] = "a higher --overhead-budget",
     [VAPRO_NO_RETURN] = "a run without --no-return",
-    [VAPRO_NOT_SEEN] = "a longer run; or --user-function, where the program rarely calls MPI",
-    [VAPRO_LOST] = "a larger --ring-bytes or --map-entries",
+    [VAPRO_NOT_SEEN] = "a longer run; or --function, where the program rarely calls MPI",
+    [VAPRO_LOST] = "a larger ring-bytes (configuration file)",
     [VAPRO_NO_WORKLOAD] = "a run in which counters are available throughout",
     [VAPRO_WARM_UP] = "a longer run",
     [VAPRO_SHED] = "a higher --memory-cap",
 };
 
 const char *const summary_loss_text[VAPRO_LOSSES] = {
-    [VAPRO_LOST_RING_FULL] = "the ring buffer was full (--ring-bytes)",
-    [VAPRO_LOST_MAP_FULL] = "the kernel's map was full (--map-entries)",
+    [VAPRO_LOST_RING_FULL] = "the ring buffer was full (ring-bytes)",
+    [VAPRO_LOST_MAP_FULL] = "the kernel's map was full",
     [VAPRO_LOST_NO_STORAGE] = "the kernel had no memory for a thread",
     [VAPRO_LOST_NESTING] = "calls did not nest",
     [VAPRO_LOST_ARGUMENT] = "an argument could not be read",
@@ -60,7 +60,7 @@ const char *const summary_loss_text[VAPRO_LOSSES] = {
     [VAPRO_LOST_UNMATCHED] = "requests were not seen both posted and completed",
     [VAPRO_LOST_COUNTER] = "their instructions were not counted",
     [VAPRO_LOST_STATES] = "a process had more states than its share",
-    [VAPRO_LOST_PUBLISHED] = "fragments were not published: brokers were absent or slow (--publish-memory)",
+    [VAPRO_LOST_PUBLISHED] = "fragments were not published: brokers were absent or slow (publish-memory)",
 };
 
 /* The time of one reason, and the state that has most of it. */

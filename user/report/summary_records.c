@@ -363,8 +363,6 @@ static void read_tunables(struct summary *summary, const cJSON *tunables)
 	config->critical_share = record__number(tunables, "critical-share", config->critical_share);
 	config->warning_share = record__number(tunables, "warning-share", config->warning_share);
 	config->min_lost_s = record__number(tunables, "min-lost", config->min_lost_s);
-	if (record__uint(tunables, "certify-fragments"))
-		config->certify_fragments = (uint32_t)record__uint(tunables, "certify-fragments");
 }
 
 int summary__add_record(struct summary *summary, const cJSON *line, const char **why)

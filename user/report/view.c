@@ -14,20 +14,6 @@
 
 #define ROWS 48
 
-bool view__parse_color(const char *text, enum view_color *color)
-{
-	static const char *const names[] = {
-	    [VIEW_COLOR_AUTO] = "auto", [VIEW_COLOR_ALWAYS] = "always", [VIEW_COLOR_NEVER] = "never"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (!strcmp(text, names[i])) {
-			*color = (enum view_color)i;
-			return true;
-		}
-	}
-	return false;
-}
-
 static bool wants_color(enum view_color color, FILE *out)
 {
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");

@@ -28,9 +28,6 @@ struct view_options {
 	struct outcome *outcome;     /* filled; or NULL. Its times count cells of the heat maps. */
 };
 
-/* Parses "auto", "always" or "never". */
-bool view__parse_color(const char *text, enum view_color *color);
-
 /* Replaces what depends on the terminal of out (colours, width) by what that is. */
 void view__finalize(struct view_options *options, FILE *out);
 
