@@ -20,7 +20,7 @@ TOLERANCE = 0.2
 QUIET, HOGS = 10, 12  # seconds
 MEASURABLE = 0.05  # lost seconds per second: less than that cannot be compared within the tolerance
 # both are small beside a hog that takes half of a CPU
-FINER = ("--threshold", "0.95", "--abnormal-ratio", "1.1", "--window", "6", "--io", "off")
+FINER = ("--threshold", "0.95", "--window", "6", "--io", "off")
 FACTORS = ("preempted", "on_cpu")
 # with counters the time on the CPU is reported by its parts
 PARTS = {"preempted": ("preempted",), "on_cpu": ("on_cpu", "retiring", "frontend", "bad_speculation", "backend")}

@@ -22,7 +22,7 @@ figures that mean something, an otherwise idle machine.
   hosts      the same job as one host and as up to 1,024: how much longer `vapro analyze` takes
   ndjson     what vaprod writes
   nodes      many nodes: bytes on the wire, a worker's CPU, memory and profile, the delay of its records,
-             vaprod with and without --publish
+             vaprod with and without --broker
   page       the report page of large jobs: size, time to the first picture, drawing, moving, zooming
   top        what `vapro top` costs at 64 processes, itself and vaprod
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
 What many nodes cost: bytes on the wire, a worker's CPU, memory and profile, the delay of its records, and what
---publish costs a vaprod. Part nodes. The broker is on the same machine; only what is named is counted.
+--broker costs a vaprod. Part nodes. The broker is on the same machine; only what is named is counted.
 """
 import os
 import re
@@ -148,8 +148,8 @@ def published(ndjson):
 
 
 def daemon_rows(what, comm, *arguments):
-    """CPU of vaprod for one job of two ranks that goes on: without --publish, with it, and with --publish-only, in turn."""
-    ways = {"alone": [], "publish": ["--publish"], "only": ["--publish-only", "--publish"]}
+    """CPU of vaprod for one job of two ranks that goes on: without --broker, with it, and with --publish-only, in turn."""
+    ways = {"alone": [], "publish": ["--broker"], "only": ["--publish-only", "--broker"]}
     found, used, sent, rates = {way: [] for way in ways}, {way: [] for way in ways}, [], []
     with Nodes(path()) as nodes, Jobs(scratch("nodes", comm)) as jobs:
         make_stream(nodes)
@@ -175,7 +175,7 @@ def daemon_rows(what, comm, *arguments):
         jobs.stop(job)
     rows = [row(f"vaprod of {what}, 2 ranks of {statistics.median(rates) / 2:.0f} bundles a second, {len(found['alone'])} times {MEASURED_S} s: of a core",
                 f"{100 * statistics.median(found['alone']):.2f} %", cpu=found["alone"])]
-    for way, name in (("publish", "with --publish"), ("only", "with --publish-only")):
+    for way, name in (("publish", "with --broker"), ("only", "with --publish-only")):
         ratio, half = interval([math.log(one / other) for one, other in zip(found[way], found["alone"])])
         more = [100 * (one / ranks - other / its) for one, ranks, other, its in zip(found[way], used[way], found["alone"], used["alone"])]
         mean, width = interval(more)

@@ -77,7 +77,7 @@ def demo():
     with Nodes(os.path.join(OUT, "nodes"), 2) as nodes:
         print("1. A NATS broker with JetStream and a worker start, apart from the nodes.", flush=True)
         nodes.broker()
-        work = nodes.start(0, [worker, "--nats", nodes.url(), "--cluster", CLUSTER, "--output", os.path.join(OUT, "results")],
+        work = nodes.start(0, [worker, "--broker", nodes.url(), "--cluster", CLUSTER, "--output", os.path.join(OUT, "results")],
                            stdout=log("worker.out"), stderr=log("worker.log"))
         print("2. One MPI job starts on node1 and node2, one rank on each. It logs the time of its segments,\n"
               "   which is the truth to compare with.", flush=True)
@@ -89,7 +89,7 @@ def demo():
               flush=True)
         daemons = [nodes.start(node, [daemon, "--exe", nodes.program_glob(node), "--output",
                                       os.path.join(OUT, f"node{node}.ndjson"), "--duration", str(WATCH_S), "--socket", "",
-                                      "--publish", nodes.url(), "--cluster", CLUSTER],
+                                      "--broker", nodes.url(), "--cluster", CLUSTER],
                                stdout=log(f"vaprod{node}.out"), stderr=subprocess.STDOUT) for node in (1, 2)]
         print(f'4. After {HOG_AFTER_S} s a process called "hog" takes half of the core of rank 1, on node2, for {HOG_FOR_S} s.',
               flush=True)

@@ -154,7 +154,7 @@ class Nodes:
         directory = self.path(f"worker{len(self.workers)}")
         os.mkdir(directory)
         with open(directory + ".log", "w", encoding="utf-8") as log:
-            worker = subprocess.Popen([os.path.join(self.build, "vapro-worker"), "--nats", self.url, "--output", directory,
+            worker = subprocess.Popen([os.path.join(self.build, "vapro-worker"), "--broker", self.url, "--output", directory,
                                        "--lease", "2s", "--late-after", "2s", *options], stderr=log)
         worker.directory, worker.log = directory, directory + ".log"
         self.workers.append(worker)

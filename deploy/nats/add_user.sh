@@ -4,8 +4,8 @@
 #
 #   add_user.sh USERS node CLUSTER HOST    a node: publishes under its own host only, reads its own requests and replies
 #   add_user.sh USERS worker CLUSTER NAME  a worker: reads blocks, writes results, state and requests; is no node
-#   add_user.sh USERS reader CLUSTER NAME  a person or program that reads results (vapro view --from)
-#   add_user.sh USERS analyst CLUSTER NAME one that reads blocks, too (vapro analyze --from, vapro diagnose --from)
+#   add_user.sh USERS reader CLUSTER NAME  a person or program that reads results (vapro view --broker)
+#   add_user.sh USERS analyst CLUSTER NAME one that reads blocks, too (vapro analyze --broker, vapro diagnose --broker)
 #
 # Reload the broker afterwards: nats-server --signal reload.
 set -euf # a * of a subject is no file

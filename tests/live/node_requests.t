@@ -51,7 +51,7 @@ def test_requests(tap, jobs):
         nodes.start_worker()
         job = jobs.start(j.mpirun(2, tool("two_parts"), "--seconds", seconds, "--log", logs, "--late-share", 40), "job")
         pids = rank_pids(job, logs, 2)
-        daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--publish", nodes.url, "--publish-only", "--io", "off",
+        daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--broker", nodes.url, "--publish-only", "--io", "off",
                              "--window", "3"], "vaprod")
         attached(out, pids)
         process = of_type(records(out), "process")[0]
@@ -95,7 +95,7 @@ def test_stages(tap, jobs):
         pid = ready_pid(program)
         daemon = jobs.start([VAPROD, "--pid", pid, "--output", out, "--capture", capture, "--io", "off", "--overhead-cap", "0",
                              "--counters", "test", "--cluster-tolerance", "0.95", "--reference", "fastest", "--window", "1.5s",
-                             "--long-fragment", "0s", "--publish", nodes.url, "--publish-only"], "vaprod")
+                             "--long-fragment", "0s", "--broker", nodes.url, "--publish-only"], "vaprod")
         attached(out, [pid])
 
         def counted():
@@ -130,7 +130,7 @@ def test_hung_broker(tap, jobs):
     """A broker that accepts connections and answers nothing, such as one with a full disk, does not keep vaprod from its end."""
     out = os.path.join(jobs.directory, "out.ndjson")
     with nodes_common.Nodes(os.path.dirname(VAPROD)) as nodes:
-        daemon = jobs.start([VAPROD, "--pid", os.getpid(), "--output", out, "--publish", nodes.url, "--window", "1"], "vaprod")
+        daemon = jobs.start([VAPROD, "--pid", os.getpid(), "--output", out, "--broker", nodes.url, "--window", "1"], "vaprod")
         tap.ok(until(lambda: os.path.exists(out) and of_type(records(out), "window"), 20), "vaprod publishes")
         nodes.servers[0].send_signal(signal.SIGSTOP)
         count = len(of_type(records(out), "window"))

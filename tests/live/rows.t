@@ -48,7 +48,7 @@ def test_user_functions(tap, jobs):
     config = os.path.join(jobs.directory, "vapro.conf")
     with open(config, "w", encoding="utf-8") as file:
         file.write("function = exe:sim::advance class=user\nfunction = sol?er:sim::tail\n")
-    daemon, out, capture = watch(jobs, pid, "--config", config, "--user-function", "exe:solve_step", "--user-function",
+    daemon, out, capture = watch(jobs, pid, "--config", config, "--function", "exe:solve_step", "--function",
                                  "exe:_ZN3sim4riskEi")
     tap.ok(set(text_of(pid)) - set(before), "probes are in the text")
     tap.equal(jobs.wait(program, 30), 0, "exceptions pass through user functions")
@@ -74,7 +74,7 @@ def test_contains_mpi(tap, jobs):
                                   "--bind"), "demo_mpi")
     pids = rank_pids(program, jobs.directory, 2)
     out, capture = (os.path.join(jobs.directory, name) for name in ("two.ndjson", "two.vap"))
-    daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--capture", capture, "--user-function",
+    daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--capture", capture, "--function",
                          "exe:relax"], "vaprod")
     attached(out, pids)
     tap.equal(jobs.wait(program, 30), 0, "an MPI program with a user function ends well")
@@ -106,7 +106,7 @@ def test_threads_off(tap, jobs):
     program = jobs.start([tool("barriers"), "--threads", 4, "--rounds", 50, "--delay", 2], "barriers")
     pid = ready_pid(program)
     before = text_of(pid)
-    daemon, out, _ = watch(jobs, pid, "--threads", "off", "--user-function", "exe:nowhere")
+    daemon, out, _ = watch(jobs, pid, "--threads", "off", "--function", "exe:nowhere")
     tap.equal(text_of(pid), before, "with --threads off libc has no probe")
     tap.equal(jobs.wait(program, 60), 0, "the program ends well")
     jobs.wait(daemon, 20)
@@ -138,7 +138,7 @@ def test_openmp(tap, jobs):
 def test_thinning(tap, jobs):
     program = jobs.start([tool("solver"), "--calls", 30000000, "--delay", 2], "solver")
     pid = ready_pid(program)
-    daemon, out, _ = watch(jobs, pid, "--user-function", "exe:sim::advance", "--window", 2, "--duration", 14, cap=2)
+    daemon, out, _ = watch(jobs, pid, "--function", "exe:sim::advance", "--window", 2, "--duration", 14, cap=2)
     tap.equal(jobs.wait(daemon, 30), 0, "vaprod ends after its duration")
     warnings = [w for w in of_type(records(out), "warning") if w["code"] == "thinned"]
     tap.equal(len(warnings), 1, "a function that is called too often is left out, with one warning")

@@ -65,7 +65,7 @@ class Watched:
             results = os.path.join(self.nodes.directory, f"results{number}")
             os.makedirs(results)
             with open(results + ".log", "w", encoding="utf-8") as log:
-                self.workers.append((results, self.nodes.start(0, [WORKER, "--nats", self.nodes.url(), "--output", results, "--late-after",
+                self.workers.append((results, self.nodes.start(0, [WORKER, "--broker", self.nodes.url(), "--output", results, "--late-after",
                                                                   "2s", "--lease", "2s"], stdout=log, stderr=log)))
         return self
 
@@ -94,7 +94,7 @@ class Watched:
         """Starts vaprod on a node, and returns it once it is there."""
         daemon = self.nodes.start(node, [VAPROD, "--exe", self.nodes.program_glob(node), "--output", self.path(node, "ndjson"),
                                          "--capture", self.path(node, "capture"), "--io", "off", "--window", "3", "--socket", "",
-                                         "--publish", self.nodes.url(), *options])
+                                         "--broker", self.nodes.url(), *options])
         if not until(lambda: of_type(self.records(node), "hello"), 30):
             raise RuntimeError(f"vaprod does not start on node{node}")
         return daemon

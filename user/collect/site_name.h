@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The call-site of a vertex as text, with what distinguishes its callers: behind the call-site's own name
- * follow, each after SITE_CALLED_BY, the callers that it is hopped to, innermost first; or, for --states
+ * follow, each after SITE_CALLED_BY, the callers that it is hopped to, innermost first; or, for states =
  * call-path, `#path:` and a hash of all callers.
  */
 #ifndef VAPRO_SITE_NAME_H
