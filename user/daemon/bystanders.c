@@ -157,9 +157,9 @@ static void add(struct tracker *tracker, pid_t pid, const char *name, const char
 	if (part(tracker, now_ns))
 		tracker__warn(
 		    tracker, "translator", pid,
-		    "process %d (%s) translates the code of programs (%s), which a probe would kill: while it "
-		    "lives, probes are set for each watched process alone, and each of them costs the others "
-		    "%.0f ns a call",
+		    "process %d (%s) is a binary translator (%s) and would be killed by a probe in code that it "
+		    "translates: until it ends, probes are set for each tracked process alone, and a call of one "
+		    "tracked process costs %.0f ns more for each of the others",
 		    pid, base_name(path), name, tracker->parts.costs->beside_ns);
 }
 
@@ -246,8 +246,8 @@ void tracker__watch_bystanders(struct tracker *tracker, uint64_t now_ns)
 		return;
 	tracker__warn(
 	    tracker, "bystanders_pay", 0,
-	    "processes that are not watched paid %.2g ms of CPU time within a second for probes of images that "
-	    "they share: these are set for each watched process alone from now on",
+	    "probes in libraries that other processes map, too, cost processes that are not tracked %.2g ms of CPU "
+	    "time within a second: from now on these probes are set for each tracked process alone",
 	    cost_ns * 1e-6);
 }
 

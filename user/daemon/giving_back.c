@@ -52,10 +52,10 @@ static void limit_cpu(struct tracker *tracker, uint64_t now_ns)
 			continue;
 		tracker__warn(
 		    tracker, "detail_reduced", tracked->pid,
-		    "process %d (%s) and others of its user, %u in all, make vaprod use %.2g %% of a CPU while it "
-		    "watches processes of %zu users: they have 1/%u of their share of the kernel's tables from now "
-		    "on, and of slow fragments that are listed one by one",
-		    tracked->pid, tracked->identity.exe, owners->of[owner].processes, owners->of[owner].rate * 100,
+		    "vaprod uses %.2g %% of a CPU for %u processes of one user (process %d, %s, is one of them) while "
+		    "it tracks processes of %zu users: from now on fewer of their states, and of their slow "
+		    "fragments that are reported one by one, are recorded (1/%u of their usual share)",
+		    owners->of[owner].rate * 100, owners->of[owner].processes, tracked->pid, tracked->identity.exe,
 		    owners->active, 1U << owners->of[owner].level);
 		break;
 	}
@@ -86,11 +86,11 @@ void tracker__give_back(struct tracker *tracker, uint64_t now_ns)
 	if (!first)
 		return;
 	tracker__warn(tracker, "states_bounded", first->pid,
-		      "process %d (%s) and others of its user, %zu in all, have more states than their share of "
-		      "the kernel's tables, which processes of %zu users need now: their states begin again, and "
-		      "further values of peer, root, communicator, operation, file, mode and call path are one, "
-		      "'other', sooner",
-		      first->pid, first->identity.exe, count, tracker->owners.active);
+		      "%zu processes of one user (process %d, %s, is one of them) have more states than their share "
+		      "of the kernel's tables, which processes of %zu users need now: the states of these processes "
+		      "are recorded again, and beyond the share further values of peer, root, communicator, "
+		      "operation, file, mode and call path are recorded as one value, 'other'",
+		      count, first->pid, first->identity.exe, tracker->owners.active);
 	resolver__give_back(tracker->parts.resolver, given, count);
 	for (size_t i = 0; i < tracker->count; i++)
 		if (tracker->tracked[i].owner == owner && !tracker->tracked[i].ended_ns)
@@ -137,8 +137,9 @@ void tracker__give_back_slots(struct tracker *tracker, uint64_t now_ns)
 		if (!lender->reported)
 			tracker__warn(
 			    tracker, "slots_given_back", tracked->pid,
-			    "process %d (%s), and others of its user, are no longer watched: at most %u processes "
-			    "are, another user needs slots, and each user has %u of them for sure",
+			    "process %d (%s) and other processes of its user are detached, since another user's "
+			    "processes need their slots: vaprod tracks at most %u processes, %u of each user at "
+			    "least",
 			    tracked->pid, tracked->identity.exe, KERNEL_SLOTS - 1,
 			    owners__guaranteed(&tracker->owners, KERNEL_SLOTS - 1, false));
 		lender->reported = true;

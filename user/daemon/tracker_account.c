@@ -45,8 +45,8 @@ static void say_bounded(struct tracker *tracker, struct tracked *tracked)
 	else if (fresh & KERNEL_BOUNDED_VALUES)
 		tracker__warn_owner(
 		    tracker, "states_bounded", tracked->pid, tracked->identity.owner,
-		    "process %d (%s) has more states than its share of the kernel's tables: further values "
-		    "of peer, root, communicator, operation, file, mode and call path are one, 'other'",
+		    "process %d (%s) has more states than its share of the kernel's tables: further values of peer, "
+		    "root, communicator, operation, file, mode and call path are recorded as one value, 'other'",
 		    tracked->pid, tracked->identity.exe);
 }
 
