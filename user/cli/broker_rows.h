@@ -14,7 +14,7 @@
 
 #define BROKER_FORM "nats://HOST[:PORT] or tls://HOST[:PORT]; several are brokers of one cluster"
 
-/* The rows of a struct broker_options, a member of a command's struct; from_level: where the details are listed. */
+/* The rows of a struct broker_options, a member of a command's struct; details: the level of all but the address. */
 /* clang-format off */
 #define BROKER_ROWS(structure, member, broker_help, details)                                                           \
 	{.type = OPTION_STRING, OPTION_AT(structure, member.servers), .name = "broker", .value = "URL[,URL]",          \

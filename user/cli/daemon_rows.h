@@ -32,7 +32,7 @@ bool daemon_rows__write_pid(const void *member, size_t n, char *text, size_t siz
 	OPTION_ALIAS_ROW("user-function", "function"),                                                                 \
 	{.type = OPTION_SECONDS, DAEMON_ROW(daemon.duration_s), .name = "duration", .letter = 'd', .level = own,       \
 	 .min = 1e-3, .max = DURATION_MOST_S, .expected = "a time from 1ms on, " UNITS_TIME,                           \
-	 .help = "end after this time: 30, 500ms, 5m, 1h"},                      \
+	 .help = "end after this time: 30, 500ms, 5m, 1h"},                                                            \
 	OPTION_GROUP_ROW(VAPRO_GROUP_OUTPUT),                                                                          \
 	{.type = OPTION_LIST, DAEMON_ROW(outputs), .name = "output", .letter = 'o', .value = "FILE|-",                 \
 	 .help = "NDJSON lines, added to a file, to standard output (-), or both: give it twice"},                     \
@@ -55,7 +55,7 @@ bool daemon_rows__write_pid(const void *member, size_t n, char *text, size_t siz
 	 .max = WIRE_TEXT_MAX - 1, .noun = "name", .level = OPTION_EXPERT, .help = "with --broker: the cluster of this " \
 	 "node, part of each job's identity (" PUBLISHING_CLUSTER ")"},                                                \
 	{.type = OPTION_SIZE, DAEMON_ROW(daemon.publish.memory_bytes), .name = "publish-memory", .level = OPTION_FILE, \
-	 .min = PUBLISHING_MEMORY_LEAST, .max = PUBLISHING_MEMORY_MOST, \
+	 .min = PUBLISHING_MEMORY_LEAST, .max = PUBLISHING_MEMORY_MOST,                                                \
 	 .help = "with --broker: memory for what no broker took yet; beyond, the oldest is discarded and counted (16M)"}, \
 	OPTION_GROUP_ROW(VAPRO_GROUP_OVERHEAD),                                                                        \
 	{.type = OPTION_STRING, DAEMON_ROW(daemon.cpus), .name = "cpus", .letter = 'C', .value = "LIST",               \

@@ -18,11 +18,11 @@ int shared_rows__read_run(void *member, const char *value, char *why, size_t why
 /* clang-format off */
 #define FAIL_ON_ROW(structure, member)                                                                                 \
 	{.type = OPTION_CUSTOM, OPTION_AT(structure, member), .name = "fail-on", .value = OUTCOME_SEVERITIES,          \
-	 .noun = "severity", .expected = OUTCOME_EXPECTED, .read = shared_rows__read_fail_on, .write = shared_rows__write_fail_on,     \
+	 .noun = "severity", .expected = OUTCOME_EXPECTED, .read = shared_rows__read_fail_on, .write = shared_rows__write_fail_on, \
 	 .help = OUTCOME_HELP}
 #define RUN_ROW(structure, member, of)                                                                                 \
 	{.type = OPTION_CUSTOM, OPTION_AT(structure, member), .name = "run", .value = "N", .noun = "run",              \
-	 .expected = RUN_OPTION_RANGE, .read = shared_rows__read_run,                                                          \
+	 .expected = RUN_OPTION_RANGE, .read = shared_rows__read_run,                                                  \
 	 .help = of " several runs: 1 = the first, -1 = the last (-1)"}
 #define RANK_ROW(structure, member, rank_help)                                                                         \
 	{.type = OPTION_INT, OPTION_AT(structure, member), .name = "rank", .letter = 'r', .noun = "rank",              \
