@@ -30,6 +30,12 @@ class Install(unittest.TestCase):
                 self.assertEqual(json.load(file)["title"], "vapro/1")
             for page in ("man1/vapro.1", "man5/vapro-records.5", "man8/vaprod.8", "man8/vapro-worker.8"):
                 self.assertTrue(os.path.exists(os.path.join(target + PREFIX, "share/man", page)), page)
+            with open(os.path.join(target + PREFIX, "share/man/man8/vaprod.8"), encoding="utf-8") as file:
+                page = file.read()
+            for text in ("\n.SS Overhead\n", "\\-\\-broker URL[,URL]\n", "\n.SS Only in the configuration file\n", ".B ring\\-bytes = SIZE\n"):
+                self.assertIn(text, page)
+            with open(os.path.join(target + PREFIX, "share/vapro/vapro.conf"), encoding="utf-8") as file:
+                self.assertIn("\n#ring-bytes = 4M\n", file.read())
 
 
 if __name__ == "__main__":

@@ -257,6 +257,40 @@ static void test_json(void **state)
 	free(text);
 }
 
+/* The words of a row are in the order of its enum, with one that is not named to users. */
+static void test_words(void **state)
+{
+	static const struct {
+		const char *name, *word;
+		unsigned value;
+	} words[] = {
+	    {"io", "off", VAPRO_OFF},
+	    {"threads", "on", VAPRO_ON},
+	    {"inside", "auto", VAPRO_AUTO},
+	    {"attach", "auto", VAPRO_ATTACH_AUTO},
+	    {"attach", "session", VAPRO_ATTACH_SESSION},
+	    {"attach", "multi", VAPRO_ATTACH_MULTI},
+	    {"attach", "perf", VAPRO_ATTACH_PERF},
+	    {"states", "call-site", VAPRO_BY_CALL_SITE},
+	    {"states", "call-path", VAPRO_BY_CALL_PATH},
+	    {"reference", "typical", VAPRO_REFERENCE_TYPICAL},
+	    {"reference", "fastest", VAPRO_REFERENCE_FASTEST},
+	    {"counters", "auto", VAPRO_COUNTERS_AUTO},
+	    {"counters", "hardware", VAPRO_COUNTERS_HARDWARE},
+	    {"counters", "none", VAPRO_COUNTERS_NONE},
+	    {"counters", "test", VAPRO_COUNTERS_TEST},
+	};
+	unsigned value;
+
+	(void)state;
+	config__init(&config);
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		assert_int_equal(set(words[i].name, words[i].word), 0);
+		memcpy(&value, (char *)&config + config__find(words[i].name)->offset, sizeof(value));
+		assert_int_equal(value, words[i].value);
+	}
+}
+
 /* Every tunable has a group, and the table is in the order of the groups. */
 static void test_groups(void **state)
 {
@@ -278,7 +312,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_defaults), cmocka_unit_test(test_round_trip), cmocka_unit_test(test_units),
 	    cmocka_unit_test(test_refusals), cmocka_unit_test(test_file),	cmocka_unit_test(test_json),
-	    cmocka_unit_test(test_groups),   cmocka_unit_test(test_functions),
+	    cmocka_unit_test(test_groups),   cmocka_unit_test(test_words),	cmocka_unit_test(test_functions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
