@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Where slow computation runs: which threads are sampled, what of it belongs to a variance, and how people read it. */
+#include <stdio.h>
+
 #include "simulated.h"
 
 #include "report/inside_words.h"
