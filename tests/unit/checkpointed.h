@@ -76,7 +76,7 @@ static inline void record(const struct analysis *analysis, const struct job_resu
 		 shed.remembered, shed.merged, shed.bundles, shed.coarser, shed.evicted, request.stage,
 		 request.expand ? request.expand : "", request.variance, vapro_hop_name[hop.hop],
 		 hop.site ? hop.site : "");
-	add_line(run.into, text);
+	add_line(run.into, RECORD_OBJECTS, text); /* no record */
 	run.into->windows++;
 	run.shed += shed.merged + shed.bundles + shed.bins + shed.remembered;
 	for (uint32_t i = 0; i < count; i++)
