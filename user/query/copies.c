@@ -13,8 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define COPY_SECONDS 30 /* lifetime of a copy */
-#define SEND_SECONDS 5	/* longest pause of a client that reads */
+#define COPY_SECONDS 30		/* lifetime of a copy */
+#define SEND_SECONDS 5		/* longest pause of a client that reads */
+#define QUEUE_NS 20000000000ULL /* time for a copy to become free */
 
 /* ---- in the copy */
 
@@ -111,7 +112,8 @@ static size_t place_for(const struct copies *copies, uid_t uid)
 	return uid && (same || vacant < 2) ? copies->most : place;
 }
 
-int copies__start(struct copies *copies, int fd, uid_t uid, copies_answer answer, void *ctx)
+/* Returns 0, -EAGAIN where other copies have to end first, or -errno of fork(). The descriptor stays the caller's. */
+static int start(struct copies *copies, int fd, uid_t uid, copies_answer answer, void *ctx)
 {
 	size_t at = place_for(copies, uid);
 	pid_t daemon = getpid(), pid;
@@ -126,6 +128,21 @@ int copies__start(struct copies *copies, int fd, uid_t uid, copies_answer answer
 	copies->places[at].pid = pid;
 	copies->places[at].uid = uid;
 	return 0;
+}
+
+bool copies__serve(struct copies *copies, struct listener *listener, size_t at, bool may_start, copies_answer answer,
+		   void *ctx, uint64_t now_ns)
+{
+	const struct listener_client *client = &listener->clients[at];
+	int error = may_start ? start(copies, client->fd, client->uid, answer, ctx) : -EAGAIN;
+
+	if (!error)
+		listener__drop(listener, at);
+	else if (error != -EAGAIN)
+		listener__refuse(listener, at, QUERY_FAILED, "vaprod could not fork a responder");
+	else if (now_ns - client->since_ns > QUEUE_NS)
+		listener__refuse(listener, at, QUERY_FAILED, "other requests are at work; try again");
+	return !error;
 }
 
 void copies__reap(struct copies *copies)

@@ -7,9 +7,12 @@
 #ifndef VAPRO_QUERY_COPIES_H
 #define VAPRO_QUERY_COPIES_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "query/listener.h"
 #include "query/protocol.h"
 
 #define COPIES_MOST 3 /* that run at the same time, or fewer */
@@ -29,10 +32,13 @@ struct copies {
 typedef int (*copies_answer)(void *ctx, FILE *out, char *note, enum query_error *error);
 
 /*
- * Starts a copy that responds to a client; root may have all places, users one each and not the last one. The client's
- * descriptor stays the caller's. Returns 0, -EAGAIN where other copies have to end first, or -errno of fork().
+ * Has a copy respond to the client at a place of a listener, whose request is complete; root may have all places of
+ * copies, users one each and not the last one. The client is dropped once the copy runs, and refused with a sentence
+ * where none can be made or none became free in time. may_start: whether one may be started now. Returns whether one
+ * was.
  */
-int copies__start(struct copies *copies, int fd, uid_t uid, copies_answer answer, void *ctx);
+bool copies__serve(struct copies *copies, struct listener *listener, size_t at, bool may_start, copies_answer answer,
+		   void *ctx, uint64_t now_ns);
 
 /* Takes note of copies that have ended. */
 void copies__reap(struct copies *copies);

@@ -7,9 +7,8 @@
 #include "query/copies.h"
 #include "query/listener.h"
 
-#define CLIENTS 8		/* clients without a complete request */
-#define COPIES 2		/* that run at the same time */
-#define QUEUE_NS 20000000000ULL /* time for a copy to become free */
+#define CLIENTS 8 /* clients without a complete request */
+#define COPIES 2  /* that run at the same time */
 
 struct query_server {
 	struct listener listener;
@@ -58,16 +57,16 @@ const char *query_server__path(const struct query_server *server)
 }
 
 /* A request as its copy sees it. */
-struct posed {
+struct request_call {
 	const struct query_server *server;
 	const struct query_request *request;
 };
 
 static int respond(void *ctx, FILE *out, char *note, enum query_error *error)
 {
-	const struct posed *posed = ctx;
+	const struct request_call *call = ctx;
 
-	return posed->server->response(posed->server->ctx, posed->request, out, note, error);
+	return call->server->response(call->server->ctx, call->request, out, note, error);
 }
 
 void query_server__step(struct query_server *server, uint64_t now_ns)
@@ -76,18 +75,10 @@ void query_server__step(struct query_server *server, uint64_t now_ns)
 	listener__step(&server->listener, now_ns);
 	for (size_t i = 0; i < CLIENTS; i++) {
 		const struct listener_client *client = &server->listener.clients[i];
-		struct posed posed = {server, &server->requests[i]};
-		int error;
+		struct request_call call = {server, &server->requests[i]};
 
-		if (client->fd < 0 || !client->complete)
-			continue;
-		error = copies__start(&server->copies, client->fd, client->uid, respond, &posed);
-		if (!error)
-			listener__drop(&server->listener, i);
-		else if (error != -EAGAIN)
-			listener__refuse(&server->listener, i, QUERY_FAILED, "vaprod could not fork a responder");
-		else if (now_ns - client->since_ns > QUEUE_NS)
-			listener__refuse(&server->listener, i, QUERY_FAILED, "other requests are at work; try again");
+		if (client->fd >= 0 && client->complete)
+			copies__serve(&server->copies, &server->listener, i, true, respond, &call, now_ns);
 	}
 }
 

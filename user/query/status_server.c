@@ -14,7 +14,6 @@
 
 #define SECOND_NS 1000000000ULL
 #define STALLED_NS 5000000000ULL /* longest pause of a client that reads */
-#define QUEUE_NS 20000000000ULL	 /* time for a copy to become free */
 #define REST 50			 /* a snapshot is followed by a rest of so many times its CPU time */
 
 /* What is under way for a client of the listener. */
@@ -205,20 +204,12 @@ static void start_reports(struct status_server *server, uint64_t now_ns)
 		const struct listener_client *client = &server->listener.clients[i];
 		struct reader reader = {server, client->uid};
 		uint64_t began_ns;
-		int error = -EAGAIN;
 
 		if (client->fd < 0 || !client->complete || !server->views[i].request.report)
 			continue;
 		began_ns = cpu_ns();
-		if (now_ns >= server->rest_until_ns)
-			error = copies__start(&server->copies, client->fd, client->uid, respond, &reader);
-		if (!error)
-			listener__drop(&server->listener, i);
-		else if (error != -EAGAIN)
-			listener__refuse(&server->listener, i, QUERY_FAILED, "vaprod could not fork a responder");
-		else if (now_ns - client->since_ns > QUEUE_NS)
-			listener__refuse(&server->listener, i, QUERY_FAILED, "other requests are at work; try again");
-		if (!error)
+		if (copies__serve(&server->copies, &server->listener, i, now_ns >= server->rest_until_ns, respond,
+				  &reader, now_ns))
 			server->rest_until_ns = now_ns + REST * (cpu_ns() - began_ns);
 	}
 }

@@ -301,37 +301,19 @@ bool attacher__any_linked(const struct attacher *attacher)
 
 void attacher__close_shared(struct attacher *attacher)
 {
-	struct attachments *all = &attacher->base;
+	attachments__close_shared(&attacher->base);
+}
 
-	for (size_t i = 0; i < all->count; i++) {
-		if (!attached__is_linked(all->images[i]))
-			continue;
-		kernel_side__hold(all->side, true);
-		attached__close_of(all, all->images[i], false);
-	}
+static int link_numbered(void *attacher, size_t image, size_t mapper)
+{
+	struct mpi_image *mpi = attacher__image(attacher, image);
+
+	return ((struct attacher *)attacher)->base.paused ? 0 : mpi_image__link(attacher, mpi, mpi->base.pids[mapper]);
 }
 
 int attacher__part(struct attacher *attacher)
 {
-	struct attachments *all = &attacher->base;
-	int first = 0;
-
-	for (size_t i = 0; i < all->count; i++) {
-		struct attached *base = all->images[i];
-
-		if (!attached__is_linked(base))
-			continue;
-		kernel_side__hold(all->side, true);
-		attached__set_alone(base, true);
-		for (size_t j = 0; j < base->mapper_count && !all->paused; j++) {
-			int status = mpi_image__link(attacher, attacher__image(attacher, i), base->pids[j]);
-
-			first = first ? first : status;
-		}
-	}
-	attachments__finalize(all);
-	kernel_side__hold(all->side, all->paused);
-	return first;
+	return attachments__part(&attacher->base, link_numbered, attacher);
 }
 
 void attacher__release(struct attacher *attacher, pid_t pid)

@@ -53,10 +53,7 @@ int attacher__share(struct attacher *attacher, const struct attached_image *imag
 /* Whether an image is linked for all processes. */
 bool attacher__any_linked(const struct attacher *attacher);
 
-/*
- * Links all images for single processes, in two steps: closes what reaches other processes, in the background, and
- * opens links for each target. Between the two nothing is recorded. 0, or the first -errno of the second step.
- */
+/* As attachments__close_shared() and attachments__part(). */
 void attacher__close_shared(struct attacher *attacher);
 int attacher__part(struct attacher *attacher);
 

@@ -146,6 +146,38 @@ bool attachments__any_linked(const struct attachments *all)
 	return false;
 }
 
+void attachments__close_shared(struct attachments *all)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		if (!attached__is_linked(all->images[i]))
+			continue;
+		kernel_side__hold(all->side, true);
+		attached__close_of(all, all->images[i], false);
+	}
+}
+
+int attachments__part(struct attachments *all, int (*link_mapper)(void *ctx, size_t image, size_t mapper), void *ctx)
+{
+	int first = 0;
+
+	for (size_t i = 0; i < all->count; i++) {
+		struct attached *image = all->images[i];
+
+		if (!attached__is_linked(image))
+			continue;
+		kernel_side__hold(all->side, true);
+		attached__set_alone(image, true);
+		for (size_t j = 0; j < image->mapper_count; j++) {
+			int status = link_mapper(ctx, i, j);
+
+			first = first ? first : status;
+		}
+	}
+	attachments__finalize(all);
+	kernel_side__hold(all->side, all->paused);
+	return first;
+}
+
 uint32_t attachments__own_links(const struct attachments *all, const struct process_mapping *mapping)
 {
 	const struct attached *image = find(all, mapping);

@@ -90,6 +90,14 @@ bool attachments__linked(const struct attachments *all, const struct process_map
 /* Whether an image is linked for all processes that map it. */
 bool attachments__any_linked(const struct attachments *all);
 
+/*
+ * Links all images for single processes, in two steps: closes what reaches other processes, in the background, and
+ * opens links for each mapper of the images that were linked. Between the two nothing is recorded. link_mapper links
+ * one: 0 or -errno; image and mapper are numbers. Returns 0, or the first -errno.
+ */
+void attachments__close_shared(struct attachments *all);
+int attachments__part(struct attachments *all, int (*link_mapper)(void *ctx, size_t image, size_t mapper), void *ctx);
+
 /* Removes a mapper from all images, with its own links and the images that no other maps. */
 void attachments__release(struct attachments *all, pid_t pid);
 

@@ -414,37 +414,17 @@ bool row_attacher__any_linked(const struct row_attacher *attacher)
 
 void row_attacher__close_shared(struct row_attacher *attacher)
 {
-	struct attachments *all = &attacher->base;
+	attachments__close_shared(&attacher->base);
+}
 
-	for (size_t i = 0; i < all->count; i++) {
-		if (!attached__is_linked(all->images[i]))
-			continue;
-		kernel_side__hold(all->side, true);
-		attached__close_of(all, all->images[i], false);
-	}
+static int link_numbered(void *attacher, size_t image, size_t mapper)
+{
+	return row_image__link_mapper(attacher, row_attacher__image(attacher, image), mapper);
 }
 
 int row_attacher__part(struct row_attacher *attacher)
 {
-	struct attachments *all = &attacher->base;
-	int first = 0;
-
-	for (size_t i = 0; i < all->count; i++) {
-		struct row_image *image = row_attacher__image(attacher, i);
-
-		if (!attached__is_linked(&image->base))
-			continue;
-		kernel_side__hold(all->side, true);
-		attached__set_alone(&image->base, true);
-		for (size_t j = 0; j < image->base.mapper_count; j++) {
-			int status = row_image__link_mapper(attacher, image, j);
-
-			first = first ? first : status;
-		}
-	}
-	attachments__finalize(all);
-	kernel_side__hold(all->side, all->paused);
-	return first;
+	return attachments__part(&attacher->base, link_numbered, attacher);
 }
 
 void row_attacher__pause(struct row_attacher *attacher)
