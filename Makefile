@@ -292,8 +292,8 @@ check-clang: all
 
 # Tests of programs get the build directory; the longest come first. Half of the time they wait: four at once.
 TESTS_OF_PROGRAMS := $(patsubst %,tests/nodes/test_%.py,worker faults from publish) \
-	$(patsubst %,tests/tools/test_%.py,speed page exports brokers examples options completion settings mistakes)
-TESTS_OF_SOURCES := $(patsubst %,tests/tools/test_%.py,install programs layers words citations)
+	$(patsubst %,tests/tools/test_%.py,speed page exports brokers examples options records completion settings mistakes)
+TESTS_OF_SOURCES := $(patsubst %,tests/tools/test_%.py,install programs layers words citations new_key)
 
 check-unit: all check-clang $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(SOURCE_CASES) $(B)/tests/print_events $(NODE_PROGRAMS)
 	$(Q){ printf '%s $(B)\n' $(TESTS_OF_PROGRAMS); printf '%s\n' $(UNIT_TESTS) $(TESTS_OF_SOURCES); } | \

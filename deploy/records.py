@@ -19,8 +19,8 @@ write one JSON object per line, a record. This page is made from the schema
 which is installed in share/vapro and by which programs can check records. In it a key is written with its type; keys
 without "may be absent" are in each record of the type.
 .PP
-Keys may be added in later versions; no key is removed, and none changes its meaning. A reader ignores keys and types of
-records that it does not know.
+Keys, types of records and words may be added in later versions; from 0.1.0 on no key is removed, and none changes its
+meaning. A reader ignores what it does not know.
 .PP
 A file may hold several runs, one after the other: each begins with
 .BR hello .
@@ -72,6 +72,9 @@ def type_of(schema, definitions):
         return "one of " + ", ".join("null" if word is None else str(word) for word in schema["enum"])
     if "anyOf" in schema or "oneOf" in schema:
         return " or ".join(type_of(part, definitions) for part in schema.get("anyOf") or schema["oneOf"])
+    if "propertyNames" in schema:
+        return "object of " + type_of(schema["additionalProperties"], definitions) + " by " + \
+            ", ".join(schema["propertyNames"]["enum"])
     types = schema.get("type", "any")
     words = types if isinstance(types, list) else [types]
     if "array" in words and "items" in schema:

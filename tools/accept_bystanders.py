@@ -145,7 +145,7 @@ def maps_library(pid):
 def unseen(ndjson):
     """(share of the time that was governed or not seen, mean overhead) of the windows but the first two, percent."""
     windows = of_type(t.load_records(ndjson), "window")[2:]
-    shares = [sum(u["share_pct"] for u in w["uncovered"] if u["reason"] in ("governed", "not_seen")) for w in windows]
+    shares = [sum(u["time_pct_of_job"] for u in w["uncovered"] if u["reason"] in ("governed", "not_seen")) for w in windows]
     return sum(shares) / max(1, len(shares)), sum(w["overhead_pct"]["mean"] for w in windows) / max(1, len(windows))
 
 

@@ -75,10 +75,10 @@ def judge_coverage(records, name):
     rows = [t.row(f"{name}: coverage of wall time", f"{total:.1%}", "at least 50 %", total >= 0.5)]
     nameless, unexplained, entries = 0, [], 0
     for window, _ in window_weights(records):
-        big = [u for u in window.get("uncovered", []) if u["share_pct"] > 2]
+        big = [u for u in window.get("uncovered", []) if u["time_pct_of_job"] > 2]
         entries += len(big)
         nameless += sum(1 for u in big if not u.get("reason"))
-        unexplained.append(1 - window["coverage"]["total"] - sum(u["share_pct"] / 100 for u in window.get("uncovered", [])))
+        unexplained.append(1 - window["coverage"]["total"] - sum(u["time_pct_of_job"] / 100 for u in window.get("uncovered", [])))
     rows.append(t.row(f"{name}: uncovered states over 2 % without a reason", f"{nameless} of {entries}", 0, nameless == 0))
     worst = max(unexplained, default=1)
     rows.append(t.row(f"{name}: uncovered time that no entry explains, worst window", f"{worst:.1%}", "at most 5 %", worst <= 0.05))

@@ -76,7 +76,7 @@ def judge_crew(records, truths, tids, hog=None):
                           true > 0 and abs(said - true) <= LOST_TOLERANCE * true))
         factors, interferers = t.diagnosis(records, alarm["id"])
         majors = [f for f in factors.values() if f.get("major")]
-        rows.append(t.row("major factors", ", ".join(f"{m['name']} {m['contribution_pct']:.0f} %" for m in majors) or "none",
+        rows.append(t.row("major factors", ", ".join(f"{m['name']} {m['contribution_pct_of_level']:.0f} %" for m in majors) or "none",
                           " or ".join(t.CAUSES), any(m["name"] in t.CAUSES for m in majors)))
         rows.append(t.row("interferers", ", ".join(f"{i['comm']} {i['seconds']:.2f} s" for i in interferers[:4]) or "none",
                           "hog first", bool(interferers) and interferers[0]["comm"] == "hog"))

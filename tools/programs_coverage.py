@@ -43,7 +43,7 @@ def coverage_of(records):
     reasons, states = {}, {}
     for window, seconds in pairs:
         for one in window.get("uncovered", []):
-            share = one["share_pct"] / 100 * seconds / wall
+            share = one["time_pct_of_job"] / 100 * seconds / wall
             reasons[one["reason"]] = reasons.get(one["reason"], 0) + share
             key = (one["reason"], one["class"], one["state"])
             states[key] = states.get(key, 0) + share

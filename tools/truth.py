@@ -266,7 +266,7 @@ def judge(records, truths, hog=None, hog_rank=None, name="hog"):
                         true > 0 and abs(said - true) <= LOST_TOLERANCE * true))
         factors, interferers = diagnosis(records, alarm["id"])
         majors = [factor for factor in factors.values() if factor.get("major")]
-        rows.append(row("major factors", ", ".join(f"{m['name']} {m['contribution_pct']:.0f} %" for m in majors) or "none",
+        rows.append(row("major factors", ", ".join(f"{m['name']} {m['contribution_pct_of_level']:.0f} %" for m in majors) or "none",
                         " or ".join(CAUSES), any(m["name"] in CAUSES for m in majors)))
         rows.append(row("interferers", ", ".join(f"{i['comm']} {i['seconds']:.2f} s" for i in interferers[:4]) or "none",
                         f"{name} among them", any(i["comm"] == name for i in interferers)))
@@ -365,9 +365,9 @@ def made_up_run(directory, seed=1):
         variance(7, "computation", "0"),
         variance(8, "communication", "1", alarm=False, effect_of=7),
         {"type": "diagnosis", "variance": 7, "stage": 1, "final": False, "interferers": [],
-         "factors": [{"name": "suspension", "stage": 1, "contribution_pct": 98.0, "major": True}]},
+         "factors": [{"name": "suspension", "stage": 1, "contribution_pct_of_level": 98.0, "major": True}]},
         {"type": "diagnosis", "variance": 7, "stage": 2, "final": True,
-         "factors": [{"name": "preempted", "stage": 2, "contribution_pct": 97.0, "major": True}],
+         "factors": [{"name": "preempted", "stage": 2, "contribution_pct_of_level": 97.0, "major": True}],
          "interferers": [{"comm": "hog", "pid": 99, "seconds": 1.4}]},
     ]
     return records, hog
@@ -406,7 +406,7 @@ def self_test():
         # another alarm during the hog counts as the hog's, but one of a disk must be confirmed as at any other time
         beside = dict(records[2], **{"id": 9, "class": "io", "ranks": "1"})
         disk = {"type": "diagnosis", "variance": 9, "stage": 2, "final": True, "interferers": [],
-                "factors": [{"name": "blocked_io", "stage": 2, "contribution_pct": 99.0, "major": True}]}
+                "factors": [{"name": "blocked_io", "stage": 2, "contribution_pct_of_level": 99.0, "major": True}]}
         assert wrong(records + [beside], truths, hog)[0] == "alarms that overlap the hog"
         assert [w[:13] for w in wrong(records + [beside, disk], truths, hog)] == ["other alarm 9"]
         # an alarm at another time: wrong where the truth log shows no slowdown, confirmed where it does

@@ -35,6 +35,7 @@ extern const char *const vapro_uncovered_name[VAPRO_UNCOVERED_REASONS];
 
 struct result_uncovered {
 	const struct vapro_state *state; /* NULL for gaps that belong to no state */
+	uint64_t state_id;		 /* from a record; 0: that of the state */
 	double share;			 /* share of the ranks' wall time in the new part */
 	enum vapro_uncovered_reason reason;
 };

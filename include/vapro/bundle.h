@@ -187,7 +187,6 @@ enum vapro_loss {
 	VAPRO_LOST_RING_FULL,
 	VAPRO_LOST_MAP_FULL,
 	VAPRO_LOST_NO_STORAGE,
-	VAPRO_LOST_NESTING, /* always 0: a call in another is skipped, a frame that was left is VANISHED */
 	VAPRO_LOST_ARGUMENT,
 	VAPRO_LOST_TRUNCATED,
 	VAPRO_LOST_GOVERNED, /* fragments that the governor suppressed, or that were open when it closed links */

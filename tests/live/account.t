@@ -53,7 +53,7 @@ def test_stopped_rank(tap, jobs):
     causes = {v["id"] for v in t.variances(lines).values() if v["alarm"] and v["ranks"] in ("1", "0-1")}
     tap.ok(any(v["effect_of"] in causes and v["ranks"] == "0" for v in t.variances(lines).values()),
            "the waiting of the other rank is an effect of that alarm", said(lines))
-    stopped = sum(w["account"]["stopped_seconds"] for w in of_type(lines, "window"))
+    stopped = sum(w["account_seconds"]["stopped"] for w in of_type(lines, "window"))
     # its helper threads are stopped as well
     tap.ok(stopped > 0.9 * DISTURBED, f"the account contains the stop: {stopped:.2f} s of threads")
 

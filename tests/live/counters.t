@@ -80,7 +80,7 @@ def test_sums_over_switches_and_migrations(tap, jobs):
     code = subprocess.run([VAPRO, "analyze", os.path.join(jobs.directory, "run.capture"), "--bands", "task-clock/instructions:0.5,2",
                            "--rare-members", "1000", "--output", replay], capture_output=True, text=True, check=False)
     tap.equal(code.returncode, 0, "the capture replays with bands of its events" + code.stderr[-300:])
-    labels = {u["state"] for w in of_type(records(replay), "window") for u in w["uncovered"]
+    labels = {u["labels"] for w in of_type(records(replay), "window") for u in w["uncovered"]
               if u["class"] == "computation" and u["reason"] != "no_workload"}
     tap.ok(labels and all("task-clock/instructions=0.5..2" in label for label in labels),
            "bands are labels of the states", labels)

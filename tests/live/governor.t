@@ -36,7 +36,7 @@ def warned(lines, code):
 
 def governed_share(lines):
     """Shares of the windows that are reported as governed, in percent."""
-    return [sum(u["share_pct"] for u in w["uncovered"] if u["reason"] == "governed") for w in of_type(lines, "window")]
+    return [sum(u["time_pct_of_job"] for u in w["uncovered"] if u["reason"] == "governed") for w in of_type(lines, "window")]
 
 
 def valid(tap, out):

@@ -19,7 +19,7 @@ def inside_of(lines):
 
 def has_grown(lines):
     """Whether a revision has the function that became slow first; on a busy machine both ranks are slow before that."""
-    return any(f and f[0]["function"] == "growing" and f[0]["share_pct"] > 50 for f in inside_of(lines))
+    return any(f and f[0]["function"] == "growing" and f[0]["pct_of_samples"] > 50 for f in inside_of(lines))
 
 
 def watch(jobs, name, seconds, *options):
@@ -55,7 +55,7 @@ def test_function_that_became_slow(tap, jobs):
     found = inside_of(lines)
     tap.ok(has_grown(lines), "the function that became slow is first", found)
     tap.ok(any("(two_parts.c:" in f["source"] for functions in found for f in functions), "with its line", found)
-    tap.ok(all(sum(f["samples"] for f in functions) > 0 and sum(f["share_pct"] for f in functions) < 100.6 for functions in found),
+    tap.ok(all(sum(f["samples"] for f in functions) > 0 and sum(f["pct_of_samples"] for f in functions) < 100.6 for functions in found),
            "shares are of all samples", found)
     check = subprocess.run(["/usr/bin/python3", os.path.join(ROOT, "tests", "schema_check.py"), out], capture_output=True, text=True, check=False)
     tap.equal(check.returncode, 0, "the records follow the schema " + check.stdout[-300:])

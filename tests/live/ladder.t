@@ -49,8 +49,8 @@ def counts_every_call(tap, jobs, rung):
     tap.equal(fragments, 2 * calls + 1, f"{rung}: every call and every edge is counted")
     tap.equal(of_type(lines, "process")[-1]["hits"], calls + 1, f"{rung}: every call is one hit")
     hello = lines[0]
-    tap.equal(hello["rung"], rung, f"{rung}: hello names the rung")
-    tap.equal([(r["rung"], r["works"]) for r in hello["ladder"]], [(r, r == rung) for r in RUNGS],
+    tap.equal(hello["attach_mode"], rung, f"{rung}: hello names the rung")
+    tap.equal([(r["name"], r["works"]) for r in hello["attach_modes"]], [(r, r == rung) for r in RUNGS],
               f"{rung}: hello has the other rungs")
     tap.ok(hello["costs"]["entry_ns"] > 0 and hello["costs"]["return_ns"] > 0,
            f"{rung}: hello has the cost of a hit", hello["costs"])

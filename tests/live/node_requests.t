@@ -103,7 +103,7 @@ def test_stages(tap, jobs):
 
         def parts(variance):
             """The parts of the backend by the latest diagnosis of a variance that has them, in percent."""
-            found = [[f["contribution_pct"] for f in d["factors"] if f["name"] in ("memory", "core")]
+            found = [[f["contribution_pct_of_level"] for f in d["factors"] if f["name"] in ("memory", "core")]
                      for d in of_type(nodes.records(), "diagnosis") if d["variance"] == variance]
             return ([[]] + [pair for pair in found if len(pair) == 2])[-1]
 

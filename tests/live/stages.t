@@ -55,7 +55,7 @@ def check_stages(tap, lines, errors):
     tap.equal(first[:2], (1, False), "the first diagnosis is of stage 1 and not final")
     tap.ok(first[2]["backend"]["major"] and "memory" not in first[2], "the first diagnosis has the backend as a whole", first)
     tap.equal(last[:2], (2, True), "the last diagnosis is of stage 2 and final")
-    parts = [last[2].get(name, {"contribution_pct": 0})["contribution_pct"] for name in ("memory", "core")]
+    parts = [last[2].get(name, {"contribution_pct_of_level": 0})["contribution_pct_of_level"] for name in ("memory", "core")]
     tap.ok(all(40 <= part <= 60 for part in parts),
            "the last diagnosis has the parts of the backend as the clocks count them", parts)
 

@@ -144,7 +144,7 @@ class Exports(unittest.TestCase):
         """Where a slow computation ran, as the records have it."""
         def sample(record):
             if record["type"] == "variance":
-                record["inside"] = [{"source": "solve (cg.c:12)", "function": "solve", "share_pct": 80, "samples": 8}]
+                record["inside"] = [{"source": "solve (cg.c:12)", "function": "solve", "pct_of_samples": 80, "samples": 8}]
                 record["inside_samples"] = 10
 
         name = self.write("inside.ndjson", self.changed(sample))

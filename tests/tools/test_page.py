@@ -417,7 +417,7 @@ class Page(unittest.TestCase):
             lines = [json.loads(line) for line in file]
         for line in lines:
             if line["type"] == "variance":
-                line["inside"] = [{"source": "dgemm (blas.c:120)", "function": "dgemm", "share_pct": 82, "samples": 41}]
+                line["inside"] = [{"source": "dgemm (blas.c:120)", "function": "dgemm", "pct_of_samples": 82, "samples": 41}]
         with open(records, "w", encoding="utf-8") as file:
             file.writelines(json.dumps(line) + "\n" for line in lines)
         self.assertEqual(run(VAPRO, "report", "--html", page, records).returncode, 0)

@@ -101,7 +101,7 @@ class Scores(unittest.TestCase):
         self.assertTrue(verdict(hog, injection("hog", lost=score.loss_of_cpu_time(1.0, 1.1)))["loss"])
         self.assertFalse(verdict(hog, injection("hog", lost=score.loss_of_cpu_time(1.0, 1.02)))["loss"])
         # a third of the loss is a slower CPU, which the diagnosis separates
-        hog[1]["factors"].append({"name": "suspension", "major": True, "contribution_pct": 70, "impact_seconds": 0.99})
+        hog[1]["factors"].append({"name": "suspension", "major": True, "contribution_pct_of_level": 70, "impact_seconds": 0.99})
         hog[0]["lost_seconds"] = 1.5
         found = verdict(hog, injection("hog"))
         self.assertEqual((found["loss"], found["said_s"], found["whole_s"]), (True, 0.99, 1.5))
@@ -292,7 +292,7 @@ class Coverage(unittest.TestCase):
     def window(begin, end, total, **uncovered):
         return {"type": "window", "begin": utc(begin), "end": utc(end), "overhead_pct": {"mean": 0.5, "max": 0.6},
                 "coverage": {"total": total, "computation": total, "communication": 0, "io": 0},
-                "uncovered": [{"reason": reason, "share_pct": share, "class": None, "state": None} for reason, share in uncovered.items()]}
+                "uncovered": [{"reason": reason, "time_pct_of_job": share, "class": None, "state": None} for reason, share in uncovered.items()]}
 
     def test_weights(self):
         found = coverage.coverage_of([self.window(0, 10, 0.5, spread=50), self.window(10, 40, 0.9, rare=10)])
@@ -364,8 +364,8 @@ class Coverage(unittest.TestCase):
         self.assertAlmostEqual(entry["found"]["first of 5 s"]["seen"], 0.72)
         self.assertAlmostEqual(entry["found"]["first of 5 s"]["accounted"], 0.9)
         self.assertAlmostEqual(entry["found"]["first of 5 s"]["overhead_pct"], 0.9 * records[4]["overhead_pct"]["mean"] - 100 * 0.009 / 5 / 2)
-        records[-1]["uncovered"][0]["share_pct"] = 90
-        records[4]["uncovered"][0]["share_pct"] = 90
+        records[-1]["uncovered"][0]["time_pct_of_job"] = 90
+        records[4]["uncovered"][0]["time_pct_of_job"] = 90
         records[-1]["overhead_pct"]["mean"] = 1.5  # of the 0.8 s of 1 s in which it was attached
         self.assertEqual([row["ok"] for row in coverage.short_entry(records, program)["rows"]], [False, True, True, True, True, False])
 

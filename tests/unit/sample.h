@@ -61,8 +61,8 @@ static inline void sample__fill(struct job_result *result)
 	static const struct result_shared shared[] = {{"socket", "1", 2}};
 	static const char *const hosts[] = {"n2"};
 	static struct result_variance variances[3];
-	static const struct result_uncovered uncovered[] = {{&sample_vertex, 0.0612, VAPRO_FEW_FRAGMENTS},
-							    {NULL, 0.013, VAPRO_NOT_SEEN}};
+	static const struct result_uncovered uncovered[] = {{&sample_vertex, 0, 0.0612, VAPRO_FEW_FRAGMENTS},
+							    {NULL, 0, 0.013, VAPRO_NOT_SEEN}};
 	static const struct result_shared same_host[] = {{"host", "n2", 0}};
 	static const struct result_imbalance imbalances[] = {{
 	    .state = &sample_edge,

@@ -195,7 +195,6 @@ static void check_cause(const char *path)
 			causes++;
 			is_text(object, "culprit/comm", "hog");
 			is_null(object, "culprit/pid");
-			is_number(object, "rank_intervals", 32);
 			is_number(object, "rank_count", 32);
 			is_number(object, "host_count", 16);
 			is_text(object, "hosts/15", "node15");

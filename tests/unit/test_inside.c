@@ -99,14 +99,14 @@ static void places_become_functions(void **state)
 	add_name(names, "a@0+0x2", 0, "growing", 0);
 	assert_true(inside_words__add_json(object, &variance, names));
 	text = cJSON_PrintUnformatted(object);
-	assert_string_equal(
-	    text,
-	    "{\"inside\":["
-	    "{\"source\":\"growing\",\"function\":\"growing\",\"share_pct\":45,\"samples\":450},"
-	    "{\"source\":\"lcg (x.c:24) in steady (x.c:14)\",\"function\":\"steady\",\"share_pct\":30,\"samples\":300},"
-	    "{\"source\":\"b\",\"function\":null,\"share_pct\":14,\"samples\":140},"
-	    "{\"source\":\"the kernel\",\"function\":null,\"share_pct\":6,\"samples\":60}],"
-	    "\"inside_samples\":1000}");
+	assert_string_equal(text,
+			    "{\"inside\":["
+			    "{\"source\":\"growing\",\"function\":\"growing\",\"pct_of_samples\":45,\"samples\":450},"
+			    "{\"source\":\"lcg (x.c:24) in steady "
+			    "(x.c:14)\",\"function\":\"steady\",\"pct_of_samples\":30,\"samples\":300},"
+			    "{\"source\":\"b\",\"function\":null,\"pct_of_samples\":14,\"samples\":140},"
+			    "{\"source\":\"the kernel\",\"function\":null,\"pct_of_samples\":6,\"samples\":60}],"
+			    "\"inside_samples\":1000}");
 	free(text);
 	text = inside_words__of_record(object);
 	assert_string_equal(text, "45 % in growing, 30 % in lcg (x.c:24) in steady (x.c:14)");

@@ -20,17 +20,16 @@ static void test_lines(void **state)
 {
 	const struct line_counter counters[] = {{"instructions", "none", false, "no PMU"}};
 	const struct line_pause pauses[] = {{50000, 900, 300}};
-	const struct line_costs costs = {450, 240, 15400, NAN, 178, NAN, 36, 2500, {210, 160}, pauses, 1};
+	const struct line_costs costs = {450, 240, 15400, NAN, 178, NAN, 36, 2500, pauses, 1};
 	const struct line_skipped skipped[] = {{"MPI_Init", "jump to its entry"}};
-	const struct line_image images[] = {{"/usr/lib/libmpi.so", "1f2e", 40, 38, 2, skipped, 1}};
+	const struct line_image images[] = {{"/usr/lib/libmpi.so", "1f2e", 40, 38, skipped, 1}};
 	struct vapro_config config;
-	const struct line_mode modes[] = {{"session", true, false, "refused"}, {"multi", true, true, NULL}};
-	const struct line_facts facts = {LINE_YES, LINE_NO, LINE_UNKNOWN, LINE_NO};
+	const struct line_mode modes[] = {{"session", false, "refused"}, {"multi", true, NULL}};
 	const struct line_factor factors[] = {{"throttled", "run queue", true, true, "an old kernel"},
 					      {"frequency", NULL, false, false, "not measured"}};
 	struct line_hello hello = {
 	    SAMPLE_UTC,		"n1",	"0.1",	 "6.18.0",	  "multi", false, "no PMU", counters, 1,
-	    VAPRO_BY_ARGUMENTS, &costs, &config, {1, SAMPLE_UTC}, modes,   2,	  &facts,   factors,  2};
+	    VAPRO_BY_ARGUMENTS, &costs, &config, {1, SAMPLE_UTC}, modes,   2,	  factors,  2};
 	struct line_process process = {.utc_ns = SAMPLE_UTC,
 				       .host = "n1",
 				       .pid = 5,
@@ -53,18 +52,14 @@ static void test_lines(void **state)
 	is_number(object, "costs/entry_ns", 450);
 	is_null(object, "costs/nop5_ns");
 	is_number(object, "costs/sample_ns", 2500);
-	is_number(object, "costs/program_return_ns", 160);
 	is_number(object, "costs/pauses/0/from_ns", 50000);
 	is_number(object, "costs/pauses/0/return_ns", 300);
 	is_number(object, "tunables/window", 15);
 	is_text(object, "tunables/io", "auto");
 	is_text(object, "counters/0/reason", "no PMU");
-	is_text(object, "ladder/0/reason", "refused");
-	is_null(object, "ladder/1/reason");
-	assert_true(cJSON_IsTrue(at(object, "ladder/1/works")));
-	assert_true(cJSON_IsTrue(at(object, "facts/uretprobe_syscall")));
-	assert_true(cJSON_IsFalse(at(object, "facts/nop5_syscall")));
-	is_null(object, "facts/emulation");
+	is_text(object, "attach_modes/0/reason", "refused");
+	is_null(object, "attach_modes/1/reason");
+	assert_true(cJSON_IsTrue(at(object, "attach_modes/1/works")));
 	is_text(object, "factors/0/name", "throttled");
 	assert_true(cJSON_IsTrue(at(object, "factors/0/approx")));
 	is_text(object, "factors/1/reason", "not measured");
@@ -148,20 +143,12 @@ static void test_closed_pipe(void **state)
 	assert_int_equal(lost, 2);
 }
 
-/* This function tests nothing: it writes the lines. */
-static void test_leave_lines(void **state)
-{
-	test_lines(state);
-	leave_lines();
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_teardown(test_lines, clear),
 	    cmocka_unit_test_teardown(test_sink, clear),
 	    cmocka_unit_test_teardown(test_closed_pipe, clear),
-	    cmocka_unit_test_teardown(test_leave_lines, clear),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

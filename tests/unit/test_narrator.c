@@ -128,7 +128,7 @@ static void test_regions(void **state)
 	narrate(narrator, HEAD("variance") "\"id\":4,\"state\":\"open\",\"begin\":\"2027-01-15T08:00:05.000000000Z\","
 					   "\"severity\":\"info\",\"verdict\":\"rank 3 lost 1.5 s.\",\"alarm\":true,"
 					   "\"inside_samples\":10,\"inside\":[{\"function\":\"walk\",\"source\":"
-					   "\"walk (a.c:3)\",\"samples\":6,\"share_pct\":60}]}");
+					   "\"walk (a.c:3)\",\"samples\":6,\"pct_of_samples\":60}]}");
 	assert_string_equal(said(), "");
 	narrator__flush(narrator);
 	assert_string_equal(said(),

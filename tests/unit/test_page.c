@@ -23,8 +23,8 @@
 #define WINDOW(end, covered)                                                                                           \
 	HEAD("window")                                                                                                 \
 	"\"job\":\"j\"," BEGIN ",\"end\":\"" end "\",\"ranks\":\"0-1\",\"coverage\":{\"total\":" covered               \
-	",\"computation\":" covered "},\"performance\":{\"computation\":0.9},\"uncovered\":[{\"state\":null,"          \
-	"\"share_pct\":50,\"reason\":\"few_fragments\"}]}\n"
+	",\"computation\":" covered "},\"performance\":{\"computation\":0.9},\"uncovered\":[{\"labels\":null,"         \
+	"\"time_pct_of_job\":50,\"reason\":\"few_fragments\"}]}\n"
 #define VARIANCE(id, revision, class, lost, effect)                                                                    \
 	HEAD("variance")                                                                                               \
 	"\"job\":\"j\",\"id\":" id ",\"revision\":" revision                                                           \

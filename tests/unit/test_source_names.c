@@ -143,8 +143,7 @@ static void records_have_frames(void **unused)
 	    text, "{\"source\":\"halo (h.hpp:5) -> main (m.cpp:82) in main (m.cpp:80 to 82)\","
 		  "\"to_frames\":[{\"function\":\"main\",\"file\":\"/s/m.cpp\",\"line\":82,\"inlined\":false}],"
 		  "\"from_frames\":[{\"function\":\"halo(Grid&)\",\"file\":\"/s/h.hpp\",\"line\":5,\"inlined\":true},"
-		  "{\"function\":\"main\",\"file\":\"/s/m.cpp\",\"line\":80,\"inlined\":false}],"
-		  "\"ran\":{\"function\":\"main\",\"file\":\"/s/m.cpp\",\"from_line\":80,\"to_line\":82}}");
+		  "{\"function\":\"main\",\"file\":\"/s/m.cpp\",\"line\":80,\"inlined\":false}]}");
 	free(text);
 	cJSON_Delete(object);
 	source_names__free(names);

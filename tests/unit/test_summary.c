@@ -73,8 +73,8 @@ static void test_no_result(void **state)
 {
 	static const int32_t ranks[] = {0, 1};
 	static const struct vapro_state solve = {.from = "a+0x1", .to = "a+0x2", .labels = ""};
-	static const struct result_uncovered uncovered[] = {{&solve, 0.8, VAPRO_FEW_FRAGMENTS},
-							    {&solve, 0.2, VAPRO_SPREAD}};
+	static const struct result_uncovered uncovered[] = {{&solve, 0, 0.8, VAPRO_FEW_FRAGMENTS},
+							    {&solve, 0, 0.2, VAPRO_SPREAD}};
 	struct job_result result = {.job = "j",
 				    .begin_ns = SAMPLE_UTC,
 				    .end_ns = SAMPLE_UTC + 4000000000,

@@ -73,7 +73,7 @@ def check_kernel(tap, row, found):
     tap.equal(found.code("check", "check"), 0, "vapro check finds all it needs")
     if code == 0:
         hello = json.loads(found.text("check", "vaprod.out").splitlines()[0])
-        tap.equal(hello["rung"], row.rung, "vaprod uses the rung for this kernel")
+        tap.equal(hello["attach_mode"], row.rung, "vaprod uses the rung for this kernel")
         tap.ok(hello["costs"]["entry_ns"] > 0 and hello["costs"]["return_ns"] > 0, "cost of a call is measured", hello["costs"])
 
 
@@ -125,7 +125,7 @@ def check_job(tap, row, found):
     images = [image for r in ranks.values() for image in r["images"]]
     tap.ok(images and all(image["functions"] > 0 for image in images), "job: functions of libmpi are probed", images)
     if row.arch == "arm64":
-        tap.ok(all(image["at_entry"] == image["functions"] for image in images),
+        tap.ok(all(image["shifted"] == 0 for image in images),
                "job: all functions are probed at their entry", images)
     windows = of_type(lines, "window")
     tap.ok(windows, "job: windows are reported")

@@ -151,7 +151,7 @@ part check check
 if [ "$(cat check/vaprod.code)" = 0 ]; then
 	iterations=120
 	# without sessions and multi links each site is attached by itself, which takes longer
-	grep -q '^[^[]*"rung":"perf"' check/vaprod.out && iterations=200
+	grep -q '^[^[]*"attach_mode":"perf"' check/vaprod.out && iterations=200
 	part counts counts
 	part job job
 	part graphs graphs steps mpich_steps steps_f08 mpich_steps_h

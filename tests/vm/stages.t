@@ -75,8 +75,8 @@ def check_way_down(tap, lines, name, pid):
     tap.equal(before, {way[0][1]}, f"{name}: at first {way[0][1]} is the major factor")
     last = {f["name"]: f for f in reported[-1]["factors"]}
     for stage, factor in way:
-        found = last.get(factor, {"stage": 0, "contribution_pct": 0})
-        tap.ok(found["stage"] == stage and found["contribution_pct"] >= 80,
+        found = last.get(factor, {"stage": 0, "contribution_pct_of_level": 0})
+        tap.ok(found["stage"] == stage and found["contribution_pct_of_level"] >= 80,
                f"{name}: {factor} is most of the loss at stage {stage}", last)
     tap.equal({factor for factor, found in last.items() if found["major"]}, {factor for _, factor in way},
               f"{name}: no other factor is major")

@@ -103,7 +103,6 @@ static const struct capture_column facts_columns[] = {
     LOST("ring_full", VAPRO_LOST_RING_FULL),
     LOST("map_full", VAPRO_LOST_MAP_FULL),
     LOST("no_storage", VAPRO_LOST_NO_STORAGE),
-    LOST("nesting", VAPRO_LOST_NESTING),
     LOST("argument", VAPRO_LOST_ARGUMENT),
     LOST("truncated", VAPRO_LOST_TRUNCATED),
     LOST("governed", VAPRO_LOST_GOVERNED),

@@ -139,26 +139,6 @@ int daemon__open_outputs(struct daemon *daemon)
 	return status;
 }
 
-static enum line_fact to_line_fact(enum fact fact)
-{
-	return fact == FACT_UNKNOWN ? LINE_UNKNOWN : fact == FACT_YES ? LINE_YES : LINE_NO;
-}
-
-static struct line_facts learnt_facts(const struct daemon *daemon)
-{
-	const struct facts *facts = kernel_side__facts(daemon->side);
-	const struct costs *costs = &daemon->costs;
-	enum fact emulation = FACT_UNKNOWN;
-
-	/* a single step costs about twice on bare metal, far more where each one exits a virtual machine */
-	if (costs->call_ns > 0 && costs->stepped_call_ns > 0)
-		emulation = costs->stepped_call_ns > 1.3 * costs->call_ns ? FACT_YES : FACT_NO;
-	return (struct line_facts){.return_syscall = to_line_fact(facts->return_syscall),
-				   .nop5_syscall = to_line_fact(facts->nop5_syscall),
-				   .emulation = to_line_fact(emulation),
-				   .thread_filter = to_line_fact(facts->thread_filter)};
-}
-
 static void learnt_factors(const struct daemon *daemon, struct line_factor *lines)
 {
 	struct os_factor factors[OS_FACTORS];
@@ -183,11 +163,9 @@ void daemon__emit_hello(struct daemon *daemon)
 				   .bystander_ns = daemon->costs.bystander_ns,
 				   .beside_ns = daemon->costs.beside_ns,
 				   .sample_ns = daemon->sampler ? daemon->costs.sample_ns : NAN,
-				   .program_ns = {daemon->costs.program_ns[0], daemon->costs.program_ns[1]},
 				   .pauses = pauses,
 				   .pause_count = KERNEL_PAUSES};
 	struct line_mode modes[ATTACH_MODES];
-	struct line_facts facts = learnt_facts(daemon);
 	size_t counter_count;
 	const struct counter_line *found = counters__lines(daemon->counters, &counter_count);
 	struct line_counter *counters = calloc(counter_count + 1, sizeof(*counters));
@@ -205,8 +183,7 @@ void daemon__emit_hello(struct daemon *daemon)
 				   .config = &daemon->options->config,
 				   .clock = daemon->clock,
 				   .modes = modes,
-				   .mode_count = ATTACH_MODES,
-				   .facts = &facts};
+				   .mode_count = ATTACH_MODES};
 	struct stream_event event = {.type = STREAM_LINE};
 	struct utsname kernel;
 	char *line;
@@ -228,10 +205,8 @@ void daemon__emit_hello(struct daemon *daemon)
 	for (int i = 0; i < ATTACH_MODES; i++) {
 		const struct attach_mode_of *mode = &kernel_side__modes(daemon->side)[i];
 
-		modes[i] = (struct line_mode){.name = attach_mode_name[i],
-					      .tried = mode->tried,
-					      .works = mode->works,
-					      .reason = mode->reason[0] ? mode->reason : NULL};
+		modes[i] = (struct line_mode){
+		    .name = attach_mode_name[i], .works = mode->works, .reason = mode->reason[0] ? mode->reason : NULL};
 	}
 	line = lines__hello(&hello);
 	event.line = (struct stream_line){RECORD_OBJECT_hello, line};

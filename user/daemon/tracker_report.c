@@ -130,7 +130,6 @@ void tracker__emit_process(struct tracker *tracker, const struct tracked *tracke
 						     .build_id = images[i]->build_id,
 						     .functions = images[i]->functions,
 						     .shifted = images[i]->shifted,
-						     .at_entry = images[i]->at_entry,
 						     .skipped = (const struct line_skipped *)images[i]->skipped,
 						     .skipped_count = images[i]->skipped_count};
 	line.images = count ? line_images : NULL;

@@ -125,7 +125,7 @@ static void write_call_sites(const struct run_report *report, const struct run_r
 
 	cJSON_ArrayForEach(site, record__item(region->variance, "call_sites"))
 	{
-		char *text = summary__describe_item(site, "labels");
+		char *text = summary__describe_item(site);
 
 		row->out_of_memory |= !text;
 		write_said(row, &(struct said){.job = csv__job(report, region->region->job, region->region->user),

@@ -223,12 +223,9 @@ static cJSON *task_args(const struct trace_slice *slice)
 /* Returns where a fragment ran: the words of its call-site. */
 static const char *fragment_name(const struct trace_slice *slice)
 {
-	const cJSON *site = cJSON_GetArrayItem(record__item(slice->region->variance, "call_sites"),
-					       (int)record__number(slice->item, "site", -1));
+	const cJSON *site = record__site_of(slice->region->variance, slice->item);
 	const char *source = record__text(site, "source"), *to = record__text(slice->item, "to");
 
-	if (!source)
-		source = record__text(site, "symbols");
 	return source ? source : to ? to : "slow fragment";
 }
 

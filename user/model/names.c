@@ -12,13 +12,13 @@ const char *const vapro_class_name[VAPRO_CLASSES] = {
 const char *const vapro_factor_name[VAPRO_FACTORS] = {VAPRO_TIMES(WORD) VAPRO_COUNTS(WORD)};
 
 const char *const vapro_loss_name[VAPRO_LOSSES] = {
-    [VAPRO_LOST_RING_FULL] = "ring_full",     [VAPRO_LOST_MAP_FULL] = "map_full",
-    [VAPRO_LOST_NO_STORAGE] = "no_storage",   [VAPRO_LOST_NESTING] = "nesting",
-    [VAPRO_LOST_ARGUMENT] = "argument",	      [VAPRO_LOST_TRUNCATED] = "truncated",
-    [VAPRO_LOST_GOVERNED] = "governed",	      [VAPRO_LOST_VANISHED] = "vanished",
-    [VAPRO_LOST_UNACCOUNTED] = "unaccounted", [VAPRO_LOST_APPROXIMATED] = "approximated",
-    [VAPRO_LOST_UNMATCHED] = "unmatched",     [VAPRO_LOST_COUNTER] = "counter",
-    [VAPRO_LOST_STATES] = "states",	      [VAPRO_LOST_PUBLISHED] = "published",
+    [VAPRO_LOST_RING_FULL] = "ring_full",	[VAPRO_LOST_MAP_FULL] = "map_full",
+    [VAPRO_LOST_NO_STORAGE] = "no_storage",	[VAPRO_LOST_ARGUMENT] = "argument",
+    [VAPRO_LOST_TRUNCATED] = "truncated",	[VAPRO_LOST_GOVERNED] = "governed",
+    [VAPRO_LOST_VANISHED] = "vanished",		[VAPRO_LOST_UNACCOUNTED] = "unaccounted",
+    [VAPRO_LOST_APPROXIMATED] = "approximated", [VAPRO_LOST_UNMATCHED] = "unmatched",
+    [VAPRO_LOST_COUNTER] = "counter",		[VAPRO_LOST_STATES] = "states",
+    [VAPRO_LOST_PUBLISHED] = "published",
 };
 
 const char *const vapro_uncovered_name[VAPRO_UNCOVERED_REASONS] = {

@@ -296,7 +296,7 @@ static bool add_observer(cJSON *page, const struct run_report *report)
 	       json__add_text(object, "shows", record__text(status, "shows")) &&
 	       json__add_uint(object, "left_out", report->left_out) &&
 	       json__add_text(object, "kernel", record__text(hello, "kernel")) &&
-	       json__add_text(object, "rung", record__text(hello, "rung")) &&
+	       json__add_text(object, "attach_mode", record__text(hello, "attach_mode")) &&
 	       json__add_text(object, "workload_source", record__text(hello, "workload_source")) &&
 	       json__add_text(object, "no_counters", record__text(pmu, "reason")) &&
 	       json__add_text(object, "exit_reason", record__text(bye, "exit_reason")) &&

@@ -21,7 +21,7 @@ static bool add_sites(cJSON *object, const cJSON *variance)
 
 	cJSON_ArrayForEach(site, record__item(variance, "call_sites"))
 	{
-		char *text = summary__describe_item(site, "labels");
+		char *text = summary__describe_item(site);
 		cJSON *item = ok ? page__append(list) : NULL;
 
 		ok = item && text && json__add_text(item, "text", text) &&
@@ -52,7 +52,8 @@ static bool add_factors(cJSON *object, const struct run_region *region)
 		ok = item && json__add_text(item, "name", name) &&
 		     json__add_text(item, "parent", record__text(factor, "parent")) &&
 		     json__add_text(item, "meaning", region__meaning(region->region, name)) &&
-		     json__add_number(item, "share", record__number(factor, "contribution_pct", NAN) / 100, 4) &&
+		     json__add_number(item, "share", record__number(factor, "contribution_pct_of_level", NAN) / 100,
+				      4) &&
 		     json__add_number(item, "seconds", record__number(factor, "impact_seconds", NAN), 6) &&
 		     json__add_text(item, "method", record__text(factor, "method")) &&
 		     cJSON_AddBoolToObject(item, "major", record__true(factor, "major")) &&
@@ -90,15 +91,14 @@ static bool add_interferers(cJSON *object, const cJSON *diagnosis)
 /* Adds the slowest fragments of a region. */
 static bool add_exemplars(cJSON *object, const struct run_report *report, const cJSON *variance)
 {
-	const cJSON *sites = record__item(variance, "call_sites"), *exemplar;
+	const cJSON *exemplar;
 	cJSON *list = cJSON_AddArrayToObject(object, "exemplars");
 	bool ok = list;
 
 	cJSON_ArrayForEach(exemplar, record__item(variance, "exemplars"))
 	{
-		const cJSON *site = record__item(exemplar, "site");
-		const cJSON *state = site ? cJSON_GetArrayItem(sites, (int)record__uint(exemplar, "site")) : exemplar;
-		char *text = state ? summary__describe_item(state, "labels") : NULL;
+		const cJSON *site = record__site_of(variance, exemplar), *state = site ? site : exemplar;
+		char *text = summary__describe_item(state);
 		uint64_t start_ns;
 		cJSON *item;
 

@@ -93,7 +93,7 @@ static bool collect_regions(struct state_rows *rows, const struct run_report *re
 		cJSON_ArrayForEach(site, record__item(report->regions[i].variance, "call_sites"))
 		{
 			struct state_row *row =
-			    find_row(rows, report->regions[i].region->job, summary__describe_item(site, "labels"));
+			    find_row(rows, report->regions[i].region->job, summary__describe_item(site));
 
 			if (!row)
 				return false;

@@ -92,17 +92,22 @@ static bool put_bounds(cJSON *schema, const struct record_key *key)
 	       (!key->has_most || cJSON_AddNumberToObject(schema, "maximum", key->most));
 }
 
-/* Adds the values of an object of names and values. */
-static bool put_values(cJSON *schema, bool numbers)
+/* Adds the names and the values of an object of such. */
+static bool put_values(cJSON *schema, const struct record_key *key)
 {
 	static const char *const scalars[] = {"number", "string", "boolean"};
-	cJSON *values, *types;
+	cJSON *values, *types, *names;
 
 	if (!put_text(schema, "type", "object") ||
 	    !(values = put(schema, "additionalProperties", cJSON_CreateObject())))
 		return false;
-	if (numbers)
-		return put_text(values, "type", "number") && cJSON_AddNumberToObject(values, "minimum", 0);
+	if (key->value == RECORD_NUMBERS) {
+		if (!put_type(values, "number", key->nullable) || !cJSON_AddNumberToObject(values, "minimum", 0) ||
+		    !put_bounds(values, key))
+			return false;
+		names = key->words ? put(schema, "propertyNames", cJSON_CreateObject()) : NULL;
+		return !key->words || (names && put_names(names, key->words, key->word_count, false));
+	}
 	types = put(values, "type", cJSON_CreateArray());
 	for (unsigned i = 0; types && i < sizeof(scalars) / sizeof(*scalars); i++)
 		if (!append(types, cJSON_CreateString(scalars[i])))
@@ -132,9 +137,8 @@ static bool put_value(cJSON *schema, const struct record_key *key)
 	case RECORD_PART:
 		return put_referred(schema, record_objects[key->part].name, key->nullable);
 	case RECORD_NUMBERS:
-		return put_values(schema, true);
 	case RECORD_SETTINGS:
-		return put_values(schema, false);
+		return put_values(schema, key);
 	case RECORD_INCLUDE:
 		break;
 	}

@@ -6,12 +6,12 @@
 #include <vapro/analysis.h>
 
 #define COUNT_OF(list) ((int)(sizeof(list) / sizeof(*(list))))
-#define NAMES(...) ((const char *const[]){__VA_ARGS__})
+#define LIST_OF(...) ((const char *const[]){__VA_ARGS__})
 
 /* The types of records.def, as members of a row. */
 #define LIST .list = true,
 #define TEXT .value = RECORD_TEXT
-#define WORDS(...) .value = RECORD_TEXT, .words = NAMES(__VA_ARGS__), .word_count = COUNT_OF(NAMES(__VA_ARGS__))
+#define WORDS(...) .value = RECORD_TEXT, .words = LIST_OF(__VA_ARGS__), .word_count = COUNT_OF(LIST_OF(__VA_ARGS__))
 #define WORDS_FROM(table, first)                                                                                       \
 	.value = RECORD_TEXT, .words = (table) + (first), .word_count = COUNT_OF(table) - (int)(first)
 #define WORDS_OF(table) WORDS_FROM(table, 0)
@@ -27,13 +27,18 @@
 #define PERCENT(places, of_what) NUMBER(places), .whole = (of_what)
 #define OBJECT(name) .value = RECORD_PART, .part = RECORD_OBJECT_##name
 #define NUMBERS(places) .value = RECORD_NUMBERS, .digits = (places)
+#define NAMES(...) , .words = LIST_OF(__VA_ARGS__), .word_count = COUNT_OF(LIST_OF(__VA_ARGS__))
+#define NAMES_OF(table) , .words = (table), .word_count = COUNT_OF(table)
 #define SETTINGS .value = RECORD_SETTINGS
 #define AT_LEAST(bound) , .has_least = true, .least = (bound)
 #define AT_MOST(bound) , .has_most = true, .most = (bound)
 #define NULLABLE , .nullable = true
 #define OPTIONAL , .optional = true
-#define ONLY(...) , .only = NAMES(__VA_ARGS__), .only_count = COUNT_OF(NAMES(__VA_ARGS__))
+#define ONLY(...) , .only = LIST_OF(__VA_ARGS__), .only_count = COUNT_OF(LIST_OF(__VA_ARGS__))
 /* the changes of a comparison, and those of them that are ratios */
+#define CLASSES "computation", "communication", "io"
+/* the conditions of threads, in the order of the writer */
+#define ACCOUNT "on_cpu", "preempted", "wakeup_wait", "throttled", "stopped", "steal", "blocked_io", "blocked_other"
 #define CHANGES RATIOS, "cause"
 #define RATIOS "job", "host", "rank", "state"
 

@@ -52,7 +52,7 @@ struct record_key {
 	const char *name;
 	const char *text;	   /* a phrase for people */
 	const char *whole;	   /* of a percentage: what is 100 % */
-	const char *const *words;  /* the values that a text may have; NULL: any */
+	const char *const *words;  /* the values that a text may have, or the names of numbers; NULL: any */
 	const char *const *only;   /* values of the record's first key with which this one is present; NULL: any */
 	enum record_object object; /* the object that has the key */
 	enum record_object part;   /* RECORD_PART, RECORD_INCLUDE: the object that is the value, or is included */

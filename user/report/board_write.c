@@ -62,7 +62,8 @@ static bool add_process(cJSON *list, const struct board_process *process, const 
 		  record__put_number(item, KEY(job_process, evaluated_pct), row ? 100 * row->evaluated : NAN);
 	speed = ok ? record__put_object(item, KEY(job_process, performance)) : NULL;
 	for (int class = 0; ok && class < VAPRO_CLASSES; class ++)
-		ok = speed && record__put_number(speed, KEY(speed, computation) + class, row ? row->speed[class] : NAN);
+		ok = speed && record__put_named(speed, KEY(job_process, performance), vapro_class_name[class],
+						row ? row->speed[class] : NAN);
 	return ok;
 }
 
@@ -77,9 +78,8 @@ static int put_job(const struct board_facts *facts, const struct named_job *name
 		   const struct board_process *processes, size_t process_count, FILE *out)
 {
 	cJSON *object = record__begin(RECORD_OBJECT_job_status, facts->utc_ns, facts->host), *list;
-	bool ok =
-	    object && record__put_job(object, named->name, named->user) &&
-	    record__put_uint(object, KEY(job_status, regions_left_out), named->job ? named->job->regions_left_out : 0);
+	bool ok = object && record__put_job(object, named->name, named->user) &&
+		  record__put_uint(object, KEY(job_status, regions_left_out), named->job ? named->job->regions_left_out : 0);
 	uint32_t world_size = 0;
 
 	list = ok ? record__put_list(object, KEY(job_status, processes)) : NULL;

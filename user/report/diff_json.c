@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "model/state_id.h"
 #include "report/json.h"
 #include "report/record_write.h"
 
@@ -62,7 +63,6 @@ static cJSON *side_of(const struct diff_report *report, int side)
 {
 	const struct compare_side *run = &report->found->side[side];
 	cJSON *object = cJSON_CreateObject();
-	double all = run->own_s + run->least_s + run->none_s;
 
 	if (object && record__put_text(object, KEY(diff_run, input), report->name[side]) &&
 	    record__put_text(object, KEY(diff_run, job), run->job) &&
@@ -70,9 +70,6 @@ static cJSON *side_of(const struct diff_report *report, int side)
 	    record__put_uint(object, KEY(diff_run, hosts), run->hosts) &&
 	    record__put_uint(object, KEY(diff_run, world_size), run->world_size) &&
 	    record__put_number(object, KEY(diff_run, seconds), run->length_s) &&
-	    record__put_number(object, KEY(diff_run, compared),
-			       all > 0 ? report->found->compared_s[side] / all : NAN) &&
-	    record__put_number(object, KEY(diff_run, work_share), all > 0 ? run->own_s / all : NAN) &&
 	    record__put_text(object, KEY(diff_run, workload_source),
 			     report->records[side]			     ? NULL
 			     : report->found->profile[side]->by_instructions ? "instructions"
@@ -110,7 +107,6 @@ static int put(cJSON *object, bool ok, FILE *out)
 
 static int put_run(const struct diff_report *report, FILE *out)
 {
-	const struct comparison *found = report->found;
 	cJSON *object = head(report, "run");
 	char text[TEXT_MOST];
 	bool ok;
@@ -118,13 +114,7 @@ static int put_run(const struct diff_report *report, FILE *out)
 	diff_report__verdict(report, text, sizeof(text));
 	ok = object && record__put(object, KEY(diff, a), side_of(report, 0)) &&
 	     record__put(object, KEY(diff, b), side_of(report, 1)) &&
-	     record__put_text(object, KEY(diff, units_are), diff_report__unit_word(found)) &&
-	     record__put_uint(object, KEY(diff, units_compared), found->unit_count) &&
 	     record__put_number(object, KEY(diff, threshold), report->threshold) &&
-	     record__put_bool(object, KEY(diff, program_changed), found->match.changed_count > 0) &&
-	     record__put_uint(object, KEY(diff, states_compared), found->match.count) &&
-	     record__put_uint(object, KEY(diff, states_only_a), found->match.only_a) &&
-	     record__put_uint(object, KEY(diff, states_only_b), found->match.only_b) &&
 	     record__put_uint(object, KEY(diff, slower), diff_report__slower(report)) &&
 	     record__put_uint(object, KEY(diff, faster), diff_report__faster(report)) &&
 	     record__put_text(object, KEY(diff, verdict), text) &&
@@ -136,23 +126,16 @@ static bool add_state(cJSON *object, const struct diff_report *report, const str
 {
 	const struct profile *profile = report->found->profile[1];
 	const struct vapro_state *state = &stg__state(profile->stg, profile->kinds[row->kind].state)->about;
-	char *symbols = json__symbols(state);
-	bool ok = record__put_text(object, KEY(diff, class), vapro_class_name[state->class]) &&
-		  record__put_text(object, KEY(diff, from), state->from) &&
-		  record__put_text(object, KEY(diff, to), state->to) &&
-		  record__put_text(object, KEY(diff, state), state->common) &&
-		  record__put_text(object, KEY(diff, symbols), symbols) &&
-		  record__put_bool(object, KEY(diff, own_part), row->least) &&
-		  record__put_number(object, KEY(diff, call_a_us), row->call_a_ns / 1e3) &&
-		  record__put_number(object, KEY(diff, call_b_us), row->call_b_ns / 1e3) &&
-		  record__put_number(object, KEY(diff, spread_a), row->spread_a) &&
-		  record__put_number(object, KEY(diff, spread_b), row->spread_b) &&
-		  record__put_uint(object, KEY(diff, calls_a), row->calls_a) &&
-		  record__put_uint(object, KEY(diff, calls_b), row->calls_b) &&
-		  record__put_number(object, KEY(diff, work_ratio), row->work);
+	char id[STATE_ID_SIZE];
 
-	free(symbols);
-	return ok;
+	return record__put_text(object, KEY(diff, state_id), state_id__text(state, id)) &&
+	       record__put_text(object, KEY(diff, class), vapro_class_name[state->class]) &&
+	       record__put_text(object, KEY(diff, from), state->from) &&
+	       record__put_text(object, KEY(diff, to), state->to) &&
+	       record__put_text(object, KEY(diff, labels), state->common) &&
+	       record__put_number(object, KEY(diff, call_a_us), row->call_a_ns / 1e3) &&
+	       record__put_number(object, KEY(diff, call_b_us), row->call_b_ns / 1e3) &&
+	       record__put_number(object, KEY(diff, work_ratio), row->work);
 }
 
 static bool add_place(cJSON *object, const struct diff_report *report, const struct compare_row *row)
@@ -170,23 +153,19 @@ static bool add_place(cJSON *object, const struct diff_report *report, const str
 static int put_row(const struct diff_report *report, const struct compare_row *row, FILE *out)
 {
 	cJSON *object = head(report, what_names[row->what]);
-	bool cause = row->what == COMPARE_CAUSE;
 	bool ok = object && add_place(object, report, row) &&
 		  record__put_text(object, KEY(diff, change), row->seconds > 0 ? "slower" : "faster") &&
 		  record__put_bool(object, KEY(diff, significant), row->named) &&
-		  record__put_number(object, cause ? KEY(diff, share_change) : KEY(diff, ratio), row->ratio) &&
-		  record__put_number(object, cause ? KEY(diff, share_change_beyond_job) : KEY(diff, ratio_beyond_job),
-				     row->beyond) &&
-		  record__put(object, KEY(diff, p), cJSON_CreateNumber(row->p)) &&
-		  record__put_number(object, KEY(diff, seconds), row->seconds) &&
-		  record__put_number(object, KEY(diff, base_seconds), row->base_s);
+		  record__put_number(object, KEY(diff, p), row->p) &&
+		  record__put_number(object, KEY(diff, seconds), row->seconds);
 
-	if (ok && cause)
+	if (ok && row->what == COMPARE_CAUSE)
 		ok = record__put_text(object, KEY(diff, cause), vapro_factor_name[profile_causes[row->cause]]) &&
 		     record__put_number(object, KEY(diff, share_a), row->share_a) &&
 		     record__put_number(object, KEY(diff, share_b), row->share_b);
 	else if (ok)
-		ok = record__put_number(object, KEY(diff, ratio_low), row->low) &&
+		ok = record__put_number(object, KEY(diff, ratio), row->ratio) &&
+		     record__put_number(object, KEY(diff, ratio_low), row->low) &&
 		     record__put_number(object, KEY(diff, ratio_high), row->high);
 	if (ok && row->what == COMPARE_STATE)
 		ok = add_state(object, report, row);

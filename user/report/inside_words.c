@@ -98,12 +98,12 @@ static bool add_function(cJSON *list, const struct function *function, uint64_t 
 {
 	cJSON *item = record__append(list);
 	char *words = words_of(function, names);
-	bool ok =
-	    item && words && record__put_text(item, KEY(inside_function, source), words) &&
-	    record__put_text(item, KEY(inside_function, function),
-			     function->frame ? function->frame->function : NULL) &&
-	    record__put_number(item, KEY(inside_function, share_pct), 100 * (double)function->samples / (double)all) &&
-	    record__put_uint(item, KEY(inside_function, samples), function->samples);
+	bool ok = item && words && record__put_text(item, KEY(inside_function, source), words) &&
+		  record__put_text(item, KEY(inside_function, function),
+				   function->frame ? function->frame->function : NULL) &&
+		  record__put_number(item, KEY(inside_function, pct_of_samples),
+				     100 * (double)function->samples / (double)all) &&
+		  record__put_uint(item, KEY(inside_function, samples), function->samples);
 	free(words);
 	return ok;
 }
@@ -139,7 +139,7 @@ char *inside_words__of_record(const cJSON *record)
 	cJSON_ArrayForEach(item, list)
 	{
 		const char *source = record__text(item, "source");
-		double share = record__number(item, "share_pct", 0);
+		double share = record__number(item, "pct_of_samples", 0);
 
 		if (!source || said == PHRASE_MOST || share < 100 * LEAST_SAID)
 			continue;

@@ -139,25 +139,6 @@ bool json__add_uint(cJSON *object, const char *key, uint64_t value)
 	return json__add(object, key, cJSON_CreateRaw(digits));
 }
 
-char *json__symbols(const struct vapro_state *state)
-{
-	const char *from, *to = state->to_symbol;
-	char *text;
-	size_t size;
-
-	if (!state->from)
-		return to ? strdup(to) : NULL;
-	if (!state->from_symbol && !to)
-		return NULL;
-	from = state->from_symbol ? state->from_symbol : "?";
-	to = to ? to : "?";
-	size = strlen(from) + strlen(to) + sizeof(" -> ");
-	text = malloc(size);
-	if (text)
-		snprintf(text, size, "%s -> %s", from, to);
-	return text;
-}
-
 char *json__finish(cJSON *object)
 {
 	char *text = object ? cJSON_PrintUnformatted(object) : NULL;

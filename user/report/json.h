@@ -54,9 +54,6 @@ bool json__add_time(cJSON *object, const char *key, uint64_t utc_ns);
 cJSON *json__number(double value, int decimals);
 cJSON *json__text(const char *text);
 
-/* Returns the symbols of a state for people: "solve -> MPI_Send", or NULL. malloc'ed. */
-char *json__symbols(const struct vapro_state *state);
-
 /* Prints without blanks and frees the object. malloc'ed, NULL when out of memory or object is NULL. */
 char *json__finish(cJSON *object);
 

@@ -93,9 +93,7 @@ static bool add_costs(cJSON *object, const struct line_costs *costs)
 	       record__put_number(item, KEY(costs, syscall_ns), costs->syscall_ns) &&
 	       record__put_number(item, KEY(costs, bystander_ns), costs->bystander_ns) &&
 	       record__put_number(item, KEY(costs, beside_ns), costs->beside_ns) &&
-	       record__put_number(item, KEY(costs, sample_ns), costs->sample_ns) &&
-	       record__put_number(item, KEY(costs, program_entry_ns), costs->program_ns[0]) &&
-	       record__put_number(item, KEY(costs, program_return_ns), costs->program_ns[1]) && add_pauses(item, costs);
+	       record__put_number(item, KEY(costs, sample_ns), costs->sample_ns) && add_pauses(item, costs);
 }
 
 static bool add_clock(cJSON *object, const struct stream_clock *clock)
@@ -108,37 +106,18 @@ static bool add_clock(cJSON *object, const struct stream_clock *clock)
 
 static bool add_modes(cJSON *object, const struct line_hello *hello)
 {
-	cJSON *modes = record__put_list(object, KEY(hello, ladder));
+	cJSON *modes = record__put_list(object, KEY(hello, attach_modes));
 	bool ok = modes;
 
 	for (uint32_t i = 0; ok && i < hello->mode_count; i++) {
 		const struct line_mode *mode = &hello->modes[i];
 		cJSON *item = record__append(modes);
 
-		ok = item && record__put_text(item, KEY(attach_mode, rung), mode->name) &&
-		     record__put_bool(item, KEY(attach_mode, tried), mode->tried) &&
+		ok = item && record__put_text(item, KEY(attach_mode, name), mode->name) &&
 		     record__put_bool(item, KEY(attach_mode, works), mode->works) &&
 		     record__put_text(item, KEY(attach_mode, reason), mode->reason);
 	}
 	return ok;
-}
-
-static bool add_fact(cJSON *object, enum record_row key, enum line_fact fact)
-{
-	return fact == LINE_UNKNOWN ? record__put_null(object, key) : record__put_bool(object, key, fact == LINE_YES);
-}
-
-static bool add_facts(cJSON *object, const struct line_facts *facts)
-{
-	cJSON *item;
-
-	if (!facts)
-		return record__put_null(object, KEY(hello, facts));
-	item = record__put_object(object, KEY(hello, facts));
-	return item && add_fact(item, KEY(kernel_facts, uretprobe_syscall), facts->return_syscall) &&
-	       add_fact(item, KEY(kernel_facts, nop5_syscall), facts->nop5_syscall) &&
-	       add_fact(item, KEY(kernel_facts, emulation), facts->emulation) &&
-	       add_fact(item, KEY(kernel_facts, thread_filter), facts->thread_filter);
 }
 
 char *lines__hello(const struct line_hello *hello)
@@ -148,8 +127,8 @@ char *lines__hello(const struct line_hello *hello)
 	bool ok =
 	    object && record__put_text(object, KEY(hello, version), hello->version) &&
 	    record__put_text(object, KEY(hello, kernel), hello->kernel) &&
-	    record__put_text(object, KEY(hello, rung), hello->mode) && add_modes(object, hello) &&
-	    add_facts(object, hello->facts) && add_pmu(object, hello) && add_factors(object, hello) &&
+	    record__put_text(object, KEY(hello, attach_mode), hello->mode) && add_modes(object, hello) &&
+	    add_pmu(object, hello) && add_factors(object, hello) &&
 	    record__put_text(object, KEY(hello, workload_source), lines__workload_source(hello->workload_source)) &&
 	    add_costs(object, hello->costs) && record__put(object, KEY(hello, tunables), tunables) &&
 	    add_clock(object, &hello->clock);
@@ -163,8 +142,7 @@ static bool add_image(cJSON *images, const struct line_image *image)
 	bool ok = item && record__put_text(item, KEY(image, path), image->path) &&
 		  record__put_text(item, KEY(image, build_id), image->build_id) &&
 		  record__put_uint(item, KEY(image, functions), image->functions) &&
-		  record__put_uint(item, KEY(image, shifted), image->shifted) &&
-		  record__put_uint(item, KEY(image, at_entry), image->at_entry);
+		  record__put_uint(item, KEY(image, shifted), image->shifted);
 
 	list = ok ? record__put_list(item, KEY(image, skipped)) : NULL;
 	ok = list;
@@ -288,7 +266,7 @@ char *lines__bye(const struct line_bye *bye)
 	lost = ok ? record__put_object(item, KEY(totals, lost)) : NULL;
 	ok = lost;
 	for (int i = 0; ok && i < VAPRO_LOSSES; i++)
-		ok = record__put_uint(lost, KEY(lost, ring_full) + i, totals->lost[i]);
+		ok = record__put_named(lost, KEY(totals, lost), vapro_loss_name[i], (double)totals->lost[i]);
 	ok = ok && record__put_uint(item, KEY(totals, lost_lines), totals->lost_lines) &&
 	     record__put_uint(item, KEY(totals, refused), totals->refused) &&
 	     record__put_uint(item, KEY(totals, untracked_hits), totals->untracked_hits) &&

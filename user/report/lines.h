@@ -32,7 +32,6 @@ struct line_costs {
 	double bystander_ns;	    /* a system call of another process */
 	double beside_ns;	    /* a link of another process at the sites of a call */
 	double sample_ns;	    /* a sample inside slow computation; NAN: none is taken */
-	double program_ns[2];	    /* part of entry_ns and of return_ns: time of vaprod's BPF program */
 	const struct line_pause *pauses;
 	uint32_t pause_count;
 };
@@ -40,15 +39,8 @@ struct line_costs {
 /* A way to attach. */
 struct line_mode {
 	const char *name;
-	bool tried, works;
+	bool works;
 	const char *reason; /* why it fails or was not tried; NULL where it works */
-};
-
-enum line_fact { LINE_UNKNOWN, LINE_NO, LINE_YES };
-
-/* Facts learnt about the kernel's probes. */
-struct line_facts {
-	enum line_fact return_syscall, nop5_syscall, emulation, thread_filter;
 };
 
 /* A factor that the operating system reports beyond the scheduler's switches. */
@@ -72,7 +64,6 @@ struct line_hello {
 	struct stream_clock clock;
 	const struct line_mode *modes;
 	uint32_t mode_count;
-	const struct line_facts *facts; /* NULL: none (replay) */
 	const struct line_factor *factors;
 	uint32_t factor_count; /* 0: none (replay) */
 };
@@ -85,7 +76,6 @@ struct line_image {
 	const char *path, *build_id;
 	uint32_t functions; /* functions probed */
 	uint32_t shifted;   /* functions probed at entry + k */
-	uint32_t at_entry;  /* functions probed at the entry for want of a better site */
 	const struct line_skipped *skipped;
 	uint32_t skipped_count;
 };

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "model/state_id.h"
 #include "report/json.h"
 
 #define RANKS_MOST (1 << 24) /* more ranks than that are a wrong text */
@@ -45,6 +46,19 @@ bool record__time(const cJSON *object, const char *key, uint64_t *utc_ns)
 	const char *text = record__text(object, key);
 
 	return text && json__parse_time(text, utc_ns);
+}
+
+const cJSON *record__site_of(const cJSON *variance, const cJSON *exemplar)
+{
+	uint64_t id = state_id__parse(record__text(exemplar, "state_id"));
+	const cJSON *site;
+
+	cJSON_ArrayForEach(site, record__item(variance, "call_sites"))
+	{
+		if (id && state_id__parse(record__text(site, "state_id")) == id)
+			return site;
+	}
+	return NULL;
 }
 
 int record__word(const char *word, const char *const *names, int count)

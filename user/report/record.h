@@ -19,6 +19,12 @@ bool record__true(const cJSON *object, const char *key);
 bool record__time(const cJSON *object, const char *key, uint64_t *utc_ns);
 const cJSON *record__item(const cJSON *object, const char *key);
 
+/*
+ * Returns the call-site of a variance whose state an exemplar names by its `state_id`; NULL where it lists none of
+ * them.
+ */
+const cJSON *record__site_of(const cJSON *variance, const cJSON *exemplar);
+
 /* Returns the position of a word in a list of names; count where it is in none or NULL. */
 int record__word(const char *word, const char *const *names, int count);
 

@@ -2,9 +2,11 @@
 #include "report/record_write.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "model/state_id.h"
 #include "report/json.h"
 
 bool record__put(cJSON *object, enum record_row key, cJSON *item)
@@ -52,14 +54,21 @@ bool record__put_text(cJSON *object, enum record_row key, const char *text)
 	return record__put(object, key, json__text(text));
 }
 
+static cJSON *number_of(enum record_row key, double value)
+{
+	int digits = record_keys[key].digits;
+
+	return digits == RECORD_UNROUNDED && isfinite(value) ? cJSON_CreateNumber(value) : json__number(value, digits);
+}
+
 bool record__put_number(cJSON *object, enum record_row key, double value)
 {
-	return record__put(object, key, json__number(value, record_keys[key].digits));
+	return record__put(object, key, number_of(key, value));
 }
 
 bool record__put_named(cJSON *map, enum record_row key, const char *name, double value)
 {
-	return json__add(map, name, json__number(value, record_keys[key].digits));
+	return json__add(map, name, number_of(key, value));
 }
 
 bool record__put_bool(cJSON *object, enum record_row key, bool value)
@@ -110,6 +119,18 @@ bool record__put_shared(cJSON *object, enum record_row key, const struct result_
 		     record__put_uint(item, KEY(shared_fact, others), shared[i].others);
 	}
 	return ok;
+}
+
+bool record__put_state(cJSON *object, const struct vapro_state *state, const struct source_names *names)
+{
+	char id[STATE_ID_SIZE];
+
+	return record__put_text(object, KEY(state, state_id), state_id__text(state, id)) &&
+	       record__put_text(object, KEY(state, labels), state ? state->labels : NULL) &&
+	       record__put_text(object, KEY(state, class), state ? vapro_class_name[state->class] : NULL) &&
+	       record__put_text(object, KEY(state, from), state ? state->from : NULL) &&
+	       record__put_text(object, KEY(state, to), state ? state->to : NULL) &&
+	       (!state || source_names__add_json(names, object, state));
 }
 
 bool record__put_factors(cJSON *object, enum record_row key, const double *factor)

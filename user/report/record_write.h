@@ -11,6 +11,8 @@
 
 #include "records/record_table.h"
 
+struct source_names;
+
 /* Receives one record as a line without its newline. A negative return ends the writing and is passed on. */
 typedef int (*record_put)(void *arg, enum record_object type, const char *line);
 
@@ -32,6 +34,9 @@ bool record__put_time(cJSON *object, enum record_row key, uint64_t utc_ns);
 bool record__put_ranks(cJSON *object, enum record_row key, const int32_t *ranks, uint32_t count);
 bool record__put_shared(cJSON *object, enum record_row key, const struct result_shared *shared, uint32_t count);
 bool record__put_factors(cJSON *object, enum record_row key, const double *factor); /* positive factors only */
+
+/* Puts the keys of a state; null for time that belongs to no state. names may be NULL. */
+bool record__put_state(cJSON *object, const struct vapro_state *state, const struct source_names *names);
 
 /* Puts the job of a record, and its user where known. */
 bool record__put_job(cJSON *object, const char *job, uint32_t user);

@@ -389,10 +389,9 @@ static void print_region(const struct regions *regions, const struct effects *ef
 			 duration__text(waited_s, waited, sizeof(waited)));
 	snprintf(head, sizeof(head), "%2zu. ", number);
 	snprintf(text, sizeof(text), "%s%s%s of %s: %s lost, %s %.0f %% of %s%s%s",
-		 region->alarm ? *region->severity ? region->severity : "alarm" : "", region->alarm ? ": " : "",
-		 region->class ? region->class : "?", region->who ? region->who : "?", lost,
-		 region->work_unknown ? "could run for" : "at", 100 * region->performance,
-		 region->work_unknown ? "the time" : "its best observed speed", caused,
+		 region->alarm ? region->severity : "", region->alarm ? ": " : "", region->class ? region->class : "?",
+		 region->who ? region->who : "?", lost, region->work_unknown ? "could run for" : "at",
+		 100 * region->performance, region->work_unknown ? "the time" : "its best observed speed", caused,
 		 region->confirmed    ? ""
 		 : region->place_only ? " [by its place, not certain]"
 				      : " [unconfirmed]");

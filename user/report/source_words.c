@@ -310,28 +310,12 @@ bool source_names__add_frames(const struct source_names *names, cJSON *object, c
 	return ok;
 }
 
-static bool add_ran(const struct source_names *names, cJSON *object, const struct vapro_state *state)
-{
-	struct part from = part_of(names, state->from, NULL), to = part_of(names, state->to, NULL);
-	const struct source_frame *at_from, *at_to;
-	cJSON *ran;
-
-	if (!common_frame(&from, &to, &at_from, &at_to))
-		return true;
-	ran = record__put_object(object, KEY(state, ran));
-	return ran && record__put_text(ran, KEY(ran, function), at_from->function) &&
-	       record__put_text(ran, KEY(ran, file), at_from->file) &&
-	       record__put_uint(ran, KEY(ran, from_line), at_from->line) &&
-	       record__put_uint(ran, KEY(ran, to_line), at_to->line);
-}
-
 bool source_names__add_json(const struct source_names *names, cJSON *object, const struct vapro_state *state)
 {
 	char *words = source_names__words(names, state);
 	bool ok = words && record__put_text(object, KEY(state, source), words) &&
 		  source_names__add_frames(names, object, "to_frames", state->to) &&
-		  (!state->from || (source_names__add_frames(names, object, "from_frames", state->from) &&
-				    add_ran(names, object, state)));
+		  (!state->from || source_names__add_frames(names, object, "from_frames", state->from));
 
 	free(words);
 	return ok;

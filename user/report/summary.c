@@ -7,6 +7,7 @@
 #include "diagnose/advice.h"
 #include "diagnose/verdict.h"
 #include "base/grow.h"
+#include "model/state_id.h"
 #include "report/inside_words.h"
 #include "report/json.h"
 #include "report/record.h"
@@ -32,7 +33,6 @@ void summary__configure(struct summary *summary, const struct vapro_config *conf
 static void free_gap(struct gap *gap)
 {
 	free(gap->state);
-	free(gap->key);
 }
 
 void summary__name(struct summary *summary, const struct source_names *names)
@@ -202,34 +202,28 @@ char *summary__describe(const struct vapro_state *state, const struct source_nam
 	return regions__defuse(text);
 }
 
-static struct gap *find_gap(struct job_summary *job, const char *key, enum vapro_uncovered_reason reason)
+static struct gap *find_gap(struct job_summary *job, uint64_t state_id, enum vapro_uncovered_reason reason)
 {
 	struct gap *gap;
 
 	for (size_t i = 0; i < job->gap_count; i++)
-		if (job->gaps[i].reason == reason && !strcmp(job->gaps[i].key, key))
+		if (job->gaps[i].reason == reason && job->gaps[i].state_id == state_id)
 			return &job->gaps[i];
 	if (grow(&job->gaps, &job->gap_capacity, job->gap_count + 1, sizeof(*gap)))
 		return NULL;
-	gap = &job->gaps[job->gap_count];
-	*gap = (struct gap){.key = strdup(key), .reason = reason};
-	job->gap_count += gap->key != NULL;
-	return gap->key ? gap : NULL;
+	gap = &job->gaps[job->gap_count++];
+	*gap = (struct gap){.state_id = state_id, .reason = reason};
+	return gap;
 }
 
 static int add_gap(struct job_summary *job, const struct result_uncovered *uncovered, double rank_seconds,
 		   const struct source_names *names)
 {
 	const struct vapro_state *state = uncovered->state;
-	char *text = state ? summary__describe(state, names) : strdup(""), *key = NULL;
-	struct gap *gap = NULL;
+	char *text = state ? summary__describe(state, names) : strdup("");
+	uint64_t id = uncovered->state_id ? uncovered->state_id : state_id__of(state);
+	struct gap *gap = text ? find_gap(job, id, uncovered->reason) : NULL;
 
-	if (text && asprintf(&key, "%s|%s|%s", state && state->from ? state->from : "", state ? state->to : "",
-			     state ? state->labels : "") >= 0)
-		gap = find_gap(job, key, uncovered->reason);
-	else
-		key = NULL;
-	free(key);
 	if (!gap) {
 		free(text);
 		return -ENOMEM;

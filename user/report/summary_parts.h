@@ -12,8 +12,8 @@
 
 /* Uncovered time of one state and reason, over all windows. */
 struct gap {
-	char *state; /* for people */
-	char *key;   /* its call-sites and labels, the same before and after they are named */
+	char *state;	   /* for people */
+	uint64_t state_id; /* 0: time that belongs to no state */
 	enum vapro_uncovered_reason reason;
 	double rank_seconds;
 };
@@ -81,7 +81,7 @@ bool job_summary__no_result(const struct job_summary *job, char *text, size_t si
 void summary__say_nothing_found(const struct summary *summary, char *text, size_t size);
 
 /* Describes the state of a record's item, whose labels are its member of that name, as summary__describe(). */
-char *summary__describe_item(const cJSON *item, const char *labels);
+char *summary__describe_item(const cJSON *item);
 
 /* Fills a region from a variance, with its diagnosis where it has one. Returns 0 or -ENOMEM. */
 int region__fill(struct region *region, const struct result_variance *variance, const struct source_names *names);

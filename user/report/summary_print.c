@@ -50,7 +50,6 @@ const char *const summary_loss_text[VAPRO_LOSSES] = {
     [VAPRO_LOST_RING_FULL] = "the ring buffer was full (ring-bytes)",
     [VAPRO_LOST_MAP_FULL] = "the kernel's map was full",
     [VAPRO_LOST_NO_STORAGE] = "the kernel had no memory for a thread",
-    [VAPRO_LOST_NESTING] = "calls did not nest",
     [VAPRO_LOST_ARGUMENT] = "an argument could not be read",
     [VAPRO_LOST_TRUNCATED] = "more requests than are followed in one call",
     [VAPRO_LOST_GOVERNED] = "probes were closed in the middle of them",

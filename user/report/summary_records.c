@@ -9,6 +9,7 @@
 #include "diagnose/interferers.h"
 #include "diagnose/verdict.h"
 #include "diagnose/where.h"
+#include "model/state_id.h"
 #include "report/inside_words.h"
 #include "report/json.h"
 #include "report/record.h"
@@ -34,23 +35,21 @@ static uint32_t user_of(const cJSON *line)
 	return uid >= 0 && uid < UINT32_MAX ? (uint32_t)uid + 1 : 0;
 }
 
-/* Returns the state of a record's item: its symbols stand for both ends. */
-static struct vapro_state state_of(const cJSON *item, const char *labels)
+/* Returns the state of a record's item: its source stands for both ends. */
+static struct vapro_state state_of(const cJSON *item)
 {
-	const char *symbols = record__text(item, "source"), *to = record__text(item, "to");
-	const char *text = record__text(item, labels);
+	const char *source = record__text(item, "source"), *to = record__text(item, "to");
+	const char *labels = record__text(item, "labels");
 
-	if (!symbols) /* a record of an earlier version */
-		symbols = record__text(item, "symbols");
-	return (struct vapro_state){.from = symbols ? NULL : record__text(item, "from"),
+	return (struct vapro_state){.from = source ? NULL : record__text(item, "from"),
 				    .to = to ? to : "",
-				    .to_symbol = symbols,
-				    .labels = text ? text : ""};
+				    .to_symbol = source,
+				    .labels = labels ? labels : ""};
 }
 
-char *summary__describe_item(const cJSON *item, const char *labels)
+char *summary__describe_item(const cJSON *item)
 {
-	const struct vapro_state state = state_of(item, labels);
+	const struct vapro_state state = state_of(item);
 
 	return summary__describe(&state, NULL);
 }
@@ -105,9 +104,10 @@ static int add_window(struct summary *summary, const cJSON *line, const char **w
 
 		if (at == UNCOVERED_MOST || reason == VAPRO_UNCOVERED_REASONS)
 			continue;
-		states[at] = state_of(item, "state");
+		states[at] = state_of(item);
 		uncovered[at] = (struct result_uncovered){.state = record__text(item, "to") ? &states[at] : NULL,
-							  .share = record__number(item, "share_pct", 0) / 100,
+							  .state_id = state_id__parse(record__text(item, "state_id")),
+							  .share = record__number(item, "time_pct_of_job", 0) / 100,
 							  .reason = (enum vapro_uncovered_reason)reason};
 		result.uncovered_count++;
 	}
@@ -122,14 +122,14 @@ static int add_variance(struct summary *summary, const cJSON *line, const char *
 {
 	const char *severity = record__text(line, "severity"), *ranks_text = record__text(line, "ranks");
 	const cJSON *site = cJSON_GetArrayItem(record__item(line, "call_sites"), 0);
-	struct vapro_state state = state_of(site, "labels");
+	struct vapro_state state = state_of(site);
 	const struct result_site sites[] = {{.state = &state}};
 	struct result_variance variance = {
 	    .id = region_of(summary, line, "id"),
 	    .effect_of = region_of(summary, line, "effect_of"),
 	    .performance = record__number(line, "performance", NAN),
 	    .lost_seconds = record__number(line, "lost_seconds", 0),
-	    .observed = record__number(line, "observed_pct", NAN) / 100,
+	    .observed = record__number(line, "observed_pct_of_region", NAN) / 100,
 	    .whole_lost_seconds = record__number(line, "whole_lost_seconds", 0),
 	    .unseen_before_seconds = record__number(line, "unseen_before_seconds", 0),
 	    .unseen_after_seconds = record__number(line, "unseen_after_seconds", 0),
@@ -175,11 +175,8 @@ static int add_variance(struct summary *summary, const cJSON *line, const char *
 	if (!ret && inside && !region__set_text(&region->inside, inside))
 		ret = -ENOMEM;
 	free(inside);
-	if (!ret) {
+	if (!ret)
 		region->user = user_of(line);
-		if (!severity)
-			*region->severity = 0; /* a record of an early version */
-	}
 	free(ranks);
 	return ret;
 }
@@ -198,7 +195,7 @@ static void read_factors(const cJSON *list, struct result_factor *factors, uint3
 		    (struct result_factor){.name = name,
 					   .stage = (int)record__uint(item, "stage"),
 					   .parent = record__text(item, "parent"),
-					   .contribution = record__number(item, "contribution_pct", 0) / 100,
+					   .contribution = record__number(item, "contribution_pct_of_level", 0) / 100,
 					   .impact_seconds = record__number(item, "impact_seconds", 0),
 					   .major = record__true(item, "major")};
 	}
@@ -278,7 +275,7 @@ static int add_diagnosis(struct summary *summary, const cJSON *line, const char 
 	return region ? region__fill_diagnosis(region, &diagnosis) : -ENOMEM;
 }
 
-/* Fills a set of ranks that always takes longer; records of earlier versions name the slowest rank only. */
+/* Fills a set of ranks that always takes longer. */
 static void read_set(const cJSON *line, struct finding *finding, char *who, size_t who_size, char *place,
 		     size_t place_size)
 {
@@ -286,10 +283,7 @@ static void read_set(const cJSON *line, struct finding *finding, char *who, size
 	struct result_shared shared[WHERE_FACTS];
 
 	finding->many = ranks && strpbrk(ranks, "-,");
-	if (ranks)
-		snprintf(who, who_size, "rank%s %s", finding->many ? "s" : "", ranks);
-	else
-		snprintf(who, who_size, "rank %.0f", record__number(line, "slow_rank", -1));
+	snprintf(who, who_size, "rank%s %s", finding->many ? "s" : "", ranks ? ranks : "?");
 	verdict__place(shared, read_shared(record__item(line, "shared"), shared), finding->many ? 2 : 1, place,
 		       place_size);
 	finding->who = who;
@@ -305,7 +299,7 @@ static void read_set(const cJSON *line, struct finding *finding, char *who, size
 /* Adds rare work, drift or imbalance: records about a state. */
 static int add_finding(struct summary *summary, const cJSON *line, enum finding_kind kind, const char **why)
 {
-	struct vapro_state state = state_of(line, "state");
+	struct vapro_state state = state_of(line);
 	char who[256], place[512], *text;
 	struct finding finding = {
 	    .kind = kind,
@@ -314,11 +308,11 @@ static int add_finding(struct summary *summary, const cJSON *line, enum finding_
 	    .count = record__uint(line, kind == FINDING_RARE ? "members" : "windows"),
 	    .seconds = record__number(line, "seconds", 0),
 	    .ratio = record__number(line, "ratio", 1),
-	    .share = record__number(line, "share_pct", 0) / 100,
+	    .share = record__number(line, "time_pct_of_job", 0) / 100,
 	};
 	int ret;
 
-	*why = "neither symbols nor call-site";
+	*why = "neither source nor call-site";
 	if (!state.to_symbol && !*state.to)
 		return -EINVAL;
 	if (kind == FINDING_IMBALANCE)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "diagnose/interferers.h"
+#include "model/state_id.h"
 #include "report/inside_words.h"
 #include "report/json.h"
 #include "report/record_write.h"
@@ -44,7 +45,8 @@ static bool add_classes(cJSON *object, const struct result_variance *variance)
 	lost = ok ? record__put_object(object, KEY(variance, lost_by_class)) : NULL;
 	ok = lost;
 	for (int i = 0; ok && i < VAPRO_CLASSES; i++)
-		ok = record__put_number(lost, KEY(lost_by_class, computation) + i, variance->lost_by_class[i]);
+		ok = record__put_named(lost, KEY(variance, lost_by_class), vapro_class_name[i],
+				       variance->lost_by_class[i]);
 	return ok;
 }
 
@@ -67,20 +69,11 @@ static bool add_sites(cJSON *object, const struct result_variance *variance, con
 
 	for (uint32_t i = 0; ok && i < count; i++) {
 		const struct result_site *site = &variance->sites[i];
-		char *symbols;
-		cJSON *item;
+		cJSON *item = record__append(list);
 
-		symbols = json__symbols(site->state);
-		item = record__append(list);
-		ok = item && record__put_text(item, KEY(call_site, class), vapro_class_name[site->state->class]) &&
-		     record__put_text(item, KEY(call_site, from), site->state->from) &&
-		     record__put_text(item, KEY(call_site, to), site->state->to) &&
-		     record__put_text(item, KEY(call_site, symbols), symbols) &&
-		     source_names__add_json(names, item, site->state) &&
-		     record__put_text(item, KEY(call_site, labels), site->state->labels) &&
+		ok = item && record__put_state(item, site->state, names) &&
 		     record__put_number(item, KEY(call_site, lost_seconds), site->lost_seconds) &&
 		     record__put_number(item, KEY(call_site, ratio), site->ratio);
-		free(symbols);
 	}
 	return ok;
 }
@@ -120,18 +113,18 @@ static bool add_threads(cJSON *object, const struct result_variance *variance)
 	return ok;
 }
 
-/* Adds an exemplar's state: mostly one of the listed call-sites, which is not spelt out again. */
+/* Adds an exemplar's state, which is mostly one of the listed call-sites and is not spelt out again. */
 static bool add_exemplar_state(cJSON *item, const struct result_variance *variance, const struct vapro_state *state)
 {
 	uint32_t count = emitted_sites(variance), site = 0;
+	char id[STATE_ID_SIZE];
 
 	while (site < count && variance->sites[site].state != state)
 		site++;
-	if (site < count)
-		return record__put_uint(item, KEY(exemplar, site), site);
-	return record__put_text(item, KEY(exemplar, from), state->from) &&
-	       record__put_text(item, KEY(exemplar, to), state->to) &&
-	       record__put_text(item, KEY(exemplar, labels), state->labels);
+	return record__put_text(item, KEY(exemplar, state_id), state_id__text(state, id)) &&
+	       (site < count || (record__put_text(item, KEY(exemplar, from), state->from) &&
+				 record__put_text(item, KEY(exemplar, to), state->to) &&
+				 record__put_text(item, KEY(exemplar, labels), state->labels)));
 }
 
 static bool add_exemplars(cJSON *object, const struct result_variance *variance, const struct json_context *context)
@@ -166,7 +159,7 @@ static bool add_weight(cJSON *object, const struct job_result *result, const str
 
 	return record__put_text(object, KEY(variance, severity), json_severity_name[variance->severity]) &&
 	       record__put_number(object, KEY(variance, caused_seconds), variance->caused_seconds) &&
-	       record__put_number(object, KEY(variance, share_pct), 100 * variance->share) &&
+	       record__put_number(object, KEY(variance, cost_pct_of_job), 100 * variance->share) &&
 	       record__put_text(object, KEY(variance, scope), result->partial ? "node" : "job") &&
 	       record__put_text(object, KEY(variance, confidence), json_confidence_name[confidence]) &&
 	       record__put_bool(object, KEY(variance, from_start), variance->from_start) &&
@@ -190,11 +183,10 @@ static int put_variance(const struct job_result *result, const struct result_var
 		  add_threads(object, variance) && record__put_text(object, KEY(variance, who), variance->who) &&
 		  record__put_number(object, KEY(variance, performance), variance->performance) &&
 		  record__put_number(object, KEY(variance, lost_seconds), variance->lost_seconds) &&
-		  record__put_number(object, KEY(variance, observed_pct), 100 * variance->observed) &&
+		  record__put_number(object, KEY(variance, observed_pct_of_region), 100 * variance->observed) &&
 		  record__put_number(object, KEY(variance, whole_lost_seconds), variance->whole_lost_seconds) &&
 		  record__put_number(object, KEY(variance, unseen_before_seconds), variance->unseen_before_seconds) &&
 		  record__put_number(object, KEY(variance, unseen_after_seconds), variance->unseen_after_seconds) &&
-		  record__put_number(object, KEY(variance, loss_pct), 100 * (1 - variance->performance)) &&
 		  record__put_number(object, KEY(variance, ratio_slow), variance->ratio_slow) &&
 		  add_weight(object, result, variance) &&
 		  record__put_text(object, KEY(variance, evidence), variance->evidence) &&
@@ -236,35 +228,14 @@ static bool add_diagnosis_factors(cJSON *object, const struct result_diagnosis *
 		ok = item && record__put_text(item, KEY(factor, name), factor->name) &&
 		     record__put_number(item, KEY(factor, stage), factor->stage) &&
 		     record__put_text(item, KEY(factor, parent), factor->parent) &&
-		     record__put_number(item, KEY(factor, contribution_pct), 100 * factor->contribution) &&
+		     record__put_number(item, KEY(factor, contribution_pct_of_level), 100 * factor->contribution) &&
 		     record__put_number(item, KEY(factor, impact_seconds), factor->impact_seconds) &&
-		     record__put_number(item, KEY(factor, duration_seconds), factor->duration_seconds) &&
 		     record__put_text(item, KEY(factor, method), factor->method) &&
-		     record__put_number(item, KEY(factor, p_value), factor->p_value) &&
+		     record__put_number(item, KEY(factor, p), factor->p_value) &&
 		     record__put_bool(item, KEY(factor, major), factor->major) &&
 		     record__put_bool(item, KEY(factor, approx), factor->approx) &&
 		     record__put_text(item, KEY(factor, shared_with), factor->shared_with) &&
 		     (!factor->implied || record__put_bool(item, KEY(factor, implied), true));
-	}
-	return ok;
-}
-
-static bool add_regressions(cJSON *object, const struct result_diagnosis *diagnosis)
-{
-	cJSON *list;
-	bool ok = true;
-
-	if (!diagnosis->regression_count)
-		return true;
-	list = record__put_list(object, KEY(diagnosis, regressions));
-	for (uint32_t i = 0; (ok = ok && list) && i < diagnosis->regression_count; i++) {
-		const struct result_regression *regression = &diagnosis->regressions[i];
-		cJSON *item = record__append(list);
-
-		ok = item && record__put_text(item, KEY(regression, factor), regression->factor) &&
-		     record__put_text(item, KEY(regression, outcome), regression->outcome) &&
-		     record__put_uint(item, KEY(regression, rows), regression->rows) &&
-		     record__put_number(item, KEY(regression, r2), regression->r2);
 	}
 	return ok;
 }
@@ -365,10 +336,8 @@ static int put_diagnosis(const struct job_result *result, const struct result_va
 		  record__put_uint(object, KEY(diagnosis, revision), variance->revision) &&
 		  record__put_number(object, KEY(diagnosis, stage), diagnosis->stage) &&
 		  record__put_bool(object, KEY(diagnosis, final), diagnosis->final) &&
-		  add_diagnosis_factors(object, diagnosis) && add_regressions(object, diagnosis) &&
-		  add_interferers(object, variance) && add_oversubscribed(object, &diagnosis->oversubscribed) &&
-		  record__put_uint(object, KEY(diagnosis, abnormal), diagnosis->abnormal) &&
-		  record__put_uint(object, KEY(diagnosis, normal), diagnosis->normal) && add_where(object, diagnosis) &&
+		  add_diagnosis_factors(object, diagnosis) && add_interferers(object, variance) &&
+		  add_oversubscribed(object, &diagnosis->oversubscribed) && add_where(object, diagnosis) &&
 		  record__put_text(object, KEY(diagnosis, advice), diagnosis->advice) &&
 		  (!diagnosis->verdict || record__put_text(object, KEY(diagnosis, verdict), diagnosis->verdict)) &&
 		  add_cause(object, diagnosis) && add_region(object, variance, context->names);

@@ -32,23 +32,8 @@ static bool add_classes(cJSON *object, enum record_row key, const double *values
 	bool ok = classes;
 
 	for (int i = 0; ok && i < VAPRO_CLASSES; i++)
-		ok = record__put_number(classes, KEY(by_class, computation) + i, values[i]);
-	return ok && record__put_number(classes, KEY(by_class, total), total);
-}
-
-/* Adds the texts of a state; all null for time without state. */
-static bool add_state(cJSON *object, const struct vapro_state *state, const struct source_names *names)
-{
-	char *symbols = state ? json__symbols(state) : NULL;
-	bool ok = record__put_text(object, KEY(state, state), state ? state->labels : NULL) &&
-		  record__put_text(object, KEY(state, class), state ? vapro_class_name[state->class] : NULL) &&
-		  record__put_text(object, KEY(state, from), state ? state->from : NULL) &&
-		  record__put_text(object, KEY(state, to), state ? state->to : NULL) &&
-		  record__put_text(object, KEY(state, symbols), symbols) &&
-		  (!state || source_names__add_json(names, object, state));
-
-	free(symbols);
-	return ok;
+		ok = record__put_named(classes, key, vapro_class_name[i], values[i]);
+	return ok && record__put_named(classes, key, "total", total);
 }
 
 static bool add_gap(cJSON *list, const struct source_names *names, const struct vapro_state *state, double share,
@@ -56,8 +41,8 @@ static bool add_gap(cJSON *list, const struct source_names *names, const struct 
 {
 	cJSON *item = record__append(list);
 
-	return item && add_state(item, state, names) &&
-	       record__put_number(item, KEY(uncovered, share_pct), 100 * share) &&
+	return item && record__put_state(item, state, names) &&
+	       record__put_number(item, KEY(uncovered, time_pct_of_job), 100 * share) &&
 	       record__put_text(item, KEY(uncovered, reason), vapro_uncovered_name[reason]);
 }
 
@@ -89,7 +74,7 @@ static bool add_lost(cJSON *object, const uint64_t *lost)
 	bool ok = causes;
 
 	for (int i = 0; ok && i < VAPRO_LOSSES; i++)
-		ok = record__put_uint(causes, KEY(lost, ring_full) + i, lost[i]);
+		ok = record__put_named(causes, KEY(window, lost), vapro_loss_name[i], (double)lost[i]);
 	return ok;
 }
 
@@ -138,27 +123,26 @@ static bool add_clusters(cJSON *object, const struct result_clusters *clusters)
 	return item && record__put_uint(item, KEY(clusters, states), clusters->states) &&
 	       record__put_uint(item, KEY(clusters, clusters), clusters->clusters) &&
 	       record__put_uint(item, KEY(clusters, rare), clusters->rare) &&
-	       record__put_bool(item, KEY(clusters, exact), !clusters->approximate) &&
 	       record__put_uint(item, KEY(clusters, approximate), clusters->approximate) &&
-	       record__put_uint(item, KEY(clusters, coarser), clusters->coarser) &&
-	       record__put_number(item, KEY(clusters, slack_pct), 100 * clusters->slack);
+	       record__put_uint(item, KEY(clusters, coarser), clusters->coarser);
 }
 
 static bool add_account(cJSON *object, const struct result_account *account)
 {
+	const double seconds[] = {account->on_cpu_s,	 account->preempted_s,	  account->wakeup_wait_s,
+				  account->throttled_s,	 account->stopped_s,	  account->steal_s,
+				  account->blocked_io_s, account->blocked_other_s};
+	const enum record_row key = KEY(window, account_seconds);
 	cJSON *item;
+	bool ok;
 
 	if (!account->known)
-		return record__put_null(object, KEY(window, account));
-	item = record__put_object(object, KEY(window, account));
-	return item && record__put_number(item, KEY(account, on_cpu_seconds), account->on_cpu_s) &&
-	       record__put_number(item, KEY(account, preempted_seconds), account->preempted_s) &&
-	       record__put_number(item, KEY(account, wakeup_wait_seconds), account->wakeup_wait_s) &&
-	       record__put_number(item, KEY(account, throttled_seconds), account->throttled_s) &&
-	       record__put_number(item, KEY(account, stopped_seconds), account->stopped_s) &&
-	       record__put_number(item, KEY(account, steal_seconds), account->steal_s) &&
-	       record__put_number(item, KEY(account, blocked_io_seconds), account->blocked_io_s) &&
-	       record__put_number(item, KEY(account, blocked_other_seconds), account->blocked_other_s);
+		return true;
+	item = record__put_object(object, key);
+	ok = item;
+	for (int i = 0; ok && i < record_keys[key].word_count; i++)
+		ok = record__put_named(item, key, record_keys[key].words[i], seconds[i]);
+	return ok;
 }
 
 static bool add_small(cJSON *object, const struct job_result *result)
@@ -303,12 +287,8 @@ static int put_imbalance(const struct job_result *result, const struct result_im
 			 const struct json_context *context, record_put put, void *arg)
 {
 	cJSON *object = window_head(RECORD_OBJECT_imbalance, result, context);
-	bool ok = object && add_state(object, imbalance->state, context->names) &&
-		  record__put_number(object, KEY(imbalance, fast_rank), imbalance->fast_rank) &&
-		  record__put_number(object, KEY(imbalance, slow_rank), imbalance->slow_rank) &&
-		  record__put_number(object, KEY(imbalance, fast_seconds), imbalance->fast_ns / NS_PER_S) &&
-		  record__put_number(object, KEY(imbalance, slow_seconds), imbalance->slow_ns / NS_PER_S) &&
-		  record__put_number(object, KEY(imbalance, share_pct), 100 * imbalance->share) &&
+	bool ok = object && record__put_state(object, imbalance->state, context->names) &&
+		  record__put_number(object, KEY(imbalance, time_pct_of_job), 100 * imbalance->share) &&
 		  record__put_ranks(object, KEY(imbalance, ranks), imbalance->ranks, imbalance->rank_count) &&
 		  record__put_number(object, KEY(imbalance, ratio), imbalance->ratio) &&
 		  record__put_number(object, KEY(imbalance, ratio_least), imbalance->ratio_least) &&
@@ -328,7 +308,7 @@ static int put_drift(const struct job_result *result, const struct result_drift 
 		     const struct json_context *context, record_put put, void *arg)
 {
 	cJSON *object = window_head(RECORD_OBJECT_drift, result, context);
-	bool ok = object && add_state(object, drift->state, context->names) &&
+	bool ok = object && record__put_state(object, drift->state, context->names) &&
 		  record__put_number(object, KEY(drift, ratio), drift->ratio) &&
 		  record__put_uint(object, KEY(drift, windows), drift->windows);
 
@@ -339,13 +319,12 @@ static int put_rare(const struct job_result *result, const struct result_rare *r
 		    record_put put, void *arg)
 {
 	cJSON *object = window_head(RECORD_OBJECT_rare, result, context);
-	bool ok = object && add_state(object, rare->state, context->names) &&
+	bool ok = object && record__put_state(object, rare->state, context->names) &&
 		  record__put_number(object, KEY(rare, rank), rare->rank) &&
 		  record__put_uint(object, KEY(rare, members), rare->members) &&
 		  record__put_number(object, KEY(rare, seconds), rare->seconds) &&
 		  (rare->cluster ? record__put_uint(object, KEY(rare, cluster), rare->cluster)
-				 : record__put_null(object, KEY(rare, cluster))) &&
-		  record__put_number(object, KEY(rare, norm), rare->norm);
+				 : record__put_null(object, KEY(rare, cluster)));
 
 	return record__emit(RECORD_OBJECT_rare, object, ok, put, arg);
 }

@@ -198,7 +198,7 @@ function addDetail(list, name, content) {
 
 // `inside`: the functions where a slow computation spent its time, as far as the records have them.
 function insideText(item) {
-	return (item.share_pct === undefined ? "" : percent(item.share_pct / 100) + " ") + "in " + (item.source || item.function || "?") + (item.samples ? ", " + plural(item.samples, "sample") : "");
+	return (item.pct_of_samples === undefined ? "" : percent(item.pct_of_samples / 100) + " ") + "in " + (item.source || item.function || "?") + (item.samples ? ", " + plural(item.samples, "sample") : "");
 }
 
 function fillDetail() {

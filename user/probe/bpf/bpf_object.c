@@ -28,8 +28,7 @@
 
 /* Numbers that the kernel side shares with the analysis. */
 _Static_assert(KERNEL_BIN_NS == VAPRO_BIN_NS, "bins");
-_Static_assert((int)KERNEL_LOST_RING_FULL == VAPRO_LOST_RING_FULL && (int)KERNEL_LOST_NESTING == VAPRO_LOST_NESTING &&
-		   (int)KERNEL_LOST_GOVERNED == VAPRO_LOST_GOVERNED &&
+_Static_assert((int)KERNEL_LOST_RING_FULL == VAPRO_LOST_RING_FULL && (int)KERNEL_LOST_GOVERNED == VAPRO_LOST_GOVERNED &&
 		   (int)KERNEL_LOST_APPROXIMATED == VAPRO_LOST_APPROXIMATED &&
 		   (int)KERNEL_LOST_STATES == VAPRO_LOST_STATES,
 	       "causes of losses");
@@ -221,7 +220,6 @@ static int climb(struct kernel_side *side, const struct vapro_config *config)
 				 config->attach ? "another one was requested" : "a better one works");
 			continue;
 		}
-		learnt->tried = true;
 		status = modes__try(mode, learnt->reason, sizeof(learnt->reason));
 		if (!status) {
 			status = load_object(side, mode, config);

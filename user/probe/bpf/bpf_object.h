@@ -21,7 +21,7 @@ struct vapro_bpf;
 
 /* Result of trying a rung; rungs below the one in use are not tried. */
 struct attach_mode_of {
-	bool tried, works;
+	bool works;
 	char reason[160]; /* why it fails or was not tried */
 };
 
