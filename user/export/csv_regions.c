@@ -28,7 +28,7 @@ static void write_ranks(struct csv_row *row, const int32_t *ranks, uint32_t coun
 static void write_variance(const struct run_report *report, const struct run_region *run_region, struct csv_row *row)
 {
 	const struct region *region = run_region->region;
-	const char *confidence = record__text(run_region->variance, "confidence");
+	const char *confidence = record__text(run_region->variance, KEY(variance, confidence));
 
 	csv__text(row, csv__job(report, region->job, region->user));
 	csv__text(row, run_region->number);
@@ -123,7 +123,7 @@ static void write_call_sites(const struct run_report *report, const struct run_r
 {
 	const cJSON *site;
 
-	cJSON_ArrayForEach(site, record__item(region->variance, "call_sites"))
+	cJSON_ArrayForEach(site, record__item(region->variance, KEY(variance, call_sites)))
 	{
 		char *text = summary__describe_item(site);
 
@@ -131,11 +131,11 @@ static void write_call_sites(const struct run_report *report, const struct run_r
 		write_said(row, &(struct said){.job = csv__job(report, region->region->job, region->region->user),
 					       .kind = "slow",
 					       .state = text,
-					       .class = record__text(site, "class"),
+					       .class = record__text(site, KEY(state, class)),
 					       .variance = region->number,
-					       .seconds = record__number(site, "lost_seconds", NAN),
-					       .ratio = record__number(site, "ratio", NAN),
-					       .labels = record__text(site, "labels")});
+					       .seconds = record__number(site, KEY(call_site, lost_seconds), NAN),
+					       .ratio = record__number(site, KEY(call_site, ratio), NAN),
+					       .labels = record__text(site, KEY(state, labels))});
 		free(text);
 	}
 }

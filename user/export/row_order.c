@@ -106,7 +106,7 @@ static int compare_ranks(const void *a, const void *b)
 
 bool run_region__has_row(const struct run_region *region, const struct view_row *row)
 {
-	const cJSON *threads = record__item(region->variance, "threads"), *item;
+	const cJSON *threads = record__item(region->variance, KEY(variance, threads)), *item;
 	int32_t rank = (int32_t)row->rank;
 
 	if (!region->region->rank_count ||
@@ -116,9 +116,9 @@ bool run_region__has_row(const struct run_region *region, const struct view_row 
 		return row->thread < 0;
 	cJSON_ArrayForEach(item, threads)
 	{
-		if (record__number(item, "rank", -1) == (double)row->rank &&
-		    (row->rank >= 0 || record__uint(item, "pid") == row->pid) &&
-		    (row->thread < 0 || record__number(item, "thread", -1) == (double)row->thread))
+		if (record__number(item, KEY(thread, rank), -1) == (double)row->rank &&
+		    (row->rank >= 0 || record__uint(item, KEY(thread, pid)) == row->pid) &&
+		    (row->thread < 0 || record__number(item, KEY(thread, thread), -1) == (double)row->thread))
 			return true;
 	}
 	return false;

@@ -36,7 +36,7 @@ static bool is_drawn(const struct picture *picture, const struct run_region *reg
 		return false;
 	if (!strcmp(region->region->class, picture->map->class))
 		return true;
-	cJSON_ArrayForEach(also, record__item(region->variance, "also"))
+	cJSON_ArrayForEach(also, record__item(region->variance, KEY(variance, also)))
 	{
 		if (cJSON_IsString(also) && !strcmp(also->valuestring, picture->map->class))
 			return true;

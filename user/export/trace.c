@@ -163,14 +163,15 @@ static void put_instants(struct trace *trace, const struct record_list *list, un
 {
 	for (size_t i = 0; i < list->count; i++) {
 		const cJSON *record = list->items[i];
-		const char *host = record__text(record, "host"), *code = record__text(record, "code");
+		const char *host = record__text(record, KEY(head, host)),
+			   *code = record__text(record, KEY(warning, code));
 		const cJSON *item;
 		cJSON *args = cJSON_CreateObject(), *event;
 		char name[80];
 		uint64_t time;
 		size_t at = 0;
 
-		if (!record__time(record, "time", &time)) {
+		if (!record__time(record, KEY(head, time), &time)) {
 			cJSON_Delete(args);
 			continue;
 		}
@@ -185,7 +186,7 @@ static void put_instants(struct trace *trace, const struct record_list *list, un
 			snprintf(name, sizeof(name), "warning: %.60s", code);
 		else
 			snprintf(name, sizeof(name), "counters of stage %llu",
-				 (unsigned long long)record__uint(record, "stage"));
+				 (unsigned long long)record__uint(record, KEY(stage, stage)));
 		cJSON_ArrayForEach(item, record)
 		{
 			if (item->string && strcmp(item->string, "schema") && strcmp(item->string, "time") &&
@@ -227,7 +228,7 @@ static uint64_t start_of(const struct run_report *report)
 
 	for (size_t k = 0; k < sizeof(lists) / sizeof(*lists); k++) {
 		for (size_t i = 0; i < lists[k]->count; i++) {
-			if (record__time(lists[k]->items[i], "time", &time) && (!start || time < start))
+			if (record__time(lists[k]->items[i], KEY(head, time), &time) && (!start || time < start))
 				start = time;
 		}
 	}

@@ -54,15 +54,16 @@ static int add_fragments(struct trace *trace, const struct trace_job *job, const
 	const cJSON *item;
 	int ret = 0;
 
-	cJSON_ArrayForEach(item, record__item(region->variance, "exemplars"))
+	cJSON_ArrayForEach(item, record__item(region->variance, KEY(variance, exemplars)))
 	{
 		struct trace_slice slice = {.kind = TRACE_FRAGMENT, .region = region, .item = item};
-		double rank = record__number(item, "rank", -1);
+		double rank = record__number(item, KEY(exemplar, rank), -1);
 
-		slice.row = row_of(job, (int64_t)rank, (int64_t)record__number(item, "thread", -1));
-		if (slice.row == job->order.count || !record__time(item, "start", &slice.begin_ns))
+		slice.row = row_of(job, (int64_t)rank, (int64_t)record__number(item, KEY(exemplar, thread), -1));
+		if (slice.row == job->order.count || !record__time(item, KEY(exemplar, start), &slice.begin_ns))
 			continue;
-		if (__builtin_add_overflow(slice.begin_ns, record__uint(item, "duration_ns"), &slice.end_ns))
+		if (__builtin_add_overflow(slice.begin_ns, record__uint(item, KEY(exemplar, duration_ns)),
+					   &slice.end_ns))
 			continue;
 		if (!ret)
 			ret = add(trace, slices, &slice);
@@ -92,8 +93,8 @@ static int add_region(struct trace *trace, const struct trace_job *job, const st
 /* Finds or makes the row of a task. Returns 0, -ENOSPC where there are too many, or -ENOMEM. */
 static int find_task(struct tasks *tasks, const struct region *region, const cJSON *interferer, size_t *row)
 {
-	const char *comm = record__text(interferer, "comm");
-	uint64_t pid = record__uint(interferer, "pid");
+	const char *comm = record__text(interferer, KEY(interferer, comm));
+	uint64_t pid = record__uint(interferer, KEY(interferer, pid));
 	struct trace_row task = {.thread = 0};
 	char number[32] = "";
 
@@ -122,7 +123,7 @@ static int add_tasks(struct trace *trace, const struct run_region *region, struc
 	const cJSON *item;
 	int ret = 0;
 
-	cJSON_ArrayForEach(item, record__item(region->diagnosis, "interferers"))
+	cJSON_ArrayForEach(item, record__item(region->diagnosis, KEY(diagnosis, interferers)))
 	{
 		struct trace_slice slice = {.begin_ns = region->region->begin_ns,
 					    .end_ns = region->region->end_ns,
@@ -164,7 +165,7 @@ static bool add_optional(cJSON *args, const char *key, const char *text)
 static cJSON *region_args(const struct trace_slice *slice)
 {
 	const struct region *region = slice->region->region;
-	const char *confidence = record__text(slice->region->variance, "confidence");
+	const char *confidence = record__text(slice->region->variance, KEY(variance, confidence));
 	cJSON *args = cJSON_CreateObject();
 	bool ok = args && json__add_text(args, "region", slice->region->number) &&
 		  json__add_text(args, "class", region->class) && json__add_text(args, "cause", region->cause) &&
@@ -176,7 +177,7 @@ static cJSON *region_args(const struct trace_slice *slice)
 						     : "unconfirmed");
 
 	if (ok && slice->whole) {
-		const char *ranks = record__text(slice->region->variance, "ranks");
+		const char *ranks = record__text(slice->region->variance, KEY(variance, ranks));
 
 		ok = json__add_uint(args, "id", region->id) && add_optional(args, "ranks", ranks) &&
 		     json__add_number(args, "caused_seconds", region->caused_seconds, 6) &&
@@ -194,12 +195,13 @@ static cJSON *region_args(const struct trace_slice *slice)
 
 static cJSON *fragment_args(const struct trace_slice *slice)
 {
-	const cJSON *exemplar = slice->item, *factors = record__item(exemplar, "factors");
+	const cJSON *exemplar = slice->item, *factors = record__item(exemplar, KEY(exemplar, factors));
 	cJSON *args = cJSON_CreateObject();
 
 	if (args && json__add_text(args, "region", slice->region->number) &&
-	    json__add_uint(args, "duration_ns", record__uint(exemplar, "duration_ns")) &&
-	    (!record__text(exemplar, "labels") || json__add_text(args, "labels", record__text(exemplar, "labels"))) &&
+	    json__add_uint(args, "duration_ns", record__uint(exemplar, KEY(exemplar, duration_ns))) &&
+	    (!record__text(exemplar, KEY(exemplar, labels)) ||
+	     json__add_text(args, "labels", record__text(exemplar, KEY(exemplar, labels)))) &&
 	    (!factors || json__add(args, "factors", cJSON_Duplicate(factors, true))))
 		return args;
 	cJSON_Delete(args);
@@ -211,8 +213,8 @@ static cJSON *task_args(const struct trace_slice *slice)
 	cJSON *args = cJSON_CreateObject();
 
 	if (args && json__add_text(args, "region", slice->region->number) &&
-	    json__add_number(args, "ran_seconds", record__number(slice->item, "seconds", NAN), 6) &&
-	    json__add_text(args, "relation", record__text(slice->item, "relation")) &&
+	    json__add_number(args, "ran_seconds", record__number(slice->item, KEY(interferer, seconds), NAN), 6) &&
+	    json__add_text(args, "relation", record__text(slice->item, KEY(interferer, relation))) &&
 	    json__add_text(args, "interval",
 			   "that of the region; the record has the sum of the task's time in it only"))
 		return args;
@@ -224,7 +226,7 @@ static cJSON *task_args(const struct trace_slice *slice)
 static const char *fragment_name(const struct trace_slice *slice)
 {
 	const cJSON *site = record__site_of(slice->region->variance, slice->item);
-	const char *source = record__text(site, "source"), *to = record__text(slice->item, "to");
+	const char *source = record__text(site, KEY(state, source)), *to = record__text(slice->item, KEY(exemplar, to));
 
 	return source ? source : to ? to : "slow fragment";
 }

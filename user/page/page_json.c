@@ -257,8 +257,8 @@ static bool add_warnings(cJSON *page, const struct run_report *report)
 	bool ok = list;
 
 	for (size_t k = 0; k < report->warnings.count; k++) {
-		const char *code = record__text(report->warnings.items[k], "code");
-		const char *text = record__text(report->warnings.items[k], "text");
+		const char *code = record__text(report->warnings.items[k], KEY(warning, code));
+		const char *text = record__text(report->warnings.items[k], KEY(warning, text));
 
 		if (!code || !text)
 			continue;
@@ -287,20 +287,22 @@ static bool add_warnings(cJSON *page, const struct run_report *report)
 static bool add_observer(cJSON *page, const struct run_report *report)
 {
 	const struct summary *summary = run_report__summary(report);
-	const cJSON *hello = report->hellos.count ? report->hellos.items[0] : NULL, *pmu = record__item(hello, "pmu");
+	const cJSON *hello = report->hellos.count ? report->hellos.items[0] : NULL,
+		    *pmu = record__item(hello, KEY(hello, pmu));
 	const cJSON *status = report->statuses.count ? report->statuses.items[0] : NULL;
 	const cJSON *bye = report->byes.count ? report->byes.items[report->byes.count - 1] : NULL;
 	cJSON *object = cJSON_AddObjectToObject(page, "observer");
 
-	return object && json__add_text(object, "version", record__text(hello ? hello : status, "version")) &&
-	       json__add_text(object, "shows", record__text(status, "shows")) &&
+	return object && json__add_text(object, "version", record__text(hello ? hello : status, KEY(hello, version))) &&
+	       json__add_text(object, "shows", record__text(status, KEY(status, shows))) &&
 	       json__add_uint(object, "left_out", report->left_out) &&
-	       json__add_text(object, "kernel", record__text(hello, "kernel")) &&
-	       json__add_text(object, "attach_mode", record__text(hello, "attach_mode")) &&
-	       json__add_text(object, "workload_source", record__text(hello, "workload_source")) &&
-	       json__add_text(object, "no_counters", record__text(pmu, "reason")) &&
-	       json__add_text(object, "exit_reason", record__text(bye, "exit_reason")) &&
-	       json__add_uint(object, "lost_lines", record__uint(record__item(bye, "totals"), "lost_lines")) &&
+	       json__add_text(object, "kernel", record__text(hello, KEY(hello, kernel))) &&
+	       json__add_text(object, "attach_mode", record__text(hello, KEY(hello, attach_mode))) &&
+	       json__add_text(object, "workload_source", record__text(hello, KEY(hello, workload_source))) &&
+	       json__add_text(object, "no_counters", record__text(pmu, KEY(pmu, reason))) &&
+	       json__add_text(object, "exit_reason", record__text(bye, KEY(bye, exit_reason))) &&
+	       json__add_uint(object, "lost_lines",
+			      record__uint(record__item(bye, KEY(bye, totals)), KEY(totals, lost_lines))) &&
 	       json__add_number(object, "cpu_pct",
 				summary->cpu_seconds > 0 ? summary->cpu_pct_seconds / summary->cpu_seconds : NAN, 4);
 }

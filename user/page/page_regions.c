@@ -19,16 +19,16 @@ static bool add_sites(cJSON *object, const cJSON *variance)
 	const cJSON *site;
 	bool ok = list;
 
-	cJSON_ArrayForEach(site, record__item(variance, "call_sites"))
+	cJSON_ArrayForEach(site, record__item(variance, KEY(variance, call_sites)))
 	{
 		char *text = summary__describe_item(site);
 		cJSON *item = ok ? page__append(list) : NULL;
 
 		ok = item && text && json__add_text(item, "text", text) &&
-		     json__add_text(item, "class", record__text(site, "class")) &&
-		     json__add_text(item, "labels", record__text(site, "labels")) &&
-		     json__add_number(item, "lost", record__number(site, "lost_seconds", NAN), 6) &&
-		     json__add_number(item, "ratio", record__number(site, "ratio", NAN), 4);
+		     json__add_text(item, "class", record__text(site, KEY(state, class))) &&
+		     json__add_text(item, "labels", record__text(site, KEY(state, labels))) &&
+		     json__add_number(item, "lost", record__number(site, KEY(call_site, lost_seconds), NAN), 6) &&
+		     json__add_number(item, "ratio", record__number(site, KEY(call_site, ratio), NAN), 4);
 		free(text);
 	}
 	return ok;
@@ -41,23 +41,23 @@ static bool add_factors(cJSON *object, const struct run_region *region)
 	const cJSON *factor;
 	bool ok = list;
 
-	cJSON_ArrayForEach(factor, record__item(region->diagnosis, "factors"))
+	cJSON_ArrayForEach(factor, record__item(region->diagnosis, KEY(diagnosis, factors)))
 	{
-		const char *name = record__text(factor, "name");
+		const char *name = record__text(factor, KEY(factor, name));
 		cJSON *item;
 
 		if (!name)
 			continue;
 		item = ok ? page__append(list) : NULL;
 		ok = item && json__add_text(item, "name", name) &&
-		     json__add_text(item, "parent", record__text(factor, "parent")) &&
+		     json__add_text(item, "parent", record__text(factor, KEY(factor, parent))) &&
 		     json__add_text(item, "meaning", region__meaning(region->region, name)) &&
-		     json__add_number(item, "share", record__number(factor, "contribution_pct_of_level", NAN) / 100,
-				      4) &&
-		     json__add_number(item, "seconds", record__number(factor, "impact_seconds", NAN), 6) &&
-		     json__add_text(item, "method", record__text(factor, "method")) &&
-		     cJSON_AddBoolToObject(item, "major", record__true(factor, "major")) &&
-		     cJSON_AddBoolToObject(item, "approx", record__true(factor, "approx"));
+		     json__add_number(item, "share",
+				      record__number(factor, KEY(factor, contribution_pct_of_level), NAN) / 100, 4) &&
+		     json__add_number(item, "seconds", record__number(factor, KEY(factor, impact_seconds), NAN), 6) &&
+		     json__add_text(item, "method", record__text(factor, KEY(factor, method))) &&
+		     cJSON_AddBoolToObject(item, "major", record__true(factor, KEY(factor, major))) &&
+		     cJSON_AddBoolToObject(item, "approx", record__true(factor, KEY(factor, approx)));
 	}
 	return ok;
 }
@@ -68,18 +68,19 @@ static bool add_interferers(cJSON *object, const cJSON *diagnosis)
 	const cJSON *task;
 	bool ok = list;
 
-	cJSON_ArrayForEach(task, record__item(diagnosis, "interferers"))
+	cJSON_ArrayForEach(task, record__item(diagnosis, KEY(diagnosis, interferers)))
 	{
-		const char *comm = record__text(task, "comm");
-		int relation = record__word(record__text(task, "relation"), interferers__relation, VAPRO_RELATIONS);
+		const char *comm = record__text(task, KEY(interferer, comm));
+		int relation =
+		    record__word(record__text(task, KEY(interferer, relation)), interferers__relation, VAPRO_RELATIONS);
 		cJSON *item;
 
 		if (!comm)
 			continue;
 		item = ok ? page__append(list) : NULL;
 		ok = item && json__add_text(item, "comm", comm) &&
-		     json__add_uint(item, "pid", record__uint(task, "pid")) &&
-		     json__add_number(item, "seconds", record__number(task, "seconds", NAN), 6) &&
+		     json__add_uint(item, "pid", record__uint(task, KEY(interferer, pid))) &&
+		     json__add_number(item, "seconds", record__number(task, KEY(interferer, seconds), NAN), 6) &&
 		     json__add_text(item, "relation",
 				    relation < VAPRO_RELATIONS && relation != VAPRO_FOREIGN
 					? interferers__says((enum vapro_relation)relation)
@@ -95,20 +96,22 @@ static bool add_exemplars(cJSON *object, const struct run_report *report, const 
 	cJSON *list = cJSON_AddArrayToObject(object, "exemplars");
 	bool ok = list;
 
-	cJSON_ArrayForEach(exemplar, record__item(variance, "exemplars"))
+	cJSON_ArrayForEach(exemplar, record__item(variance, KEY(variance, exemplars)))
 	{
 		const cJSON *site = record__site_of(variance, exemplar), *state = site ? site : exemplar;
 		char *text = summary__describe_item(state);
 		uint64_t start_ns;
 		cJSON *item;
 
-		if (record__time(exemplar, "start", &start_ns)) {
+		if (record__time(exemplar, KEY(exemplar, start), &start_ns)) {
 			item = ok ? page__append(list) : NULL;
-			ok = item && json__add_number(item, "start", page__offset(report, start_ns), 9) &&
-			     json__add_number(item, "seconds", record__number(exemplar, "duration_ns", NAN) / 1e9, 9) &&
-			     json__add_number(item, "rank", record__number(exemplar, "rank", NAN), 0) &&
-			     json__add_number(item, "thread", record__number(exemplar, "thread", NAN), 0) &&
-			     json__add_text(item, "state", text);
+			ok =
+			    item && json__add_number(item, "start", page__offset(report, start_ns), 9) &&
+			    json__add_number(item, "seconds",
+					     record__number(exemplar, KEY(exemplar, duration_ns), NAN) / 1e9, 9) &&
+			    json__add_number(item, "rank", record__number(exemplar, KEY(exemplar, rank), NAN), 0) &&
+			    json__add_number(item, "thread", record__number(exemplar, KEY(exemplar, thread), NAN), 0) &&
+			    json__add_text(item, "state", text);
 		}
 		free(text);
 	}
@@ -120,13 +123,13 @@ static bool add_copies(cJSON *object, const struct run_region *region)
 {
 	const struct {
 		const cJSON *from;
-		const char *key;
+		enum record_row key;
 	} members[] = {
-	    {region->variance, "inside"},
-	    {region->variance, "culprits"},
-	    {region->variance, "also"},
-	    {record__item(region->diagnosis, "where"), "shared"},
-	    {record__item(region->diagnosis, "where"), "hosts"},
+	    {region->variance, KEY(variance, inside)},
+	    {region->variance, KEY(variance, culprits)},
+	    {region->variance, KEY(variance, also)},
+	    {record__item(region->diagnosis, KEY(diagnosis, where)), KEY(place, shared)},
+	    {record__item(region->diagnosis, KEY(diagnosis, where)), KEY(place, hosts)},
 	};
 	bool ok = true;
 
@@ -134,7 +137,7 @@ static bool add_copies(cJSON *object, const struct run_region *region)
 		const cJSON *item = record__item(members[i].from, members[i].key);
 
 		if (item)
-			ok = json__add(object, members[i].key, cJSON_Duplicate(item, true));
+			ok = json__add(object, record_keys[members[i].key].name, cJSON_Duplicate(item, true));
 	}
 	return ok;
 }

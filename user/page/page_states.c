@@ -90,16 +90,16 @@ static bool collect_regions(struct state_rows *rows, const struct run_report *re
 	for (size_t i = 0; i < report->region_count; i++) {
 		const cJSON *site;
 
-		cJSON_ArrayForEach(site, record__item(report->regions[i].variance, "call_sites"))
+		cJSON_ArrayForEach(site, record__item(report->regions[i].variance, KEY(variance, call_sites)))
 		{
 			struct state_row *row =
 			    find_row(rows, report->regions[i].region->job, summary__describe_item(site));
 
 			if (!row)
 				return false;
-			row->class = record__text(site, "class");
-			row->lost_seconds += record__number(site, "lost_seconds", 0);
-			row->ratio = fmax(row->ratio, record__number(site, "ratio", 0));
+			row->class = record__text(site, KEY(state, class));
+			row->lost_seconds += record__number(site, KEY(call_site, lost_seconds), 0);
+			row->ratio = fmax(row->ratio, record__number(site, KEY(call_site, ratio), 0));
 			row->regions++;
 		}
 	}

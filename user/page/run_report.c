@@ -37,11 +37,11 @@ static bool keep(struct run_report *report, struct record_list *list, cJSON **li
 }
 
 /* Keeps the latest record of each region; key: its member that has the region's number. */
-static void keep_latest(struct run_report *report, struct record_list *list, cJSON **line, const char *key)
+static void keep_latest(struct run_report *report, struct record_list *list, cJSON **line, enum record_row key)
 {
-	const char *host = record__text(*line, "host");
+	const char *host = record__text(*line, KEY(head, host));
 	uint64_t id = summary__region_id(report->view.summary, host ? host : "", record__uint(*line, key));
-	uint64_t job = regions__job_number(record__text(*line, "job"));
+	uint64_t job = regions__job_number(record__text(*line, KEY(of_job, job)));
 	uint32_t at;
 
 	if (!list->places)
@@ -60,15 +60,15 @@ static void keep_latest(struct run_report *report, struct record_list *list, cJS
 static void see(void *arg, cJSON **line)
 {
 	struct run_report *report = arg;
-	const char *type = record__text(*line, "type");
+	const char *type = record__text(*line, KEY(head, type));
 
 	report->lines++;
 	if (report->progress)
 		report->progress(report->lines, "lines");
 	if (!strcmp(type, "variance"))
-		keep_latest(report, &report->variances, line, "id");
-	else if (!strcmp(type, "diagnosis") && !record__item(*line, "region"))
-		keep_latest(report, &report->diagnoses, line, "variance");
+		keep_latest(report, &report->variances, line, KEY(variance, id));
+	else if (!strcmp(type, "diagnosis") && !record__item(*line, KEY(diagnosis, region)))
+		keep_latest(report, &report->diagnoses, line, KEY(diagnosis, variance));
 	else if (!strcmp(type, "hello"))
 		keep(report, &report->hellos, line);
 	else if (!strcmp(type, "bye"))
@@ -80,7 +80,7 @@ static void see(void *arg, cJSON **line)
 	else if (!strcmp(type, "status"))
 		keep(report, &report->statuses, line);
 	else if (!strcmp(type, "job_status"))
-		report->left_out += record__uint(*line, "regions_left_out");
+		report->left_out += record__uint(*line, KEY(job_status, regions_left_out));
 }
 
 int run_report__init(struct run_report *report)

@@ -298,7 +298,7 @@ static char *without_others(const struct board *board, const struct result_diagn
 	cJSON *list = cJSON_GetObjectItemCaseSensitive(record, "interferers");
 
 	cJSON_DeleteItemFromObjectCaseSensitive(record, "verdict");
-	if (diagnosis->culprit && !is_shown(board, diagnosis->culprit) && record__text(record, "culprit"))
+	if (diagnosis->culprit && !is_shown(board, diagnosis->culprit) && record__text(record, KEY(diagnosis, culprit)))
 		cJSON_ReplaceItemInObjectCaseSensitive(record, "culprit", cJSON_CreateString(ANOTHER_USER));
 	if (list)
 		cJSON_ReplaceItemInObjectCaseSensitive(record, "advice", cJSON_CreateNull());
@@ -338,7 +338,7 @@ static void retain(struct board *board, struct board_text *text, const char *lin
 static void add_variance(struct board *board, const char *line, cJSON *record)
 {
 	struct board_job *job = &board->jobs[board->current];
-	const struct result_variance *variance = variance_of(board->result, record__uint(record, "id"));
+	const struct result_variance *variance = variance_of(board->result, record__uint(record, KEY(variance, id)));
 	struct board_region *region = variance ? region_of(board, job, variance->id) : NULL;
 
 	if (!region)
@@ -351,7 +351,8 @@ static void add_variance(struct board *board, const char *line, cJSON *record)
 static void add_diagnosis(struct board *board, const char *line, cJSON *record)
 {
 	struct board_job *job = &board->jobs[board->current];
-	const struct result_variance *variance = variance_of(board->result, record__uint(record, "variance"));
+	const struct result_variance *variance =
+	    variance_of(board->result, record__uint(record, KEY(diagnosis, variance)));
 	struct board_region *region = variance ? region_of(board, job, variance->id) : NULL;
 
 	if (region)

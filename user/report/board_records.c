@@ -39,7 +39,7 @@ static double *values_of(const cJSON *row, uint32_t bins)
 	const cJSON *item;
 	uint32_t bin = 0;
 
-	cJSON_ArrayForEach(item, record__item(row, "values"))
+	cJSON_ArrayForEach(item, record__item(row, KEY(row, values)))
 	{
 		if (values && bin < bins)
 			values[bin] = cJSON_IsNumber(item) ? item->valuedouble : NAN;
@@ -52,10 +52,10 @@ static double *values_of(const cJSON *row, uint32_t bins)
 
 static int add_map(struct window *window, const cJSON *record)
 {
-	int class = record__word(record__text(record, "class"), vapro_class_name, VAPRO_CLASSES);
-	const cJSON *list = record__item(record, "rows"), *item;
+	int class = record__word(record__text(record, KEY(heatmap, class)), vapro_class_name, VAPRO_CLASSES);
+	const cJSON *list = record__item(record, KEY(heatmap, rows)), *item;
 	int count = cJSON_GetArraySize(list);
-	int bins = cJSON_GetArraySize(record__item(cJSON_GetArrayItem(list, 0), "values"));
+	int bins = cJSON_GetArraySize(record__item(cJSON_GetArrayItem(list, 0), KEY(row, values)));
 	struct result_heatmap *map;
 	struct result_row *rows;
 
@@ -68,15 +68,16 @@ static int add_map(struct window *window, const cJSON *record)
 	}
 	map = &window->maps[window->map_count++];
 	*map = (struct result_heatmap){.class = (enum vapro_class) class, .bins = (uint32_t)bins, .rows = rows};
-	record__time(record, "begin", &map->begin_ns);
+	record__time(record, KEY(heatmap, begin), &map->begin_ns);
 	cJSON_ArrayForEach(item, list)
 	{
 		struct result_row *row = &rows[map->row_count];
-		double rank = record__number(item, "rank", -1), thread = record__number(item, "thread", -1);
+		double rank = record__number(item, KEY(row, rank), -1),
+		       thread = record__number(item, KEY(row, thread), -1);
 
 		*row = (struct result_row){.rank = rank >= 0 && rank < INT32_MAX ? (int32_t)rank : -1,
 					   .thread = thread >= 0 && thread < INT32_MAX ? (int32_t)thread : -1,
-					   .pid = (uint32_t)record__uint(item, "pid"),
+					   .pid = (uint32_t)record__uint(item, KEY(row, pid)),
 					   .values = values_of(item, map->bins)};
 		if (!row->values)
 			return -ENOMEM;
@@ -87,21 +88,21 @@ static int add_map(struct window *window, const cJSON *record)
 
 static int add_variance(struct window *window, const cJSON *record)
 {
-	const char *state = record__text(record, "state");
+	const char *state = record__text(record, KEY(variance, state));
 	struct result_variance *variance;
 
 	if (grow(&window->variances, &window->variance_capacity, window->variance_count + 1, sizeof(*variance)))
 		return -ENOMEM;
 	variance = &window->variances[window->variance_count++];
-	variance->id = record__uint(record, "id");
+	variance->id = record__uint(record, KEY(variance, id));
 	variance->state = state && !strcmp(state, "closed") ? VAPRO_REGION_CLOSED : VAPRO_REGION_OPEN;
-	variance->lost_seconds = record__number(record, "lost_seconds", 0);
+	variance->lost_seconds = record__number(record, KEY(variance, lost_seconds), 0);
 	return 0;
 }
 
 static int read_record(struct window *window, const cJSON *record)
 {
-	const char *type = record__text(record, "type");
+	const char *type = record__text(record, KEY(head, type));
 
 	if (!type)
 		return 0;
@@ -110,8 +111,8 @@ static int read_record(struct window *window, const cJSON *record)
 	if (!strcmp(type, "variance"))
 		return add_variance(window, record);
 	if (!strcmp(type, "window")) {
-		record__time(record, "end", &window->result.end_ns);
-		window->world_size = (uint32_t)record__uint(record, "world_size");
+		record__time(record, KEY(window, end), &window->result.end_ns);
+		window->world_size = (uint32_t)record__uint(record, KEY(window, world_size));
 	}
 	return 0;
 }

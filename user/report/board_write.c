@@ -78,8 +78,9 @@ static int put_job(const struct board_facts *facts, const struct named_job *name
 		   const struct board_process *processes, size_t process_count, FILE *out)
 {
 	cJSON *object = record__begin(RECORD_OBJECT_job_status, facts->utc_ns, facts->host), *list;
-	bool ok = object && record__put_job(object, named->name, named->user) &&
-		  record__put_uint(object, KEY(job_status, regions_left_out), named->job ? named->job->regions_left_out : 0);
+	bool ok =
+	    object && record__put_job(object, named->name, named->user) &&
+	    record__put_uint(object, KEY(job_status, regions_left_out), named->job ? named->job->regions_left_out : 0);
 	uint32_t world_size = 0;
 
 	list = ok ? record__put_list(object, KEY(job_status, processes)) : NULL;
@@ -132,8 +133,8 @@ static int put_regions(const struct board_job *job, const struct board_reader *r
 static int put_stage(const struct board *board, uint32_t user, bool all, FILE *out)
 {
 	cJSON *record = board->stage ? cJSON_Parse(board->stage) : NULL;
-	const char *name = record__text(record, "job");
-	uint64_t id = record__uint(record, "variance");
+	const char *name = record__text(record, KEY(stage, job));
+	uint64_t id = record__uint(record, KEY(stage, variance));
 	bool shown = record && all;
 
 	for (size_t i = 0; record && name && !shown && i < board->job_count; i++) {

@@ -129,7 +129,7 @@ bool inside_words__add_json(cJSON *object, const struct result_variance *varianc
 
 char *inside_words__of_record(const cJSON *record)
 {
-	const cJSON *list = record__item(record, "inside"), *item;
+	const cJSON *list = record__item(record, KEY(variance, inside)), *item;
 	char *text = NULL;
 	size_t size, said = 0;
 	FILE *out = open_memstream(&text, &size);
@@ -138,8 +138,8 @@ char *inside_words__of_record(const cJSON *record)
 		return NULL;
 	cJSON_ArrayForEach(item, list)
 	{
-		const char *source = record__text(item, "source");
-		double share = record__number(item, "pct_of_samples", 0);
+		const char *source = record__text(item, KEY(inside_function, source));
+		double share = record__number(item, KEY(inside_function, pct_of_samples), 0);
 
 		if (!source || said == PHRASE_MOST || share < 100 * LEAST_SAID)
 			continue;

@@ -156,15 +156,16 @@ static void copy(char *to, size_t size, const char *from)
 
 static void add_process(struct narrator *narrator, const cJSON *record)
 {
-	const cJSON *job = record__item(record, "job");
-	struct group new = {
-	    .count = 1, .pid = (uint32_t)record__uint(record, "pid"), .uid = record__number(job, "uid", NAN)};
+	const cJSON *job = record__item(record, KEY(process, job));
+	struct group new = {.count = 1,
+			    .pid = (uint32_t)record__uint(record, KEY(process, pid)),
+			    .uid = record__number(job, KEY(process_job, uid), NAN)};
 
-	copy(new.job, sizeof(new.job), record__text(job, "identity"));
-	copy(new.program, sizeof(new.program), record__text(record, "exe"));
-	copy(new.host, sizeof(new.host), record__text(record, "host"));
-	copy(new.state, sizeof(new.state), record__text(record, "state"));
-	copy(new.reason, sizeof(new.reason), record__text(record, "reason"));
+	copy(new.job, sizeof(new.job), record__text(job, KEY(process_job, identity)));
+	copy(new.program, sizeof(new.program), record__text(record, KEY(process, exe)));
+	copy(new.host, sizeof(new.host), record__text(record, KEY(head, host)));
+	copy(new.state, sizeof(new.state), record__text(record, KEY(process, state)));
+	copy(new.reason, sizeof(new.reason), record__text(record, KEY(process, reason)));
 	for (size_t i = 0; i < narrator->group_count; i++) {
 		struct group *group = &narrator->groups[i];
 
@@ -240,17 +241,19 @@ static struct noted *noted_of(struct narrator *narrator, uint64_t id)
 /* Reports an alarm when it opens, when it becomes more severe and when it ends. What is no alarm is in the summary. */
 static void say_variance(struct narrator *narrator, const cJSON *record)
 {
-	const char *state = record__text(record, "state"), *verdict = record__text(record, "verdict");
-	const char *who = record__text(record, "who"), *class = record__text(record, "class");
-	const char *evidence = record__text(record, "evidence");
-	int severity = record__word(record__text(record, "severity"), json_severity_name, VAPRO_SEVERITIES);
-	bool ended = state && !strcmp(state, "closed"), alarm = record__true(record, "alarm"), first;
+	const char *state = record__text(record, KEY(variance, state)),
+		   *verdict = record__text(record, KEY(variance, verdict));
+	const char *who = record__text(record, KEY(variance, who)), *class = record__text(record, KEY(variance, class));
+	const char *evidence = record__text(record, KEY(variance, evidence));
+	int severity =
+	    record__word(record__text(record, KEY(variance, severity)), json_severity_name, VAPRO_SEVERITIES);
+	bool ended = state && !strcmp(state, "closed"), alarm = record__true(record, KEY(variance, alarm)), first;
 	char text[1400], lost[40], word[40] = "", *inside;
 	struct noted *noted;
 
-	if (severity == VAPRO_SEVERITIES || (!alarm && !is_noted(narrator, record__uint(record, "id"))))
+	if (severity == VAPRO_SEVERITIES || (!alarm && !is_noted(narrator, record__uint(record, KEY(variance, id)))))
 		return;
-	noted = noted_of(narrator, record__uint(record, "id"));
+	noted = noted_of(narrator, record__uint(record, KEY(variance, id)));
 	if (!noted || (!alarm && !ended) || (noted->ended && ended) || (!ended && severity <= noted->severity))
 		return;
 	first = noted->severity < 0;
@@ -259,7 +262,7 @@ static void say_variance(struct narrator *narrator, const cJSON *record)
 		snprintf(word, sizeof(word), " (%s)", json_severity_name[severity]);
 	noted->severity = severity > noted->severity ? severity : noted->severity;
 	inside = inside_words__of_record(record);
-	duration__text(record__number(record, "lost_seconds", 0), lost, sizeof(lost));
+	duration__text(record__number(record, KEY(variance, lost_seconds), 0), lost, sizeof(lost));
 	snprintf(text, sizeof(text), "slow region %llu%s %s: ", (unsigned long long)noted->id, word,
 		 ended && first ? "began and ended"
 		 : ended	? "ended"
@@ -275,17 +278,17 @@ static void say_variance(struct narrator *narrator, const cJSON *record)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s of %s, %s lost so far",
 			 class ? class : "work", who ? who : "?", lost);
 	free(inside);
-	say_later(narrator, record__text(record, ended ? "end" : "begin"), noted->id, text);
+	say_later(narrator, record__text(record, ended ? KEY(variance, end) : KEY(variance, begin)), noted->id, text);
 }
 
 static void say_hello(struct narrator *narrator, const cJSON *record)
 {
-	const char *host = record__text(record, "host"), *version = record__text(record, "version");
+	const char *host = record__text(record, KEY(head, host)), *version = record__text(record, KEY(hello, version));
 	char text[400];
 
 	snprintf(text, sizeof(text), "watching host %s (vapro %s); times are UTC", host ? host : "?",
 		 version ? version : "?");
-	say(narrator, record__text(record, "time"), text);
+	say(narrator, record__text(record, KEY(head, time)), text);
 }
 
 void narrator__record(struct narrator *narrator, enum record_object type, const char *line)

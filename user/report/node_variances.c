@@ -46,18 +46,19 @@ static bool same(const struct node_variance *item, const struct node_variance *o
 /* Reads what the match needs. Returns 0, -EINVAL or -ENOMEM. */
 static int read_record(const cJSON *record, struct node_variance *item)
 {
-	const char *type = record__text(record, "type"), *scope = record__text(record, "scope");
-	const char *host = record__text(record, "host"), *job = record__text(record, "job");
-	double uid = record__number(record, "uid", -1);
-	int class = record__word(record__text(record, "class"), vapro_class_name, VAPRO_CLASSES);
+	const char *type = record__text(record, KEY(head, type)), *scope = record__text(record, KEY(variance, scope));
+	const char *host = record__text(record, KEY(head, host)), *job = record__text(record, KEY(of_job, job));
+	double uid = record__number(record, KEY(of_job, uid), -1);
+	int class = record__word(record__text(record, KEY(variance, class)), vapro_class_name, VAPRO_CLASSES);
 
-	*item = (struct node_variance){.id = record__uint(record, "id"), .class = (enum vapro_class) class};
+	*item =
+	    (struct node_variance){.id = record__uint(record, KEY(variance, id)), .class = (enum vapro_class) class};
 	if (!type || strcmp(type, "variance") || !scope || strcmp(scope, "node") || !host || !job || !item->id ||
-	    class == VAPRO_CLASSES || !record__time(record, "begin", &item->begin_ns) ||
-	    !record__time(record, "end", &item->end_ns) || item->end_ns <= item->begin_ns)
+	    class == VAPRO_CLASSES || !record__time(record, KEY(variance, begin), &item->begin_ns) ||
+	    !record__time(record, KEY(variance, end), &item->end_ns) || item->end_ns <= item->begin_ns)
 		return -EINVAL;
 	item->user = uid >= 0 && uid < UINT32_MAX ? (uint32_t)uid + 1 : 0;
-	if (record__ranks(record__text(record, "ranks"), &item->ranks, &item->rank_count))
+	if (record__ranks(record__text(record, KEY(variance, ranks)), &item->ranks, &item->rank_count))
 		return -ENOMEM;
 	/* processes of unknown rank (-1, first) cannot be compared between hosts */
 	if (!item->rank_count || item->ranks[0] < 0 || item->rank_count > NODE_RANKS_MAX)

@@ -12,50 +12,80 @@
 
 #define RANKS_MOST (1 << 24) /* more ranks than that are a wrong text */
 
-const cJSON *record__item(const cJSON *object, const char *key)
+static const cJSON *member(const cJSON *object, const char *name)
 {
-	return cJSON_GetObjectItemCaseSensitive(object, key);
+	return cJSON_GetObjectItemCaseSensitive(object, name);
 }
 
-const char *record__text(const cJSON *object, const char *key)
+const char *member__text(const cJSON *object, const char *name)
 {
-	return cJSON_GetStringValue(record__item(object, key));
+	return cJSON_GetStringValue(member(object, name));
 }
 
-double record__number(const cJSON *object, const char *key, double missing)
+double member__number(const cJSON *object, const char *name, double missing)
 {
-	const cJSON *item = record__item(object, key);
+	const cJSON *item = member(object, name);
 
 	return cJSON_IsNumber(item) && isfinite(item->valuedouble) ? item->valuedouble : missing;
 }
 
-uint64_t record__uint(const cJSON *object, const char *key)
+uint64_t member__uint(const cJSON *object, const char *name)
 {
-	double number = record__number(object, key, 0);
+	double number = member__number(object, name, 0);
 
 	return number >= 1 && number < 1e18 ? (uint64_t)number : 0;
 }
 
-bool record__true(const cJSON *object, const char *key)
+const cJSON *record__item(const cJSON *object, enum record_row key)
+{
+	return member(object, record_keys[key].name);
+}
+
+const char *record__text(const cJSON *object, enum record_row key)
+{
+	return member__text(object, record_keys[key].name);
+}
+
+double record__number(const cJSON *object, enum record_row key, double missing)
+{
+	return member__number(object, record_keys[key].name, missing);
+}
+
+uint64_t record__uint(const cJSON *object, enum record_row key)
+{
+	return member__uint(object, record_keys[key].name);
+}
+
+bool record__true(const cJSON *object, enum record_row key)
 {
 	return cJSON_IsTrue(record__item(object, key));
 }
 
-bool record__time(const cJSON *object, const char *key, uint64_t *utc_ns)
+bool record__time(const cJSON *object, enum record_row key, uint64_t *utc_ns)
 {
 	const char *text = record__text(object, key);
 
 	return text && json__parse_time(text, utc_ns);
 }
 
+enum record_object record__type(const cJSON *record)
+{
+	const char *type = record__text(record, KEY(head, type));
+
+	for (int i = 0; type && i < RECORD_OBJECTS; i++)
+		if (record_objects[i].is_record && !strcmp(record_objects[i].name, type))
+			return (enum record_object)i;
+	return RECORD_OBJECTS;
+}
+
 const cJSON *record__site_of(const cJSON *variance, const cJSON *exemplar)
 {
-	uint64_t id = state_id__parse(record__text(exemplar, "state_id"));
+	uint64_t id = state_id__parse(record__text(exemplar, KEY(exemplar, state_id)));
 	const cJSON *site;
 
-	cJSON_ArrayForEach(site, record__item(variance, "call_sites"))
+	cJSON_ArrayForEach(site, record__item(variance, KEY(variance, call_sites)))
 	{
-		if (id && state_id__parse(record__text(site, "state_id")) == id)
+		if (id && state_id__parse(record__text(site, KEY(state, state_id))) == id)
 			return site;
 	}
 	return NULL;

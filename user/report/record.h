@@ -7,17 +7,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Returns a text of the record, or NULL. */
-const char *record__text(const cJSON *object, const char *key);
+#include "records/record_table.h"
 
-/* Returns a finite number, or `missing`. */
-double record__number(const cJSON *object, const char *key, double missing);
+/* Read a key of the table of records. */
+const char *record__text(const cJSON *object, enum record_row key); /* NULL without it */
+double record__number(const cJSON *object, enum record_row key, double missing);
+uint64_t record__uint(const cJSON *object, enum record_row key);
+bool record__true(const cJSON *object, enum record_row key);
+bool record__time(const cJSON *object, enum record_row key, uint64_t *utc_ns);
+const cJSON *record__item(const cJSON *object, enum record_row key);
 
-/* Returns a whole number from 0 on; 0 where there is none. */
-uint64_t record__uint(const cJSON *object, const char *key);
-bool record__true(const cJSON *object, const char *key);
-bool record__time(const cJSON *object, const char *key, uint64_t *utc_ns);
-const cJSON *record__item(const cJSON *object, const char *key);
+/* Returns the type of a record; RECORD_OBJECTS for one that this version does not know, or that has none. */
+enum record_object record__type(const cJSON *record);
+
+/* The same for members that are no keys of the table: of maps, and of other objects than records. */
+const char *member__text(const cJSON *object, const char *name);
+double member__number(const cJSON *object, const char *name, double missing); /* finite, else missing */
+uint64_t member__uint(const cJSON *object, const char *name);		      /* whole, from 0 on; 0 without it */
 
 /*
  * Returns the call-site of a variance whose state an exemplar names by its `state_id`; NULL where it lists none of

@@ -22,7 +22,7 @@
 
 static const char *job_of(const cJSON *line)
 {
-	const char *job = record__text(line, "job");
+	const char *job = record__text(line, KEY(of_job, job));
 
 	return job ? job : "";
 }
@@ -30,7 +30,7 @@ static const char *job_of(const cJSON *line)
 /* Returns the user of a record as in struct vapro_thread. */
 static uint32_t user_of(const cJSON *line)
 {
-	double uid = record__number(line, "uid", -1);
+	double uid = record__number(line, KEY(of_job, uid), -1);
 
 	return uid >= 0 && uid < UINT32_MAX ? (uint32_t)uid + 1 : 0;
 }
@@ -38,10 +38,10 @@ static uint32_t user_of(const cJSON *line)
 /* Returns the state of a record's item: its source stands for both ends. */
 static struct vapro_state state_of(const cJSON *item)
 {
-	const char *source = record__text(item, "source"), *to = record__text(item, "to");
-	const char *labels = record__text(item, "labels");
+	const char *source = record__text(item, KEY(state, source)), *to = record__text(item, KEY(state, to));
+	const char *labels = record__text(item, KEY(state, labels));
 
-	return (struct vapro_state){.from = source ? NULL : record__text(item, "from"),
+	return (struct vapro_state){.from = source ? NULL : record__text(item, KEY(state, from)),
 				    .to = to ? to : "",
 				    .to_symbol = source,
 				    .labels = labels ? labels : ""};
@@ -55,9 +55,9 @@ char *summary__describe_item(const cJSON *item)
 }
 
 /* Returns the region that a member of a record names; 0: none. */
-static uint64_t region_of(struct summary *summary, const cJSON *line, const char *key)
+static uint64_t region_of(struct summary *summary, const cJSON *line, enum record_row key)
 {
-	const char *host = record__text(line, "host");
+	const char *host = record__text(line, KEY(head, host));
 
 	return summary__region_id(summary, host ? host : "", record__uint(line, key));
 }
@@ -66,97 +66,101 @@ static uint64_t region_of(struct summary *summary, const cJSON *line, const char
 static void read_classes(const cJSON *object, double *values, double missing)
 {
 	for (int class = 0; class < VAPRO_CLASSES; class ++)
-		values[class] = record__number(object, vapro_class_name[class], missing);
+		values[class] = member__number(object, vapro_class_name[class], missing);
 }
 
 static int add_window(struct summary *summary, const cJSON *line, const char **why)
 {
-	const cJSON *coverage = record__item(line, "coverage"), *overhead = record__item(line, "overhead_pct"), *item;
-	const cJSON *lost = record__item(line, "lost"), *small = record__item(line, "small");
+	const cJSON *coverage = record__item(line, KEY(window, coverage)),
+		    *overhead = record__item(line, KEY(window, overhead_pct)), *item;
+	const cJSON *lost = record__item(line, KEY(window, lost)), *small = record__item(line, KEY(window, small));
 	struct vapro_state states[UNCOVERED_MOST];
 	struct result_uncovered uncovered[UNCOVERED_MOST];
 	struct job_result result = {.job = job_of(line),
 				    .user = user_of(line),
-				    .world_size = (uint32_t)record__uint(line, "world_size"),
-				    .partial = record__true(line, "partial"),
-				    .coverage_total = record__number(coverage, "total", 0),
-				    .fragments = record__uint(line, "fragments"),
-				    .overhead_pct_mean = record__number(overhead, "mean", NAN),
-				    .overhead_pct_max = record__number(overhead, "max", 0),
+				    .world_size = (uint32_t)record__uint(line, KEY(window, world_size)),
+				    .partial = record__true(line, KEY(window, partial)),
+				    .coverage_total = member__number(coverage, "total", 0),
+				    .fragments = record__uint(line, KEY(window, fragments)),
+				    .overhead_pct_mean = record__number(overhead, KEY(overhead, mean), NAN),
+				    .overhead_pct_max = record__number(overhead, KEY(overhead, max), 0),
 				    .uncovered = uncovered,
-				    .small_count = record__uint(small, "count"),
-				    .small_seconds = record__number(small, "lost_seconds", 0)};
+				    .small_count = record__uint(small, KEY(small_regions, count)),
+				    .small_seconds = record__number(small, KEY(small_regions, lost_seconds), 0)};
 	int32_t *ranks;
 	int ret;
 
 	*why = "a window without begin or end";
-	if (!record__time(line, "begin", &result.begin_ns) || !record__time(line, "end", &result.end_ns) ||
-	    result.end_ns < result.begin_ns)
+	if (!record__time(line, KEY(window, begin), &result.begin_ns) ||
+	    !record__time(line, KEY(window, end), &result.end_ns) || result.end_ns < result.begin_ns)
 		return -EINVAL;
 	read_classes(coverage, result.coverage, 0);
-	read_classes(record__item(line, "performance"), result.performance, NAN);
+	read_classes(record__item(line, KEY(window, performance)), result.performance, NAN);
 	for (int i = 0; i < VAPRO_LOSSES; i++)
-		result.lost[i] = record__uint(lost, vapro_loss_name[i]);
-	cJSON_ArrayForEach(item, record__item(line, "uncovered"))
+		result.lost[i] = member__uint(lost, vapro_loss_name[i]);
+	cJSON_ArrayForEach(item, record__item(line, KEY(window, uncovered)))
 	{
 		uint32_t at = result.uncovered_count;
-		int reason = record__word(record__text(item, "reason"), vapro_uncovered_name, VAPRO_UNCOVERED_REASONS);
+		int reason = record__word(record__text(item, KEY(uncovered, reason)), vapro_uncovered_name,
+					  VAPRO_UNCOVERED_REASONS);
 
 		if (at == UNCOVERED_MOST || reason == VAPRO_UNCOVERED_REASONS)
 			continue;
 		states[at] = state_of(item);
-		uncovered[at] = (struct result_uncovered){.state = record__text(item, "to") ? &states[at] : NULL,
-							  .state_id = state_id__parse(record__text(item, "state_id")),
-							  .share = record__number(item, "time_pct_of_job", 0) / 100,
-							  .reason = (enum vapro_uncovered_reason)reason};
+		uncovered[at] =
+		    (struct result_uncovered){.state = record__text(item, KEY(state, to)) ? &states[at] : NULL,
+					      .state_id = state_id__parse(record__text(item, KEY(state, state_id))),
+					      .share = record__number(item, KEY(uncovered, time_pct_of_job), 0) / 100,
+					      .reason = (enum vapro_uncovered_reason)reason};
 		result.uncovered_count++;
 	}
-	ret = record__ranks(record__text(line, "ranks"), &ranks, &result.rank_count);
+	ret = record__ranks(record__text(line, KEY(window, ranks)), &ranks, &result.rank_count);
 	if (!ret)
-		ret = summary__add(summary, &result, record__number(line, "daemon_cpu_pct", NAN));
+		ret = summary__add(summary, &result, record__number(line, KEY(window, daemon_cpu_pct), NAN));
 	free(ranks);
 	return ret;
 }
 
 static int add_variance(struct summary *summary, const cJSON *line, const char **why)
 {
-	const char *severity = record__text(line, "severity"), *ranks_text = record__text(line, "ranks");
-	const cJSON *site = cJSON_GetArrayItem(record__item(line, "call_sites"), 0);
+	const char *severity = record__text(line, KEY(variance, severity)),
+		   *ranks_text = record__text(line, KEY(variance, ranks));
+	const cJSON *site = cJSON_GetArrayItem(record__item(line, KEY(variance, call_sites)), 0);
 	struct vapro_state state = state_of(site);
 	const struct result_site sites[] = {{.state = &state}};
 	struct result_variance variance = {
-	    .id = region_of(summary, line, "id"),
-	    .effect_of = region_of(summary, line, "effect_of"),
-	    .performance = record__number(line, "performance", NAN),
-	    .lost_seconds = record__number(line, "lost_seconds", 0),
-	    .observed = record__number(line, "observed_pct_of_region", NAN) / 100,
-	    .whole_lost_seconds = record__number(line, "whole_lost_seconds", 0),
-	    .unseen_before_seconds = record__number(line, "unseen_before_seconds", 0),
-	    .unseen_after_seconds = record__number(line, "unseen_after_seconds", 0),
-	    .caused_seconds = record__number(line, "caused_seconds", 0),
-	    .work_unknown = record__true(line, "work_unknown"),
-	    .alarm = record__true(line, "alarm"),
-	    .evidence = record__text(line, "evidence"),
-	    .who = record__text(line, "who"),
+	    .id = region_of(summary, line, KEY(variance, id)),
+	    .effect_of = region_of(summary, line, KEY(variance, effect_of)),
+	    .performance = record__number(line, KEY(variance, performance), NAN),
+	    .lost_seconds = record__number(line, KEY(variance, lost_seconds), 0),
+	    .observed = record__number(line, KEY(variance, observed_pct_of_region), NAN) / 100,
+	    .whole_lost_seconds = record__number(line, KEY(variance, whole_lost_seconds), 0),
+	    .unseen_before_seconds = record__number(line, KEY(variance, unseen_before_seconds), 0),
+	    .unseen_after_seconds = record__number(line, KEY(variance, unseen_after_seconds), 0),
+	    .caused_seconds = record__number(line, KEY(variance, caused_seconds), 0),
+	    .work_unknown = record__true(line, KEY(variance, work_unknown)),
+	    .alarm = record__true(line, KEY(variance, alarm)),
+	    .evidence = record__text(line, KEY(variance, evidence)),
+	    .who = record__text(line, KEY(variance, who)),
 	    .sites = sites,
 	    .site_count = state.to_symbol || *state.to ? 1 : 0,
-	    .diagnosis = {.verdict = record__text(line, "verdict")},
+	    .diagnosis = {.verdict = record__text(line, KEY(variance, verdict))},
 	};
-	int class = record__word(record__text(line, "class"), vapro_class_name, VAPRO_CLASSES), word, ret;
-	const char *shown = record__text(line, "state");
+	int class = record__word(record__text(line, KEY(variance, class)), vapro_class_name, VAPRO_CLASSES), word, ret;
+	const char *shown = record__text(line, KEY(variance, state));
 	struct region *region;
 	char who[160], *inside;
 	int32_t *ranks;
 
 	*why = "a variance without id, class, begin or end";
-	if (!variance.id || class == VAPRO_CLASSES || !record__time(line, "begin", &variance.begin_ns) ||
-	    !record__time(line, "end", &variance.end_ns) || variance.end_ns < variance.begin_ns)
+	if (!variance.id || class == VAPRO_CLASSES || !record__time(line, KEY(variance, begin), &variance.begin_ns) ||
+	    !record__time(line, KEY(variance, end), &variance.end_ns) || variance.end_ns < variance.begin_ns)
 		return -EINVAL;
 	variance.class = (enum vapro_class) class;
 	variance.state = shown && !strcmp(shown, "closed") ? VAPRO_REGION_CLOSED : VAPRO_REGION_OPEN;
 	word = record__word(severity, json_severity_name, VAPRO_SEVERITIES);
 	variance.severity = word < VAPRO_SEVERITIES ? (enum vapro_severity)word : VAPRO_INFO;
-	word = record__word(record__text(line, "confidence"), json_confidence_name, VAPRO_CONFIRMED + 1);
+	word = record__word(record__text(line, KEY(variance, confidence)), json_confidence_name, VAPRO_CONFIRMED + 1);
 	variance.confidence = word <= VAPRO_CONFIRMED ? (enum vapro_confidence)word : VAPRO_UNCONFIRMED;
 	variance.confirmed = variance.confidence == VAPRO_CONFIRMED;
 	if (!variance.who) {
@@ -187,17 +191,17 @@ static void read_factors(const cJSON *list, struct result_factor *factors, uint3
 
 	cJSON_ArrayForEach(item, list)
 	{
-		const char *name = record__text(item, "name");
+		const char *name = record__text(item, KEY(factor, name));
 
 		if (!name || *count == FACTORS_MOST)
 			continue;
-		factors[(*count)++] =
-		    (struct result_factor){.name = name,
-					   .stage = (int)record__uint(item, "stage"),
-					   .parent = record__text(item, "parent"),
-					   .contribution = record__number(item, "contribution_pct_of_level", 0) / 100,
-					   .impact_seconds = record__number(item, "impact_seconds", 0),
-					   .major = record__true(item, "major")};
+		factors[(*count)++] = (struct result_factor){
+		    .name = name,
+		    .stage = (int)record__uint(item, KEY(factor, stage)),
+		    .parent = record__text(item, KEY(factor, parent)),
+		    .contribution = record__number(item, KEY(factor, contribution_pct_of_level), 0) / 100,
+		    .impact_seconds = record__number(item, KEY(factor, impact_seconds), 0),
+		    .major = record__true(item, KEY(factor, major))};
 	}
 }
 
@@ -207,17 +211,18 @@ static void read_interferers(const cJSON *list, struct result_interferer *interf
 
 	cJSON_ArrayForEach(item, list)
 	{
-		const char *comm = record__text(item, "comm");
-		int relation = record__word(record__text(item, "relation"), interferers__relation, VAPRO_RELATIONS);
+		const char *comm = record__text(item, KEY(interferer, comm));
+		int relation =
+		    record__word(record__text(item, KEY(interferer, relation)), interferers__relation, VAPRO_RELATIONS);
 		struct result_interferer *task;
 
 		if (!comm || *count == REGION_INTERFERERS)
 			continue;
 		task = &interferers[(*count)++];
 		*task = (struct result_interferer){
-		    .pid = (uint32_t)record__uint(item, "pid"),
+		    .pid = (uint32_t)record__uint(item, KEY(interferer, pid)),
 		    .relation = relation < VAPRO_RELATIONS ? (enum vapro_relation)relation : VAPRO_FOREIGN,
-		    .seconds = record__number(item, "seconds", 0)};
+		    .seconds = record__number(item, KEY(interferer, seconds), 0)};
 		snprintf(task->comm, sizeof(task->comm), "%s", comm);
 	}
 }
@@ -229,7 +234,8 @@ static uint32_t read_shared(const cJSON *list, struct result_shared *shared)
 
 	cJSON_ArrayForEach(item, list)
 	{
-		const char *fact = record__text(item, "fact"), *value = record__text(item, "value");
+		const char *fact = record__text(item, KEY(shared_fact, fact)),
+			   *value = record__text(item, KEY(shared_fact, value));
 
 		if (fact && value && count < WHERE_FACTS)
 			shared[count++] = (struct result_shared){.fact = fact, .value = value};
@@ -239,30 +245,30 @@ static uint32_t read_shared(const cJSON *list, struct result_shared *shared)
 
 static int add_diagnosis(struct summary *summary, const cJSON *line, const char **why)
 {
-	const cJSON *where = record__item(line, "where"), *item;
+	const cJSON *where = record__item(line, KEY(diagnosis, where)), *item;
 	struct result_interferer interferers[REGION_INTERFERERS];
 	struct result_factor factors[FACTORS_MOST];
 	struct result_shared shared[WHERE_FACTS];
-	const char *hosts[HOSTS_MOST], *culprit = record__text(line, "culprit");
+	const char *hosts[HOSTS_MOST], *culprit = record__text(line, KEY(diagnosis, culprit));
 	struct result_diagnosis diagnosis = {.stage = 1,
 					     .factors = factors,
 					     .interferers = interferers,
 					     .shared = shared,
 					     .hosts = hosts,
-					     .cause = record__text(line, "cause"),
-					     .advice = record__text(line, "advice"),
-					     .verdict = record__text(line, "verdict")};
+					     .cause = record__text(line, KEY(diagnosis, cause)),
+					     .advice = record__text(line, KEY(diagnosis, advice)),
+					     .verdict = record__text(line, KEY(diagnosis, verdict))};
 	struct region *region;
 
 	*why = "a diagnosis without its variance";
-	if (record__item(line, "region"))
+	if (record__item(line, KEY(diagnosis, region)))
 		return 0; /* a region chosen by hand is no finding */
-	if (!record__uint(line, "variance"))
+	if (!record__uint(line, KEY(diagnosis, variance)))
 		return -EINVAL;
-	read_factors(record__item(line, "factors"), factors, &diagnosis.factor_count);
-	read_interferers(record__item(line, "interferers"), interferers, &diagnosis.interferer_count);
-	diagnosis.shared_count = read_shared(record__item(where, "shared"), shared);
-	cJSON_ArrayForEach(item, record__item(where, "hosts"))
+	read_factors(record__item(line, KEY(diagnosis, factors)), factors, &diagnosis.factor_count);
+	read_interferers(record__item(line, KEY(diagnosis, interferers)), interferers, &diagnosis.interferer_count);
+	diagnosis.shared_count = read_shared(record__item(where, KEY(place, shared)), shared);
+	cJSON_ArrayForEach(item, record__item(where, KEY(place, hosts)))
 	{
 		if (cJSON_IsString(item) && diagnosis.host_count < HOSTS_MOST)
 			hosts[diagnosis.host_count++] = item->valuestring;
@@ -271,7 +277,7 @@ static int add_diagnosis(struct summary *summary, const cJSON *line, const char 
 		if (!strcmp(interferers[i].comm, culprit))
 			diagnosis.culprit = &interferers[i];
 	}
-	region = regions__get(&summary->regions, job_of(line), region_of(summary, line, "variance"));
+	region = regions__get(&summary->regions, job_of(line), region_of(summary, line, KEY(diagnosis, variance)));
 	return region ? region__fill_diagnosis(region, &diagnosis) : -ENOMEM;
 }
 
@@ -279,21 +285,21 @@ static int add_diagnosis(struct summary *summary, const cJSON *line, const char 
 static void read_set(const cJSON *line, struct finding *finding, char *who, size_t who_size, char *place,
 		     size_t place_size)
 {
-	const char *ranks = record__text(line, "ranks");
+	const char *ranks = record__text(line, KEY(imbalance, ranks));
 	struct result_shared shared[WHERE_FACTS];
 
 	finding->many = ranks && strpbrk(ranks, "-,");
 	snprintf(who, who_size, "rank%s %s", finding->many ? "s" : "", ranks ? ranks : "?");
-	verdict__place(shared, read_shared(record__item(line, "shared"), shared), finding->many ? 2 : 1, place,
-		       place_size);
+	verdict__place(shared, read_shared(record__item(line, KEY(imbalance, shared)), shared), finding->many ? 2 : 1,
+		       place, place_size);
 	finding->who = who;
 	finding->place = place;
-	finding->certain = record__true(line, "certain");
-	finding->least = record__number(line, "ratio_least", finding->ratio);
-	finding->most = record__number(line, "ratio_most", finding->ratio);
-	finding->slow = record__number(line, "ratio_slow", finding->ratio);
-	finding->count = record__uint(line, "states");
-	finding->seconds = record__number(line, "lost_seconds", 0);
+	finding->certain = record__true(line, KEY(imbalance, certain));
+	finding->least = record__number(line, KEY(imbalance, ratio_least), finding->ratio);
+	finding->most = record__number(line, KEY(imbalance, ratio_most), finding->ratio);
+	finding->slow = record__number(line, KEY(imbalance, ratio_slow), finding->ratio);
+	finding->count = record__uint(line, KEY(imbalance, states));
+	finding->seconds = record__number(line, KEY(imbalance, lost_seconds), 0);
 }
 
 /* Adds rare work, drift or imbalance: records about a state. */
@@ -303,12 +309,12 @@ static int add_finding(struct summary *summary, const cJSON *line, enum finding_
 	char who[256], place[512], *text;
 	struct finding finding = {
 	    .kind = kind,
-	    .cluster = record__uint(line, "cluster"),
-	    .rank = (int64_t)record__number(line, "rank", -1),
-	    .count = record__uint(line, kind == FINDING_RARE ? "members" : "windows"),
-	    .seconds = record__number(line, "seconds", 0),
-	    .ratio = record__number(line, "ratio", 1),
-	    .share = record__number(line, "time_pct_of_job", 0) / 100,
+	    .cluster = record__uint(line, KEY(rare, cluster)),
+	    .rank = (int64_t)record__number(line, KEY(rare, rank), -1),
+	    .count = record__uint(line, kind == FINDING_RARE ? KEY(rare, members) : KEY(drift, windows)),
+	    .seconds = record__number(line, KEY(rare, seconds), 0),
+	    .ratio = record__number(line, KEY(imbalance, ratio), 1),
+	    .share = record__number(line, KEY(imbalance, time_pct_of_job), 0) / 100,
 	};
 	int ret;
 
@@ -325,14 +331,15 @@ static int add_finding(struct summary *summary, const cJSON *line, enum finding_
 
 static int add_process(struct summary *summary, const cJSON *line)
 {
-	const cJSON *job = record__item(line, "job");
-	const char *identity = record__text(job, "identity"), *state = record__text(line, "state");
+	const cJSON *job = record__item(line, KEY(process, job));
+	const char *identity = record__text(job, KEY(process_job, identity)),
+		   *state = record__text(line, KEY(process, state));
 
 	/* what was refused is no part of a job */
 	if (!state || !strcmp(state, "refused"))
 		return 0;
-	return summary__add_process(summary, identity ? identity : "", user_of(job), record__text(line, "exe"),
-				    record__text(line, "host"));
+	return summary__add_process(summary, identity ? identity : "", user_of(job),
+				    record__text(line, KEY(process, exe)), record__text(line, KEY(head, host)));
 }
 
 /* Adds the processes of a job, from the status of a running vaprod. */
@@ -341,11 +348,12 @@ static int add_job_status(struct summary *summary, const cJSON *line)
 	const cJSON *process;
 	int ret = 0;
 
-	cJSON_ArrayForEach(process, record__item(line, "processes"))
+	cJSON_ArrayForEach(process, record__item(line, KEY(job_status, processes)))
 	{
 		if (!ret)
-			ret = summary__add_process(summary, job_of(line), user_of(line), record__text(process, "exe"),
-						   record__text(line, "host"));
+			ret = summary__add_process(summary, job_of(line), user_of(line),
+						   record__text(process, KEY(job_process, exe)),
+						   record__text(line, KEY(head, host)));
 	}
 	return ret;
 }
@@ -354,34 +362,34 @@ static void read_tunables(struct summary *summary, const cJSON *tunables)
 {
 	struct vapro_config *config = &summary->config;
 
-	config->critical_share = record__number(tunables, "critical-share", config->critical_share);
-	config->warning_share = record__number(tunables, "warning-share", config->warning_share);
-	config->min_lost_s = record__number(tunables, "min-lost", config->min_lost_s);
+	config->critical_share = member__number(tunables, "critical-share", config->critical_share);
+	config->warning_share = member__number(tunables, "warning-share", config->warning_share);
+	config->min_lost_s = member__number(tunables, "min-lost", config->min_lost_s);
 }
 
 int summary__add_record(struct summary *summary, const cJSON *line, const char **why)
 {
-	const char *type = record__text(line, "type");
-
-	if (!type)
-		return 0;
-	if (!strcmp(type, "window"))
+	switch (record__type(line)) {
+	case RECORD_OBJECT_window:
 		return add_window(summary, line, why);
-	if (!strcmp(type, "variance"))
+	case RECORD_OBJECT_variance:
 		return add_variance(summary, line, why);
-	if (!strcmp(type, "diagnosis"))
+	case RECORD_OBJECT_diagnosis:
 		return add_diagnosis(summary, line, why);
-	if (!strcmp(type, "rare"))
+	case RECORD_OBJECT_rare:
 		return add_finding(summary, line, FINDING_RARE, why);
-	if (!strcmp(type, "drift"))
+	case RECORD_OBJECT_drift:
 		return add_finding(summary, line, FINDING_DRIFT, why);
-	if (!strcmp(type, "imbalance"))
+	case RECORD_OBJECT_imbalance:
 		return add_finding(summary, line, FINDING_IMBALANCE, why);
-	if (!strcmp(type, "process"))
+	case RECORD_OBJECT_process:
 		return add_process(summary, line);
-	if (!strcmp(type, "job_status"))
+	case RECORD_OBJECT_job_status:
 		return add_job_status(summary, line);
-	if (!strcmp(type, "hello"))
-		read_tunables(summary, record__item(line, "tunables"));
-	return 0;
+	case RECORD_OBJECT_hello:
+		read_tunables(summary, record__item(line, KEY(hello, tunables)));
+		return 0;
+	default:
+		return 0;
+	}
 }

@@ -52,7 +52,7 @@ static void replace(struct valid_lines *lines, const cJSON *judging)
 	uint64_t from_ns = 0;
 	size_t left = 0;
 
-	record__time(judging, "from", &from_ns);
+	record__time(judging, KEY(judging, from), &from_ns);
 	for (size_t i = 0; i < lines->count; i++) {
 		if (lines->items[i].utc_ns <= from_ns)
 			lines->items[left++] = lines->items[i];
@@ -76,11 +76,11 @@ static int append(struct valid_lines *lines, const char *text, size_t size, uint
 static int add_line(struct valid_lines *lines, const char *text, size_t size)
 {
 	cJSON *record = cJSON_ParseWithLength(text, size);
-	const char *type = record__text(record, "type");
-	uint64_t epoch = record__uint(record, "epoch"), pass = record__uint(record, "pass"), utc_ns;
+	const char *type = record__text(record, KEY(head, type));
+	uint64_t epoch = record__uint(record, KEY(head, epoch)), pass = record__uint(record, KEY(head, pass)), utc_ns;
 	int ret = 0;
 
-	if (!type || !epoch || !record__time(record, "time", &utc_ns)) {
+	if (!type || !epoch || !record__time(record, KEY(head, time), &utc_ns)) {
 		lines->counts.bad++;
 	} else if (epoch < lines->epoch || (epoch == lines->epoch && pass < lines->pass)) {
 		lines->counts.replaced++;

@@ -95,34 +95,34 @@ static int add_piece(struct view_row *row, uint64_t bin, uint32_t revision, cons
 /* Returns the user of a record as in struct vapro_thread. */
 static uint32_t uid_of(const cJSON *line)
 {
-	double uid = record__number(line, "uid", -1);
+	double uid = record__number(line, KEY(of_job, uid), -1);
 
 	return uid >= 0 && uid < UINT32_MAX ? (uint32_t)uid + 1 : 0;
 }
 
 int view_model__add_map(struct view_model *model, const cJSON *line, const char **why)
 {
-	const char *job = record__text(line, "job"), *class = record__text(line, "class"),
-		   *host = record__text(line, "host");
-	const cJSON *rows = record__item(line, "rows"), *item;
-	uint64_t begin_ns, bin_ns = record__uint(line, "bin_ns"), bin, bins = 0;
+	const char *job = record__text(line, KEY(of_job, job)), *class = record__text(line, KEY(heatmap, class)),
+		   *host = record__text(line, KEY(head, host));
+	const cJSON *rows = record__item(line, KEY(heatmap, rows)), *item;
+	uint64_t begin_ns, bin_ns = record__uint(line, KEY(heatmap, bin_ns)), bin, bins = 0;
 	struct view_map *map;
 	size_t guess = 0;
 
 	*why = "a heatmap without class, begin, bin_ns or rows";
-	if (!class || !bin_ns || !record__time(line, "begin", &begin_ns) || !cJSON_IsArray(rows))
+	if (!class || !bin_ns || !record__time(line, KEY(heatmap, begin), &begin_ns) || !cJSON_IsArray(rows))
 		return -EINVAL;
 	cJSON_ArrayForEach(item, rows)
 	{
-		const cJSON *values = record__item(item, "values");
+		const cJSON *values = record__item(item, KEY(row, values));
 		uint64_t count = (uint64_t)cJSON_GetArraySize(values);
 
 		*why = "a heatmap's row without rank or values";
-		if (!cJSON_IsArray(values) || isnan(record__number(item, "rank", NAN)))
+		if (!cJSON_IsArray(values) || isnan(record__number(item, KEY(row, rank), NAN)))
 			return -EINVAL;
 		bins = count > bins ? count : bins;
 	}
-	map = find_map(model, job ? job : "", record__number(line, "uid", NAN), class, bin_ns);
+	map = find_map(model, job ? job : "", record__number(line, KEY(of_job, uid), NAN), class, bin_ns);
 	if (!map)
 		return -ENOMEM;
 	bin = begin_ns / bin_ns;
@@ -139,15 +139,17 @@ int view_model__add_map(struct view_model *model, const cJSON *line, const char 
 		model->start_ns = begin_ns;
 	cJSON_ArrayForEach(item, rows)
 	{
-		const char *own = record__text(item, "host");
-		struct view_row *row = find_row(map, guess++, (int64_t)record__number(item, "rank", -1),
-						(int64_t)record__number(item, "thread", -1), record__uint(item, "pid"),
-						own    ? own
-						: host ? host
-						       : "");
+		const char *own = record__text(item, KEY(row, host));
+		struct view_row *row =
+		    find_row(map, guess++, (int64_t)record__number(item, KEY(row, rank), -1),
+			     (int64_t)record__number(item, KEY(row, thread), -1), record__uint(item, KEY(row, pid)),
+			     own    ? own
+			     : host ? host
+				    : "");
 
 		if (!row || summary__add_host(model->summary, job ? job : "", uid_of(line), row->host) ||
-		    add_piece(row, bin, (uint32_t)record__uint(line, "revision"), record__item(item, "values")))
+		    add_piece(row, bin, (uint32_t)record__uint(line, KEY(heatmap, revision)),
+			      record__item(item, KEY(row, values))))
 			return -ENOMEM;
 	}
 	return 0;

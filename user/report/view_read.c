@@ -26,13 +26,15 @@ static bool is_called(const char *job, double uid, const char *name)
 /* Returns whether a record is one of the job that is wanted, or of none as a warning is; counts those of the job. */
 static bool is_wanted(struct view_model *model, const cJSON *line, const char *type)
 {
-	const cJSON *item = record__item(line, "job");
-	const char *job = cJSON_IsObject(item) ? record__text(item, "identity") : record__text(line, "job");
+	const cJSON *item = record__item(line, KEY(of_job, job));
+	const char *job = cJSON_IsObject(item) ? record__text(item, KEY(process_job, identity))
+					       : record__text(line, KEY(of_job, job));
 
 	/* the counters of a stage without a job are those of the node */
 	if (!model->job || !item || (!job && !strcmp(type, "stage")))
 		return true;
-	if (!job || !is_called(job, record__number(cJSON_IsObject(item) ? item : line, "uid", NAN), model->job))
+	if (!job ||
+	    !is_called(job, record__number(cJSON_IsObject(item) ? item : line, KEY(of_job, uid), NAN), model->job))
 		return false;
 	model->job_records++;
 	return true;
@@ -41,7 +43,7 @@ static bool is_wanted(struct view_model *model, const cJSON *line, const char *t
 static int add_line(struct view_model *model, struct line_runs *runs, const char *text, const char **why)
 {
 	cJSON *line = cJSON_ParseWithOpts(text, NULL, true);
-	const char *type = record__text(line, "type"), *schema = record__text(line, "schema");
+	const char *type = record__text(line, KEY(head, type)), *schema = record__text(line, KEY(head, schema));
 	int ret = 0;
 
 	if (!line_runs__has(runs, line)) {

@@ -104,7 +104,7 @@ static void begin_pass(struct broker_feed *feed, struct feed_job *job, const cha
 	const char *end = memchr(text, '\n', size);
 	cJSON *record = cJSON_ParseWithLength(text, end ? (size_t)(end - text) : size);
 
-	if (record__uint(record, "pass") || !record__text(record, "from"))
+	if (record__uint(record, KEY(judging, pass)) || !record__text(record, KEY(judging, from)))
 		board__forget(feed->board, job->job.job, job->job.user);
 	cJSON_Delete(record);
 	job->size = 0;

@@ -44,7 +44,7 @@ bool top_job__has(const struct top_job *job, const struct region *region)
 }
 
 /* Copies a text of a record, defused; "" where it is missing. NULL when out of memory. */
-static char *copy_of(const cJSON *record, const char *key)
+static char *copy_of(const cJSON *record, enum record_row key)
 {
 	const char *text = record__text(record, key);
 
@@ -53,22 +53,22 @@ static char *copy_of(const cJSON *record, const char *key)
 
 static uint32_t user_of(const cJSON *record)
 {
-	double uid = record__number(record, "uid", -1);
+	double uid = record__number(record, KEY(of_job, uid), -1);
 
 	return uid >= 0 && uid < UINT32_MAX ? (uint32_t)uid + 1 : 0;
 }
 
 static void read_speeds(const cJSON *record, double *speed)
 {
-	const cJSON *performance = record__item(record, "performance");
+	const cJSON *performance = record__item(record, KEY(job_process, performance));
 
 	for (int class = 0; class < VAPRO_CLASSES; class ++)
-		speed[class] = record__number(performance, vapro_class_name[class], NAN);
+		speed[class] = member__number(performance, vapro_class_name[class], NAN);
 }
 
 static struct top_job *find_job(const struct top_snapshot *snapshot, const cJSON *record)
 {
-	const char *name = record__text(record, "job");
+	const char *name = record__text(record, KEY(of_job, job));
 	struct top_job *found = NULL;
 	char *shown = name ? printable(strdup(name)) : NULL;
 
@@ -82,15 +82,15 @@ static struct top_job *find_job(const struct top_snapshot *snapshot, const cJSON
 
 static bool add_process(struct top_job *job, const cJSON *item)
 {
-	const char *probes = record__text(item, "probes");
-	double rank = record__number(item, "rank", -1);
+	const char *probes = record__text(item, KEY(job_process, probes));
+	double rank = record__number(item, KEY(job_process, rank), -1);
 	struct top_process process = {
-	    .pid = (uint32_t)record__uint(item, "pid"),
+	    .pid = (uint32_t)record__uint(item, KEY(job_process, pid)),
 	    .rank = rank >= 0 && rank <= INT32_MAX ? (int32_t)rank : -1,
-	    .evaluated_pct = record__number(item, "evaluated_pct", NAN),
-	    .calls_per_s = record__number(item, "calls_per_second", NAN),
-	    .overhead_pct = record__number(item, "overhead_pct", NAN),
-	    .exe = copy_of(item, "exe"),
+	    .evaluated_pct = record__number(item, KEY(job_process, evaluated_pct), NAN),
+	    .calls_per_s = record__number(item, KEY(job_process, calls_per_second), NAN),
+	    .overhead_pct = record__number(item, KEY(job_process, overhead_pct), NAN),
+	    .exe = copy_of(item, KEY(job_process, exe)),
 	};
 
 	snprintf(process.probes, sizeof(process.probes), "%s", probes ? probes : "");
@@ -122,27 +122,27 @@ static bool add_job(struct top_snapshot *snapshot, const cJSON *record, top_user
 	const cJSON *item;
 	struct top_job *job;
 
-	if (!record__text(record, "job") || find_job(snapshot, record)) {
+	if (!record__text(record, KEY(job_status, job)) || find_job(snapshot, record)) {
 		snapshot->bad_lines++;
 		return true;
 	}
 	if (grow(&snapshot->jobs, &snapshot->job_capacity, snapshot->job_count + 1, sizeof(*job)))
 		return false;
 	job = &snapshot->jobs[snapshot->job_count++];
-	*job = (struct top_job){.name = copy_of(record, "job"),
-				.host = copy_of(record, "host"),
+	*job = (struct top_job){.name = copy_of(record, KEY(of_job, job)),
+				.host = copy_of(record, KEY(head, host)),
 				.user = user_of(record),
-				.world_size = (uint32_t)record__uint(record, "world_size"),
+				.world_size = (uint32_t)record__uint(record, KEY(job_status, world_size)),
 				.coverage = NAN,
 				.overhead_pct = NAN,
 				.overhead_most_pct = NAN,
-				.regions_left_out = record__uint(record, "regions_left_out")};
+				.regions_left_out = record__uint(record, KEY(job_status, regions_left_out))};
 	for (int class = 0; class < VAPRO_CLASSES; class ++)
 		job->speed[class] = NAN;
 	if (!job->name || !job->host)
 		return false;
 	name_user(job, user_name);
-	cJSON_ArrayForEach(item, record__item(record, "processes"))
+	cJSON_ArrayForEach(item, record__item(record, KEY(job_status, processes)))
 	{
 		if (!add_process(job, item))
 			return false;
@@ -152,7 +152,8 @@ static bool add_job(struct top_snapshot *snapshot, const cJSON *record, top_user
 
 static void add_window(struct top_snapshot *snapshot, const cJSON *record)
 {
-	const cJSON *overhead = record__item(record, "overhead_pct"), *lost = record__item(record, "lost");
+	const cJSON *overhead = record__item(record, KEY(window, overhead_pct)),
+		    *lost = record__item(record, KEY(window, lost));
 	struct top_job *job = find_job(snapshot, record);
 
 	if (!job) {
@@ -160,35 +161,35 @@ static void add_window(struct top_snapshot *snapshot, const cJSON *record)
 		return;
 	}
 	read_speeds(record, job->speed);
-	job->coverage = record__number(record__item(record, "coverage"), "total", NAN);
-	job->overhead_pct = record__number(overhead, "mean", NAN);
-	job->overhead_most_pct = record__number(overhead, "max", NAN);
+	job->coverage = member__number(record__item(record, KEY(window, coverage)), "total", NAN);
+	job->overhead_pct = record__number(overhead, KEY(overhead, mean), NAN);
+	job->overhead_most_pct = record__number(overhead, KEY(overhead, max), NAN);
 	for (int i = 0; i < VAPRO_LOSSES; i++)
-		job->lost[i] = record__uint(lost, vapro_loss_name[i]);
+		job->lost[i] = member__uint(lost, vapro_loss_name[i]);
 }
 
 static bool add_status(struct top_snapshot *snapshot, const cJSON *record)
 {
-	const char *shows = record__text(record, "shows");
+	const char *shows = record__text(record, KEY(status, shows));
 
-	snapshot->host = copy_of(record, "host");
-	snapshot->version = copy_of(record, "version");
-	snapshot->pid = (uint32_t)record__uint(record, "pid");
-	snapshot->window_s = record__number(record, "window_seconds", 0);
-	snapshot->daemon_cpu_pct = record__number(record, "daemon_cpu_pct", NAN);
-	snapshot->lost_lines = record__uint(record, "lost_lines");
-	snapshot->jobs_left_out = record__uint(record, "jobs_left_out");
+	snapshot->host = copy_of(record, KEY(head, host));
+	snapshot->version = copy_of(record, KEY(status, version));
+	snapshot->pid = (uint32_t)record__uint(record, KEY(status, pid));
+	snapshot->window_s = record__number(record, KEY(status, window_seconds), 0);
+	snapshot->daemon_cpu_pct = record__number(record, KEY(status, daemon_cpu_pct), NAN);
+	snapshot->lost_lines = record__uint(record, KEY(status, lost_lines));
+	snapshot->jobs_left_out = record__uint(record, KEY(status, jobs_left_out));
 	snapshot->all = shows && !strcmp(shows, "all");
-	record__time(record, "time", &snapshot->utc_ns);
-	record__time(record, "begin", &snapshot->begin_ns);
-	record__time(record, "window_end", &snapshot->window_end_ns);
+	record__time(record, KEY(head, time), &snapshot->utc_ns);
+	record__time(record, KEY(status, begin), &snapshot->begin_ns);
+	record__time(record, KEY(status, window_end), &snapshot->window_end_ns);
 	return snapshot->host && snapshot->version;
 }
 
 /* Reads one record. Returns whether there was memory. */
 static bool add_record(struct top_snapshot *snapshot, const cJSON *record, top_user_name user_name)
 {
-	const char *type = record__text(record, "type"), *why;
+	const char *type = record__text(record, KEY(head, type)), *why;
 	int status;
 
 	if (!type)
@@ -199,8 +200,8 @@ static bool add_record(struct top_snapshot *snapshot, const cJSON *record, top_u
 		return add_job(snapshot, record, user_name);
 	else if (!strcmp(type, "window"))
 		add_window(snapshot, record);
-	else if (!strcmp(type, "stage") && record__text(record, "parts_of") && !snapshot->stage)
-		return (snapshot->stage = copy_of(record, "parts_of"));
+	else if (!strcmp(type, "stage") && record__text(record, KEY(stage, parts_of)) && !snapshot->stage)
+		return (snapshot->stage = copy_of(record, KEY(stage, parts_of)));
 	else if (!strcmp(type, "variance") || !strcmp(type, "diagnosis")) {
 		status = summary__add_record(snapshot->summary, record, &why);
 		snapshot->bad_lines += status == -EINVAL;

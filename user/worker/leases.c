@@ -28,17 +28,17 @@ int lease_value__format(char *text, size_t size, const struct lease_value *value
 int lease_value__parse(struct lease_value *value, const char *text)
 {
 	cJSON *object = cJSON_Parse(text);
-	const char *worker = record__text(object, "worker");
-	int state = record__word(record__text(object, "state"), state_names, STATES);
+	const char *worker = member__text(object, "worker");
+	int state = record__word(member__text(object, "state"), state_names, STATES);
 
 	memset(value, 0, sizeof(*value));
 	if (worker && state < STATES) {
 		value->state = (enum lease_state)state;
 		snprintf(value->worker, sizeof(value->worker), "%s", worker);
-		value->epoch = record__uint(object, "epoch");
-		value->through = record__uint(object, "through");
-		value->blocks = record__uint(object, "blocks");
-		value->checkpoint = record__uint(object, "checkpoint");
+		value->epoch = member__uint(object, "epoch");
+		value->through = member__uint(object, "through");
+		value->blocks = member__uint(object, "blocks");
+		value->checkpoint = member__uint(object, "checkpoint");
 	}
 	cJSON_Delete(object);
 	return worker && state < STATES ? 0 : -EINVAL;
