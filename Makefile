@@ -293,17 +293,16 @@ check-clang: all
 # Tests of programs get the build directory; the longest come first. Half of the time they wait: four at once.
 TESTS_OF_PROGRAMS := $(patsubst %,tests/nodes/test_%.py,worker faults from publish) \
 	$(patsubst %,tests/tools/test_%.py,speed page exports brokers examples options records completion settings mistakes)
-TESTS_OF_SOURCES := $(patsubst %,tests/tools/test_%.py,install programs layers words citations new_key)
+TESTS_OF_SOURCES := $(patsubst %,tests/tools/test_%.py,install programs layers words citations new_key live_runner)
 
 check-unit: all check-clang $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(SOURCE_CASES) $(B)/tests/print_events $(NODE_PROGRAMS)
 	$(Q){ printf '%s $(B)\n' $(TESTS_OF_PROGRAMS); printf '%s\n' $(UNIT_TESTS) $(TESTS_OF_SOURCES); } | \
 		xargs -P4 -L1 tests/run.sh $(B)/test
 	$(Q)tests/counters/compare_events.py $(B)/tests/print_events
 
-# Live tests share the machine with whatever else it does: what fails gets a second chance, and is reported.
+# WHAT: names of some live tests. What fails gets a second chance, and is reported: build/flaky.json.
 check-live: all workloads $(addprefix $(B)/tests/,print_sites confine sum_counts move_probes refuse_counting.so)
-	$(Q)rm -f $(B)/.prove; prove --timer --statefile=$(B)/.prove --state=save tests/live/*.t || \
-		{ echo "== once more, what failed"; prove --timer --statefile=$(B)/.prove --state=failed; }
+	$(Q)tests/live/run.py $(WHAT)
 
 # Guests of this CPU run what is built here, the others the cross-build; tools/vm/guest.py packs these.
 GUEST_FORTRAN = steps_f08 mpich_steps_h

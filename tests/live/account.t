@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# NEEDS: quiet
 """The account of a thread needs no fragment: it has stops, and hogs while no call is seen. Structure, no times."""
 import os
 import shutil

@@ -3,6 +3,7 @@
 """vaprod on running MPI processes: it sees every call, does no harm, and leaves no probe behind."""
 import os
 import platform
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,8 +17,13 @@ from live import (VAPROD, ROOT, attached, j, main, of_type, rank_pids, ready_pid
 BPF, CLONE = ("280", "220") if platform.machine() == "aarch64" else ("321", "56")  # system calls
 
 
-def demo(jobs, seconds):
-    job = jobs.start(j.mpirun(2, tool("demo_mpi"), "--seconds", seconds, "--log", jobs.directory, "--scratch", jobs.directory,
+def own(jobs, name):
+    """A copy of a program, for the selection by its path."""
+    return shutil.copy(tool(name), os.path.join(jobs.directory, name))
+
+
+def demo(jobs, seconds, program=None):
+    job = jobs.start(j.mpirun(2, program or tool("demo_mpi"), "--seconds", seconds, "--log", jobs.directory, "--scratch", jobs.directory,
                               "--bind"), "demo_mpi")
     return job, rank_pids(job, jobs.directory, 2)
 
@@ -53,10 +59,11 @@ def test_sees_a_running_job(tap, jobs):
 
 def counts(tap, jobs, name, options=(), beside=lambda: None):
     """The records of a vaprod that watches a program that calls MPI_Send 200,000 times a second; all counted."""
-    program = jobs.start(j.mpirun(1, tool("flat_out"), "--rate", 200000, "--seconds", 3, "--delay", 2), name)
+    flat_out = own(jobs, "flat_out")
+    program = jobs.start(j.mpirun(1, flat_out, "--rate", 200000, "--seconds", 3, "--delay", 2), name)
     pid = ready_pid(program)
     out = os.path.join(jobs.directory, name + ".ndjson")
-    daemon = jobs.start([VAPROD, "--exe", tool("flat_out"), "--output", out, "--overhead-cap", "0", "--io", "off", *options],
+    daemon = jobs.start([VAPROD, "--exe", flat_out, "--output", out, "--overhead-cap", "0", "--io", "off", *options],
                         "vaprod_" + name)
     attached(out, [pid])
     beside()
@@ -178,9 +185,10 @@ def test_opt_out(tap, jobs):
 
 def test_starts_later(tap, jobs):
     out = os.path.join(jobs.directory, "out.ndjson")
-    daemon = jobs.start([VAPROD, "--exe", tool("demo_mpi"), "--output", out, "--duration", "9"], "vaprod")
+    demo_mpi = own(jobs, "demo_mpi")
+    daemon = jobs.start([VAPROD, "--exe", demo_mpi, "--output", out, "--duration", "9"], "vaprod")
     until(lambda: os.path.exists(out) and records(out), 20)
-    program, pids = demo(jobs, 4)
+    program, pids = demo(jobs, 4, demo_mpi)
     tap.equal(jobs.wait(program, 30), 0, "the program ends well")
     tap.equal(jobs.wait(daemon, 30), 0, "vaprod ends after its duration")
     reported = {r["pid"] for r in of_type(records(out), "process") if r["state"] == "attached"}

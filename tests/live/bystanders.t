@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# NEEDS: quiet
 """Processes that are no targets: no probe reaches one that runs under a binary translator, and none pays for long."""
 import os
 import re

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# NEEDS: little
 """The confined reader without sanitizers, and the lines of source it finds for vapro stg."""
 import json
 import os

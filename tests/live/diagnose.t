@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# NEEDS: quiet
 """vapro diagnose: a running vaprod says why a region was slow, and no client can harm it."""
 import json
 import os

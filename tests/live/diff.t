@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# NEEDS: quiet
 """
 vapro diff of two runs of a program, in the second of which one rank does a tenth more: its captures name that rank and no
 other. Ranks that only wait longer for it are not named. What the machine's other programs took of the CPUs is reported

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# NEEDS: quiet
 """What the operating system reports beyond switches: a quota that ran out is distinguished from a CPU that another task had."""
 import json
 import os

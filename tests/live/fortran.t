@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# NEEDS: little
 """
 One sequence of calls from C and from Fortran, under Open MPI and under MPICH, gives one graph on every
 rung of the ladder that this kernel has. tests/vm/kernels.t tests the same on other kernels and CPUs.

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# NEEDS: little
 """Programs whose actions could fail with probes in their text behave as they do without vaprod."""
 import os
 import re

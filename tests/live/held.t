@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# NEEDS: little
 """Files that do not answer: what their processes cost others, and what becomes of them."""
 import os
 import signal

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# NEEDS: quiet
 """While computation is slow its threads are sampled, and the function that became slow is named first."""
 import os
 import signal

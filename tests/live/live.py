@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from jobs import clocks  # noqa: E402,F401
 
 VAPROD, VAPRO = j.path("vaprod"), j.path("vapro")
 SCRATCH = j.path("live")
+OWN = os.path.join(SCRATCH, os.path.basename(sys.argv[0]).removesuffix(".t"))  # the directory of this file's tests
 RUNGS = ("session", "multi", "perf")
 
 
@@ -45,6 +47,28 @@ def until(look, limit):
             return answer
         time.sleep(0.05)
     return None
+
+
+def library(name):
+    """The path of the copy of an MPI library that programs of this file's tests map."""
+    return os.path.join(OWN, "lib", name)
+
+
+def own_libraries():
+    """
+    Copies the MPI libraries of this machine, and programs that start from now on map the copies: vaprod treats a library that
+    also processes map which it does not watch in another way, and such processes other tests have.
+    """
+    cache = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
+    shutil.rmtree(os.path.dirname(library("")), ignore_errors=True)  # of an earlier run, whose processes may map them
+    os.makedirs(os.path.dirname(library("")))
+    for name, path in re.findall(r"^\t(libmpi\S*\.so\.\d+) .* => (\S+)$", cache, re.M):
+        file = os.path.realpath(path)
+        if not os.path.exists(library(os.path.basename(file))):
+            shutil.copy(file, library(os.path.basename(file)))
+        if not os.path.exists(library(name)):
+            os.symlink(os.path.basename(file), library(name))
+    os.environ["LD_LIBRARY_PATH"] = os.path.dirname(library(""))
 
 
 class Tap:
@@ -78,10 +102,11 @@ class Jobs(j.Jobs):
 
 
 def main(*tests, held=True):
-    """Runs tests, each with its own directory and its own jobs; held: workloads with a --delay wait for go()."""
+    """Runs the tests of a file, each with its own directory and its own jobs; held: workloads with a --delay wait for go()."""
     tap = Tap()
+    own_libraries()
     for test in tests:
-        directory = os.path.join(SCRATCH, test.__name__)
+        directory = os.path.join(OWN, test.__name__)
         os.makedirs(directory, exist_ok=True)
         for name in os.listdir(directory):
             if not os.path.isdir(os.path.join(directory, name)):
@@ -92,6 +117,7 @@ def main(*tests, held=True):
                 test(tap, jobs)
         except Exception:  # a failure of the test itself is a failure
             tap.ok(False, test.__name__, traceback.format_exc())
+    shutil.rmtree(os.path.dirname(library("")), ignore_errors=True)  # MPICH's takes 40 MB
     print(f"1..{tap.count}")
 
 

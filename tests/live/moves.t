@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# NEEDS: little
 """
 Probes are moved repeatedly while calls are in flight: the program ends well and no call lacks its return, on
 every rung of the ladder that this kernel has.

@@ -123,13 +123,15 @@ def see_variance(tap, jobs, program, text, source):
     pids = rank_pids(job, jobs.directory, 2)
     out = os.path.join(jobs.directory, program + ".ndjson")
     # 7,000 calls a second are over the budget: while probes are closed a hog is a variance without call-sites
-    daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--io", "off", "--overhead-cap", "0", *WINDOW], "vaprod")
+    sockets = os.path.join(jobs.directory, "run") + "/"
+    daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--io", "off", "--overhead-cap", "0", "--socket", sockets, *WINDOW],
+                        "vaprod")
     attached(out, pids)
     hog = jobs.start([tool("hog"), "--cpu", "0", "--seconds", "4"], "hog")
     until(lambda: any(v["call_sites"] for v in of_type(records(out), "variance")), 60)
 
     def diagnosed():
-        code, answer = jobs.run([VAPRO, "diagnose", "all@.."], "diagnose", 60)
+        code, answer = jobs.run([VAPRO, "diagnose", "--socket", sockets, "all@.."], "diagnose", 60)
         return code == 0 and re.search(r"where +(\w+ at )?" + text, answer.out()) and f"({source}:" in answer.out()
     tap.ok(until(diagnosed, 60), f"{program}: vapro diagnose shows function and line")
     jobs.interrupt(hog, 10)

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# NEEDS: quiet
 """What one user's processes cost is that user's: others keep their slots, their coverage and their windows."""
 import os
 import shutil

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# NEEDS: little
 """Context-aware states: a call-site that two paths reach is one state without paths and two states with paths."""
 import os
 import sys

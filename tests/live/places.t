@@ -11,9 +11,9 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from live import VAPROD, attached, j, main, of_type, rank_pids, ready_pid, records, select, tool, until  # noqa: E402
+from live import VAPROD, attached, j, library, main, of_type, rank_pids, ready_pid, records, select, tool, until  # noqa: E402
 
-LIBRARY = os.path.realpath("/usr/lib/x86_64-linux-gnu/libmpi.so.40")
+LIBRARY = library("libmpi.so.40")
 FAST = ["--window", "1.5"]  # a window's end, where what has ended is released, every second
 
 
@@ -335,10 +335,11 @@ def test_many_processes(tap, jobs):
     brief = copy("/bin/sleep", jobs.directory, "brief")
     out = os.path.join(jobs.directory, "out.ndjson")
     # no data is retained for queries, since it would grow for a minute
-    daemon = jobs.start([VAPROD, "--exe", tool("demo_mpi"), "--exe", brief, "--output", out, "--io", "off", "--keep", "0", *FAST],
+    demo_mpi = copy(tool("demo_mpi"), jobs.directory)
+    daemon = jobs.start([VAPROD, "--exe", demo_mpi, "--exe", brief, "--output", out, "--io", "off", "--keep", "0", *FAST],
                         "vaprod")
     started(out)
-    program = jobs.start(j.mpirun(2, tool("demo_mpi"), "--seconds", "36", "--log", jobs.directory, "--scratch", jobs.directory),
+    program = jobs.start(j.mpirun(2, demo_mpi, "--seconds", "36", "--log", jobs.directory, "--scratch", jobs.directory),
                          "demo_mpi")
     pids = rank_pids(program, jobs.directory, 2)
     attached(out, pids)

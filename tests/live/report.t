@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# NEEDS: little
 """vapro report of a running vaprod: what it retains is what it has written, and users get the records of their own jobs."""
 import json
 import os

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# NEEDS: little
 """Completions carry the number and the bytes of the requests they are about, as the program itself counts them."""
 import json
 import os

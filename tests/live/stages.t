@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# NEEDS: quiet
 """
 The diagnosis selects the counters. Clocks take their place: their table has parts of the backend and no parts
 of memory, and all time is the backend's. Only computations that span a change are not counted.

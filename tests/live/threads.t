@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# NEEDS: quiet
 """Threads as rows: one of eight is disturbed; programs without MPI are found by name and as a command; hybrid programs."""
 import json
 import os

@@ -160,7 +160,7 @@ def test_capabilities(tap, jobs):
     """Root without the capability to trace other processes: vaprod warns, since it would see no process."""
     out = os.path.join(jobs.directory, "out.ndjson")
     less = ["setpriv", "--bounding-set=-sys_ptrace"]
-    code, job = jobs.run([*less, VAPROD, "--duration", "0.3", "--output", out], "vaprod", 30, add=True)
+    code, job = jobs.run([*less, VAPROD, "--exe", "no-such-*", "--duration", "0.3", "--output", out], "vaprod", 30, add=True)
     warnings = of_type(records(out), "warning")
     tap.ok(any(w["code"] == "missing_capability" and "CAP_SYS_PTRACE" in w["text"] for w in warnings),
            "vaprod names the missing capability",
@@ -170,7 +170,7 @@ def test_capabilities(tap, jobs):
     code, job = jobs.run([*less, VAPRO, "check", "--json"], "check", 60)
     tap.equal((code, [c["name"] for c in json.loads(job.out())["capabilities"] if c["missing"]]), (3, ["CAP_SYS_PTRACE"]),
               "so does vapro check --json")
-    code, job = jobs.run([VAPROD, "--duration", "0.3", "--output", out], "all", 30)
+    code, job = jobs.run([VAPROD, "--exe", "no-such-*", "--duration", "0.3", "--output", out], "all", 30)
     tap.equal([w for w in of_type(records(out), "warning") if w["code"] == "missing_capability"], [],
               "with all capabilities there is no warning")
 

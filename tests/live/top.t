@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# NEEDS: quiet
 """vapro top: what a person sees of jobs while they run, on a pseudo-terminal; and that other users see nothing."""
 import atexit
 import fcntl
