@@ -72,8 +72,11 @@ SANITIZE = -fsanitize=address,undefined -fno-omit-frame-pointer -O1 -g1
 LIB_SOURCES := $(filter-out user/cli/vaprod.c user/cli/vapro.c user/cli/vapro-worker.c,$(wildcard user/*/*.c user/*/*/*.c))
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(B)/%.o)
 TEST_OBJECTS := $(LIB_SOURCES:%.c=$(B)/test/%.o)
-UNIT_TESTS := $(patsubst tests/unit/%.c,$(B)/test/%,$(wildcard tests/unit/test_*.c))
-UNIT_SHARED := $(patsubst tests/unit/%.c,$(B)/test/shared/%.o,$(filter-out $(wildcard tests/unit/test_*.c),$(wildcard tests/unit/*.c)))
+# A room of unit tests is a program; so is each test that lies beside the rooms, for its linking.
+UNIT_ROOMS := $(sort $(patsubst tests/unit/%/,%,$(dir $(wildcard tests/unit/*/test_*.c))))
+UNIT_ALONE := $(patsubst tests/unit/%.c,$(B)/test/%,$(wildcard tests/unit/test_*.c))
+unit_files = $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/$(1)/test_*.c))
+UNIT_SHARED := $(patsubst tests/unit/%.c,$(B)/test/shared/%.o,$(filter-out tests/unit/test_%.c tests/unit/room.c,$(wildcard tests/unit/*.c)))
 
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -193,10 +196,24 @@ $(B)/test/test_checkpoint $(B)/test/test_checkpoint_damage: TEST_LINK = -Wl,--wr
 $(B)/test/test_checkpoint_damage: TEST_LINK += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 comma := ,
 
-$(B)/test/test_%: tests/unit/test_%.c $(UNIT_SHARED) $(B)/test/libvapro.a | $(B)/.deps-test
+$(UNIT_ALONE): $(B)/test/test_%: tests/unit/test_%.c $(UNIT_SHARED) $(B)/test/libvapro.a | $(B)/.deps-test
 	$(Q)mkdir -p $(@D)
 	@echo "  TEST  $@"
 	$(Q)$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $(SANITIZE) -MMD -MP $< $(UNIT_SHARED) $(TEST_LINK) $(B)/test/libvapro.a -lcmocka $(LDLIBS) -o $@
+
+# room.c calls the main() of each file by the file's name.
+$(B)/test/unit/%.o: tests/unit/%.c | $(B)/vapro.skel.h $(B)/.deps-test
+	$(Q)mkdir -p $(@D)
+	@echo "  CC    $< (sanitizers)"
+	$(Q)$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $(SANITIZE) -Dmain=main_of_$(notdir $*) -Wno-missing-prototypes -MMD -MP -c $< -o $@
+
+define unit_room
+$(B)/test/$(1): tests/unit/room.c $(patsubst %,$(B)/test/unit/%.o,$(call unit_files,$(1))) $(UNIT_SHARED) $(B)/test/libaccuracy.a $(B)/test/libvapro.a
+	@echo "  TEST  $$@"
+	$$(Q)$$(CC) $$(CPPFLAGS) $$(CFLAGS) $$(SANITIZE) '-DUNIT_FILES=$(patsubst %,UNIT_FILE(%),$(notdir $(call unit_files,$(1))))' \
+		$$^ -lcmocka $$(LDLIBS) -o $$@
+endef
+$(foreach room,$(UNIT_ROOMS),$(eval $(call unit_room,$(room))))
 
 $(B)/tests/%: tests/counters/%.c $(B)/libvapro.a
 	$(Q)mkdir -p $(@D)
@@ -234,7 +251,7 @@ $(COUNT): tests/count/count.c $(B)/tests/count_functions.h | $(B)/.deps-test
 		-Wl,--no-as-needed -o $@ $<
 
 # The unit test once more without sanitizers, which stand in the way of some limits
-$(B)/tests/confine: tests/unit/test_confine.c $(B)/libvapro.a $(B)/test/site_cases.so | $(B)/.deps-test
+$(B)/tests/confine: tests/unit/sandbox/test_confine.c $(B)/libvapro.a $(B)/test/site_cases.so | $(B)/.deps-test
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $< $(B)/libvapro.a -lcmocka $(LDLIBS) -o $@
 
@@ -249,9 +266,9 @@ $(B)/tools/accuracy/accuracy: $(ACCURACY_SOURCES:%.c=$(B)/%.o) $(B)/libvapro.a
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
-ACCURACY_TESTS := $(B)/test/test_accuracy $(B)/test/test_accuracy_calls $(B)/test/test_accuracy_clocks $(B)/test/test_accuracy_papers $(B)/test/test_diff $(B)/test/test_diff_command
-$(ACCURACY_TESTS): TEST_LINK = $(ACCURACY_TESTED:%.c=$(B)/test/%.o) $(B)/test/libvapro.a
-$(ACCURACY_TESTS): $(ACCURACY_TESTED:%.c=$(B)/test/%.o)
+$(B)/test/libaccuracy.a: $(ACCURACY_TESTED:%.c=$(B)/test/%.o)
+	$(Q)rm -f $@
+	$(Q)ar rcsP $@ $^
 
 $(B)/tests/make_skewed: tests/nodes/make_skewed.c $(ACCURACY_TESTED:%.c=$(B)/%.o) $(B)/libvapro.a
 	$(Q)mkdir -p $(@D)
@@ -295,9 +312,14 @@ TESTS_OF_PROGRAMS := $(patsubst %,tests/nodes/test_%.py,worker faults from publi
 	$(patsubst %,tests/tools/test_%.py,speed page exports brokers examples options records completion settings mistakes)
 TESTS_OF_SOURCES := $(patsubst %,tests/tools/test_%.py,install programs layers words citations new_key live_runner)
 
-check-unit: all check-clang $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(SOURCE_CASES) $(B)/tests/print_events $(NODE_PROGRAMS)
-	$(Q){ printf '%s $(B)\n' $(TESTS_OF_PROGRAMS); printf '%s\n' $(UNIT_TESTS) $(TESTS_OF_SOURCES); } | \
-		xargs -P4 -L1 tests/run.sh $(B)/test
+# a room and a file of it, by words of make's
+UNIT_RUNS = $(foreach room,$(UNIT_ROOMS),$(patsubst %,$(B)/test/$(room):%,$(notdir $(call unit_files,$(room))))) $(UNIT_ALONE)
+UNIT_PROGRAMS = $(addprefix $(B)/test/,$(UNIT_ROOMS)) $(UNIT_ALONE)
+UNIT_INPUT = $(addprefix $(B)/test/,site_cases.so exit_cases.so) $(SOURCE_CASES)
+RUN_TESTS = xargs -P4 -L1 tests/run.sh $(B)/test
+
+check-unit: all check-clang $(UNIT_PROGRAMS) $(UNIT_INPUT) $(B)/tests/print_events $(NODE_PROGRAMS)
+	$(Q){ printf '%s $(B)\n' $(TESTS_OF_PROGRAMS); printf '%s\n' $(subst :,' ',$(UNIT_RUNS)) $(TESTS_OF_SOURCES); } | $(RUN_TESTS)
 	$(Q)tests/counters/compare_events.py $(B)/tests/print_events
 
 # WHAT: names of some live tests. What fails gets a second chance, and is reported: build/flaky.json.

@@ -63,7 +63,8 @@ class Tree:
     def has_target(self, target):
         if target.startswith("build/"):
             name, kind = os.path.splitext(os.path.basename(target))
-            return self.has_file(name + (".S" if kind == ".so" else ".c"))
+            of_folder = any(path.startswith(f"tests/unit/{name}/") for path in self.names)  # a program of unit tests
+            return of_folder or self.has_file(name + (".S" if kind == ".so" else ".c"))
         return target in self.targets
 
 
@@ -114,9 +115,9 @@ class Citations(unittest.TestCase):
 
     def test_it_can_fail(self):
         code = "#define MOST 8\nint a__add; /* gone */\nenum { B = 3,\n};"
-        tree = Tree(["user/a.c", "tests/unit/test_a.c"], {"user/a.c": code, "Makefile": "$(B)/a: a\nall: x\n"})
+        tree = Tree(["user/a.c", "tests/unit/test_a.c", "tests/unit/folder/test_b.c"], {"user/a.c": code, "Makefile": "$(B)/a: a\nall: x\n"})
         right = "`a.c`, `a__add`, `struct\na__add`, `MOST` (8), `MOST` of `a.c`, `B`, `make all\nX='gone it'`"
-        self.assertEqual(wrong(right + "\n\n    make build/test/test_a V=1\n```\nmake `all`\n```\n", tree), [])
+        self.assertEqual(wrong(right + "\n\n    make build/test/test_a V=1\n    make build/test/folder\n```\nmake `all`\n```\n", tree), [])
         false = "`b.c`, `b/a.c`, `gone`, `enum less`, `a__gone()`, `MOST` (9), `all` in `a.c`, `make x`"
         self.assertEqual(wrong(false + "\n\n    make y\n\n```\nmake z\n```\n", tree),
                          ["b.c", "b/a.c", "gone", "less", "a__gone", "MOST (9)", "all in a.c", "make z", "make y", "make x"])
