@@ -19,7 +19,7 @@ build='gcc g++ clang llvm make pkg-config libbpf-dev libelf-dev libdw-dev libibe
 zlib1g-dev libzstd-dev libnats-dev libgsl-dev libncurses-dev libcmocka-dev bpftool clang-format python3'
 build="$build $(decoder "$(uname -m)")"
 run='perl gfortran openmpi-bin libopenmpi-dev mpich libmpich-dev libucx-dev libhwloc-dev libomp-dev hpcc lammps scalapack-mpi-test netpipe-openmpi examl
-python3-mpi4py iproute2 nats-server stress-ng python3-jsonschema binutils mandoc gdb e2fsprogs valgrind qemu-user zsh fish chromium'
+python3-mpi4py iproute2 nats-server stress-ng python3-jsonschema binutils pmccabe mandoc gdb e2fsprogs valgrind qemu-user zsh fish chromium'
 bench='bpftrace linux-perf'
 cross='clang llvm lld make bpftool'
 vm='qemu-system-x86 qemu-system-arm debian-archive-keyring gcc-aarch64-linux-gnu gfortran-aarch64-linux-gnu'
