@@ -2,7 +2,9 @@
 # make            build/vaprod and build/vapro; installs nothing, V=1 shows commands
 # make deps       installs the packages that are missing (Debian 12, as root)
 # make demo       the main job, for a stranger; make demo-nodes  one job on two nodes, analysed by a worker
-# make check      all tests;  make accept, make bench: figures, no tests (WHAT=demo, WHAT="programs:coverage --program posts")
+# make check      all tests; make check-quick  those without root and without programs of vapro, in some minutes
+# make coverage   the share of lines that unit tests execute
+# make accept, make bench: figures, no tests (WHAT=demo, WHAT="programs:coverage --program posts")
 # make accuracy   what it finds of what is known to be there: simulated, papers, live
 # make check-vm   other kernels and CPUs, in emulated machines
 # make fuzz       hostile captures, checkpoints, blocks, lines and requests (WHAT="block lines" MINUTES=10)
@@ -80,7 +82,7 @@ UNIT_SHARED := $(patsubst tests/unit/%.c,$(B)/test/shared/%.o,$(filter-out tests
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps help demo demo-nodes check check-unit check-clang check-live check-vm fuzz guest-programs accept accuracy bench install clean format
+.PHONY: all deps help demo demo-nodes check check-unit check-quick check-clang check-live check-vm coverage unit-run fuzz guest-programs accept accuracy bench install clean format
 
 all: $(B)/vaprod $(B)/vapro $(B)/vapro-worker $(if $(SYSROOT),,$(B)/vapro.schema.json)
 
@@ -310,17 +312,32 @@ check-clang: all
 # Tests of programs get the build directory; the longest come first. Half of the time they wait: four at once.
 TESTS_OF_PROGRAMS := $(patsubst %,tests/nodes/test_%.py,worker faults from publish) \
 	$(patsubst %,tests/tools/test_%.py,speed page exports brokers examples options records completion settings mistakes)
-TESTS_OF_SOURCES := $(patsubst %,tests/tools/test_%.py,install programs layers words citations new_key live_runner shape)
+TESTS_OF_SOURCES := $(patsubst %,tests/tools/test_%.py,install programs layers words citations new_key live_runner shape coverage)
 
 # a room and a file of it, by words of make's
 UNIT_RUNS = $(foreach room,$(UNIT_ROOMS),$(patsubst %,$(B)/test/$(room):%,$(notdir $(call unit_files,$(room))))) $(UNIT_ALONE)
 UNIT_PROGRAMS = $(addprefix $(B)/test/,$(UNIT_ROOMS)) $(UNIT_ALONE)
-UNIT_INPUT = $(addprefix $(B)/test/,site_cases.so exit_cases.so) $(SOURCE_CASES)
+# What they read is always in build.
+UNIT_INPUT = build/test/site_cases.so build/test/exit_cases.so $(SOURCE_CASES:$(B)/%=build/%)
 RUN_TESTS = xargs -P4 -L1 tests/run.sh $(B)/test
 
 check-unit: all check-clang $(UNIT_PROGRAMS) $(UNIT_INPUT) $(B)/tests/print_events $(NODE_PROGRAMS)
 	$(Q){ printf '%s $(B)\n' $(TESTS_OF_PROGRAMS); printf '%s\n' $(subst :,' ',$(UNIT_RUNS)) $(TESTS_OF_SOURCES); } | $(RUN_TESTS)
 	$(Q)tests/counters/compare_events.py $(B)/tests/print_events
+
+# between commits, in some minutes: all but the tests that start programs of vapro
+check-quick: all check-clang $(UNIT_PROGRAMS) $(UNIT_INPUT)
+	$(Q)printf '%s\n' $(subst :,' ',$(UNIT_RUNS)) $(TESTS_OF_SOURCES) | $(RUN_TESTS)
+
+# Lines of the product that the unit tests execute. Built without sanitizers, in a directory of its own.
+coverage:
+	$(Q)$(MAKE) --no-print-directory $(UNIT_INPUT)
+	$(Q)$(MAKE) --no-print-directory B=build/coverage SANITIZE="--coverage -O0 -g1" unit-run
+	$(Q)tools/coverage.py build/coverage
+
+unit-run: $(UNIT_PROGRAMS)
+	$(Q)find $(B) -name '*.gcda' -delete
+	$(Q)printf '%s\n' $(subst :,' ',$(UNIT_RUNS)) | $(RUN_TESTS) >/dev/null || echo "some tests failed: $(B)/test/*.out"
 
 # WHAT: names of some live tests. What fails gets a second chance, and is reported: build/flaky.json.
 check-live: all workloads $(addprefix $(B)/tests/,print_sites confine sum_counts move_probes refuse_counting.so)
