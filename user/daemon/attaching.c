@@ -237,7 +237,8 @@ static int link_probes(struct tracker *tracker, struct attaching *attaching)
 	}
 	if (attaching->by_itself)
 		tracker__make_room(tracker, library, attaching->process->owner, fresh->attached_ns);
-	spared = enforcer__former(tracker->enforcer, attaching->process->exe, library->path, fresh->attached_ns);
+	spared = enforcer__former(tracker->enforcer, attaching->process->owner, attaching->process->exe, library->path,
+				  fresh->attached_ns);
 	return attacher__attach(tracker->parts.attacher, attaching->process, library, attaching->by_itself, &spared,
 				&fresh->image, attaching->err, attaching->err_size);
 }

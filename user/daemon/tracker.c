@@ -178,7 +178,7 @@ static void join(struct tracker *tracker, struct tracked *tracked, const struct 
 		return;
 	}
 	entry.flags = tracker__flags_of(tracker, process, mpi);
-	spared = enforcer__former(tracker->enforcer, process->exe, library->path, now_ns);
+	spared = enforcer__former(tracker->enforcer, process->owner, process->exe, library->path, now_ns);
 	tracked->flags = entry.flags;
 	resolver__remapped(tracker->parts.resolver, tracked->pid, mpi);
 	kernel_side__reflag(tracker->parts.side, tracked->pid, &entry);

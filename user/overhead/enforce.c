@@ -226,7 +226,7 @@ void enforcer__leave(struct enforcer *enforcer, struct governed *governed, uint6
 		at = &(*at)->next_of_image;
 	*at = governed->next_of_image;
 	if (!duty->first) {
-		enforcer__remember(enforcer, duty, governed->exe, now_ns);
+		enforcer__remember(enforcer, duty, governed, now_ns);
 		enforcer__forget_image(enforcer, duty);
 	}
 }

@@ -114,11 +114,11 @@ void enforcer__free(struct enforcer *enforcer);
 struct governed *enforcer__add(struct enforcer *enforcer, const struct enforcer_process *process, uint64_t now_ns);
 
 /*
- * Returns what of an image was too expensive when the last process of a program ended, within an hour. The links of a
- * new process are to be opened without it: the enforcer__join() of the image's first process says so.
+ * Returns what of an image was too expensive when the last process of an owner's program ended, within an hour. The
+ * links of a new process are to be opened without it: the enforcer__join() of the image's first process says so.
  */
-struct functions_spared enforcer__former(const struct enforcer *enforcer, const char *exe, const char *image,
-					 uint64_t now_ns);
+struct functions_spared enforcer__former(const struct enforcer *enforcer, uid_t owner, const char *exe,
+					 const char *image, uint64_t now_ns);
 
 /*
  * Starts the recording of a process whose links are set. The image, NULL where it maps none, may have probes closed or

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What is remembered of a program at its end: the functions that were left out, and those that had to be closed. Its
- * next run begins without them, so that short runs of one program do not each pay for the same discovery.
+ * next run begins without them, so that short runs of one program do not each pay for the same discovery. Paths say
+ * nothing across owners: one user's runs of a program are none of another's, whose namespace may have another file
+ * there.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,23 +28,24 @@ static bool is_any(const struct functions_spared *spared)
 	return any;
 }
 
-/* Returns the index of what is remembered of a program's image; FORMER_RUNS where that is nothing. */
-static size_t find(const struct enforcer *enforcer, const char *exe, const char *image, uint64_t now_ns)
+/* Returns the index of what is remembered of an image of an owner's program; FORMER_RUNS where that is nothing. */
+static size_t find(const struct enforcer *enforcer, uid_t owner, const char *exe, const char *image, uint64_t now_ns)
 {
 	for (size_t i = 0; i < FORMER_RUNS; i++) {
 		const struct former_run *of = &enforcer->former[i];
 
-		if (of->ended_ns && now_ns < of->ended_ns + REMEMBERED_NS && !strcmp(of->exe, exe) &&
-		    !strcmp(of->image, image))
+		if (of->ended_ns && now_ns < of->ended_ns + REMEMBERED_NS && of->owner == owner &&
+		    !strcmp(of->exe, exe) && !strcmp(of->image, image))
 			return i;
 	}
 	return FORMER_RUNS;
 }
 
-void enforcer__remember(struct enforcer *enforcer, const struct image_duty *duty, const char *exe, uint64_t now_ns)
+void enforcer__remember(struct enforcer *enforcer, const struct image_duty *duty, const struct governed *last,
+			uint64_t now_ns)
 {
 	bool costly = duty->cost > 0 && !is_affordable(duty, now_ns);
-	size_t at = find(enforcer, exe, duty->path, now_ns);
+	size_t at = find(enforcer, last->process.owner, last->exe, duty->path, now_ns);
 	struct former_run *to = &enforcer->former[at % FORMER_RUNS];
 
 	if (!duty->set.without && !costly)
@@ -50,8 +53,8 @@ void enforcer__remember(struct enforcer *enforcer, const struct image_duty *duty
 	for (size_t i = 0; at == FORMER_RUNS && i < FORMER_RUNS; i++)
 		if (enforcer->former[i].ended_ns < to->ended_ns)
 			to = &enforcer->former[i];
-	*to = (struct former_run){.ended_ns = now_ns, .set = duty->set};
-	snprintf(to->exe, sizeof(to->exe), "%s", exe);
+	*to = (struct former_run){.owner = last->process.owner, .ended_ns = now_ns, .set = duty->set};
+	snprintf(to->exe, sizeof(to->exe), "%s", last->exe);
 	snprintf(to->image, sizeof(to->image), "%s", duty->path);
 	if (!costly)
 		return;
@@ -69,10 +72,10 @@ static bool begins_closed(const struct enforcer *enforcer, const struct former_r
 	       governor__period_ns(governor, former->cost) > governor->opening_ns;
 }
 
-struct functions_spared enforcer__former(const struct enforcer *enforcer, const char *exe, const char *image,
-					 uint64_t now_ns)
+struct functions_spared enforcer__former(const struct enforcer *enforcer, uid_t owner, const char *exe,
+					 const char *image, uint64_t now_ns)
 {
-	size_t at = find(enforcer, exe, image, now_ns);
+	size_t at = find(enforcer, owner, exe, image, now_ns);
 	struct functions_spared spared = {0};
 
 	if (at == FORMER_RUNS)
@@ -118,7 +121,7 @@ static void begin_closed(struct enforcer *enforcer, struct image_duty *duty, con
 
 void enforcer__recall(struct enforcer *enforcer, struct image_duty *duty, const struct governed *first, uint64_t now_ns)
 {
-	size_t at = find(enforcer, first->exe, duty->path, now_ns);
+	size_t at = find(enforcer, first->process.owner, first->exe, duty->path, now_ns);
 	struct former_run former;
 
 	if (at == FORMER_RUNS)

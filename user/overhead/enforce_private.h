@@ -89,9 +89,10 @@ struct image_duty {
 	unsigned unopened; /* runs of the program so far at whose end they had not been opened once */
 };
 
-/* What of a program's image was too expensive when its last process ended. */
+/* What of a program's image was too expensive when its owner's last process ended. */
 struct former_run {
 	char exe[512], image[512];
+	uid_t owner;
 	uint64_t ended_ns; /* 0: not in use */
 	struct governor_set set;
 	struct functions_spared spared; /* costly functions only */
@@ -192,7 +193,8 @@ bool enforcer__leave_out_closed(struct enforcer *enforcer, struct governed *wors
 				uint64_t now_ns);
 
 /* Remembers what is left out of an image and closed when its last process ends, for the program's next run. */
-void enforcer__remember(struct enforcer *enforcer, const struct image_duty *duty, const char *exe, uint64_t now_ns);
+void enforcer__remember(struct enforcer *enforcer, const struct image_duty *duty, const struct governed *last,
+			uint64_t now_ns);
 
 /* Begins with what an earlier run of the program of an image's first process had, see enforcer__former(). */
 void enforcer__recall(struct enforcer *enforcer, struct image_duty *duty, const struct governed *first,

@@ -366,8 +366,8 @@ static void a_set_is_remembered_for_the_next_run(void **state)
 	assert_int_equal(fake.without, 1);
 	enforcer__leave(fake.enforcer, first->governed, fake.now);
 	enforcer__remove(fake.enforcer, first->governed);
-	assert_int_equal(enforcer__former(fake.enforcer, "another", "libmpi.so", fake.now).units, 0);
-	fake.without = enforcer__former(fake.enforcer, "program", "libmpi.so", fake.now).units;
+	assert_int_equal(enforcer__former(fake.enforcer, 0, "another", "libmpi.so", fake.now).units, 0);
+	fake.without = enforcer__former(fake.enforcer, 0, "program", "libmpi.so", fake.now).units;
 	assert_int_equal(fake.without, 1);
 	second = fake__start(&fake, &posts);
 	assert_int_equal(second->orders.set, 1);
@@ -385,7 +385,7 @@ static struct functions_spared stop(struct fake_process *process)
 	enforcer__leave(fake.enforcer, process->governed, fake.now);
 	enforcer__remove(fake.enforcer, process->governed);
 	process->program = &ended;
-	return enforcer__former(fake.enforcer, "program", "libmpi.so", fake.now);
+	return enforcer__former(fake.enforcer, 0, "program", "libmpi.so", fake.now);
 }
 
 /* Starts the program's next run, for which links are opened as the attacher does. */
@@ -538,6 +538,21 @@ static void polling_calls_alone_close_nothing(void **state)
 	end(state);
 }
 
+/* What one user's runs of a program cost is no reason to begin another user's without probes. */
+static void what_is_remembered_has_an_owner(void **state)
+{
+	static const struct fake_program hot = {.calls = {200000}}, calm = {.owner = 7, .calls = {300}};
+	struct fake_process *process = begin(&hot, 1, 60), *others;
+
+	fake__run(&fake, 2);
+	assert_true(stop(process).closed);
+	assert_false(enforcer__former(fake.enforcer, 7, "program", "libmpi.so", fake.now).closed);
+	others = fake__start(&fake, &calm);
+	assert_int_equal(others->orders.probe_epoch & 1, 0);
+	assert_true(enforcer__former(fake.enforcer, 0, "program", "libmpi.so", fake.now).closed);
+	end(state);
+}
+
 static void what_is_remembered_expires(void **state)
 {
 	static const struct fake_program hot = {.calls = {200000}};
@@ -546,7 +561,7 @@ static void what_is_remembered_expires(void **state)
 	fake__run(&fake, 2);
 	assert_true(stop(process).closed);
 	fake.now += 3600 * FAKE_SECOND;
-	assert_false(enforcer__former(fake.enforcer, "program", "libmpi.so", fake.now).closed);
+	assert_false(enforcer__former(fake.enforcer, 0, "program", "libmpi.so", fake.now).closed);
 	end(state);
 }
 
@@ -574,6 +589,7 @@ int main(void)
 	    cmocka_unit_test(polling_calls_alone_close_nothing),
 	    cmocka_unit_test(calls_left_open_are_closed_when_they_burst),
 	    cmocka_unit_test(the_first_seconds_pay_for_an_attachment),
+	    cmocka_unit_test(what_is_remembered_has_an_owner),
 	    cmocka_unit_test(what_is_remembered_expires),
 	};
 

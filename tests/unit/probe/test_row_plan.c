@@ -122,25 +122,28 @@ static void test_memory(void **state)
 
 	(void)state;
 	assert_non_null(memory);
-	row_memory__keep(memory, "aa", 0x1000, &backoff);
+	row_memory__keep(memory, 1, "aa", 0x1000, &backoff);
 	backoff.level = 3;
-	row_memory__keep(memory, "aa", 0x1000, &backoff);
-	row_memory__keep(memory, "", 0x2000, &backoff);
-	row_memory__recall(memory, "aa", 0x1000, &got);
+	row_memory__keep(memory, 1, "aa", 0x1000, &backoff);
+	row_memory__keep(memory, 1, "", 0x2000, &backoff);
+	row_memory__recall(memory, 1, "aa", 0x1000, &got);
 	assert_int_equal(got.until_ns, 7);
 	assert_int_equal(got.level, 3);
 	/* another program, another function, and one of a program that cannot be identified */
-	row_memory__recall(memory, "ab", 0x1000, &got);
+	row_memory__recall(memory, 1, "ab", 0x1000, &got);
 	assert_int_equal(got.level, 0);
-	row_memory__recall(memory, "aa", 0x1001, &got);
+	row_memory__recall(memory, 1, "aa", 0x1001, &got);
 	assert_int_equal(got.until_ns, 0);
-	row_memory__recall(memory, "", 0x2000, &got);
+	row_memory__recall(memory, 1, "", 0x2000, &got);
 	assert_int_equal(got.level, 0);
+	/* another user's file of this build-id */
+	row_memory__recall(memory, 2, "aa", 0x1000, &got);
+	assert_int_equal(got.until_ns, 0);
 	for (uint64_t i = 0; i < 9000; i++) /* bounded: the oldest are dropped */
-		row_memory__keep(memory, "bb", i, &backoff);
-	row_memory__recall(memory, "bb", 8999, &got);
+		row_memory__keep(memory, 1, "bb", i, &backoff);
+	row_memory__recall(memory, 1, "bb", 8999, &got);
 	assert_int_equal(got.level, 3);
-	row_memory__recall(memory, "aa", 0x1000, &got);
+	row_memory__recall(memory, 1, "aa", 0x1000, &got);
 	assert_int_equal(got.level, 0);
 	row_memory__free(memory);
 }

@@ -140,7 +140,8 @@ static int add_probe(struct row_attacher *attacher, struct row_image *image, enu
 	probe->function = *function;
 	*function = (struct row_function){0};
 	probe->group = group;
-	row_memory__recall(attacher->memory, image->base.build_id, probe->function.entry, &probe->backoff);
+	row_memory__recall(attacher->memory, image->base.owner, image->base.build_id, probe->function.entry,
+			   &probe->backoff);
 	if (probe->backoff.until_ns) {
 		probe->state = ROW_LEFT_OUT;
 		probe->left_out = strdup("it was too expensive in another process of this image");

@@ -122,6 +122,7 @@ void row_backoff__opened(struct row_backoff *backoff)
 
 struct remembered {
 	char build_id[IMAGE_BUILD_ID_MAX];
+	uid_t owner;
 	uint64_t offset;
 	struct row_backoff backoff;
 };
@@ -143,22 +144,23 @@ void row_memory__free(struct row_memory *memory)
 	free(memory);
 }
 
-static struct remembered *find(const struct row_memory *memory, const char *build_id, uint64_t offset)
+static struct remembered *find(const struct row_memory *memory, uid_t owner, const char *build_id, uint64_t offset)
 {
 	for (size_t i = 0; i < memory->count; i++)
-		if (memory->functions[i].offset == offset && !strcmp(memory->functions[i].build_id, build_id))
+		if (memory->functions[i].owner == owner && memory->functions[i].offset == offset &&
+		    !strcmp(memory->functions[i].build_id, build_id))
 			return &memory->functions[i];
 	return NULL;
 }
 
-void row_memory__keep(struct row_memory *memory, const char *build_id, uint64_t offset,
+void row_memory__keep(struct row_memory *memory, uid_t owner, const char *build_id, uint64_t offset,
 		      const struct row_backoff *backoff)
 {
 	struct remembered *function;
 
 	if (!*build_id || strlen(build_id) >= sizeof(function->build_id))
 		return;
-	function = find(memory, build_id, offset);
+	function = find(memory, owner, build_id, offset);
 	if (!function && memory->count == MEMORY_MAX) {
 		function = &memory->functions[memory->oldest];
 		memory->oldest = (memory->oldest + 1) % MEMORY_MAX;
@@ -167,14 +169,14 @@ void row_memory__keep(struct row_memory *memory, const char *build_id, uint64_t 
 			return; /* it is looked at sooner than it need be */
 		function = &memory->functions[memory->count++];
 	}
-	*function = (struct remembered){.offset = offset, .backoff = *backoff};
+	*function = (struct remembered){.owner = owner, .offset = offset, .backoff = *backoff};
 	memcpy(function->build_id, build_id, strlen(build_id) + 1);
 }
 
-void row_memory__recall(const struct row_memory *memory, const char *build_id, uint64_t offset,
+void row_memory__recall(const struct row_memory *memory, uid_t owner, const char *build_id, uint64_t offset,
 			struct row_backoff *backoff)
 {
-	const struct remembered *function = *build_id ? find(memory, build_id, offset) : NULL;
+	const struct remembered *function = *build_id ? find(memory, owner, build_id, offset) : NULL;
 
 	*backoff = function ? function->backoff : (struct row_backoff){0};
 }

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define ROW_BACKOFF_FIRST_S 10 /* a function is left out for so long at first, then four times as long */
 #define ROW_BACKOFF_LEVELS 4   /* 10, 40, 160 and 640 s */
@@ -59,7 +60,10 @@ bool row_backoff__is_over(const struct row_backoff *backoff, uint64_t now_ns);
 /* Notes that a function is opened; if it is too expensive again, it is left out for longer. */
 void row_backoff__opened(struct row_backoff *backoff);
 
-/* Functions that were too expensive, by build-id and file offset, remembered beyond their processes' lives. */
+/*
+ * Functions that were too expensive, remembered beyond their processes' lives: by build-id, which a user can give any
+ * file, and file offset, and for the owner (struct process) in whose processes they were.
+ */
 struct row_memory;
 
 /* NULL when out of memory. */
@@ -67,11 +71,11 @@ struct row_memory *row_memory__new(void);
 void row_memory__free(struct row_memory *memory);
 
 /* An image's functions without a build-id are not remembered. */
-void row_memory__keep(struct row_memory *memory, const char *build_id, uint64_t offset,
+void row_memory__keep(struct row_memory *memory, uid_t owner, const char *build_id, uint64_t offset,
 		      const struct row_backoff *backoff);
 
 /* Zeroes *backoff where nothing is remembered. */
-void row_memory__recall(const struct row_memory *memory, const char *build_id, uint64_t offset,
+void row_memory__recall(const struct row_memory *memory, uid_t owner, const char *build_id, uint64_t offset,
 			struct row_backoff *backoff);
 
 #endif

@@ -114,7 +114,8 @@ void row_image__leave_out(struct row_attacher *attacher, struct row_image *image
 		probe->backoff.until_ns = now_ns + (uint64_t)(fmax(pause_s, OPEN_LEAST_S) * (1 + random / 2) * 1e9);
 	} else {
 		row_backoff__refuse(&probe->backoff, now_ns, random);
-		row_memory__keep(attacher->memory, image->base.build_id, probe->function.entry, &probe->backoff);
+		row_memory__keep(attacher->memory, image->base.owner, image->base.build_id, probe->function.entry,
+				 &probe->backoff);
 	}
 	free(probe->left_out);
 	probe->left_out = row_image__reason(image, probe);
