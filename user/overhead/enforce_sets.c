@@ -31,10 +31,13 @@ static void publish_set(const struct image_duty *duty, uint32_t without, uint64_
 
 void enforcer__change_set(struct enforcer *enforcer, struct image_duty *duty, uint32_t before)
 {
+	int status;
+
 	publish_set(duty, before, UINT64_MAX);
 	image_duty__begin_change(duty, enforcer->ops.now());
-	if (enforcer->ops.leave_out(enforcer->ctx, duty->image, image_duty__without(duty)))
-		enforcer__warn(enforcer, "attach_failed", 0, "some links could not be opened again");
+	status = enforcer->ops.leave_out(enforcer->ctx, duty->image, image_duty__without(duty));
+	if (status)
+		image_duty__warn_unopened(enforcer, duty, status);
 	publish_set(duty, image_duty__without(duty), enforcer->ops.now() + UNDER_WAY_NS);
 	duty->counted_ns = image_duty__end_change(enforcer, duty);
 }

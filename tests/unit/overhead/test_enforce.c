@@ -120,6 +120,15 @@ static void a_refused_opening_is_warned_of_once(void **state)
 	fake__run(&fake, 60);
 	assert_true(fake.openings > 2);
 	assert_int_equal(fake__warned(&fake, "attach_failed"), 1);
+	for (size_t i = 0; i < fake.warning_count; i++) {
+		const struct fake_warning *warning = &fake.warnings[i];
+
+		if (strcmp(warning->code, "attach_failed") != 0)
+			continue;
+		assert_int_equal(warning->pid, 1);
+		assert_non_null(strstr(warning->text, "libmpi.so"));
+		assert_non_null(strstr(warning->text, strerror(EBUSY)));
+	}
 	end(state);
 }
 

@@ -114,7 +114,8 @@ int mpi_image__open_links(struct attacher *attacher, struct mpi_image *image)
 		int status =
 		    link->open || mpi_image__stays_closed(attacher, image, link) ? 0 : open_link(attacher, image, link);
 
-		if (!first)
+		/* a process that has just ended needs no link; it is still listed until its exit is read */
+		if (!first && status != -ESRCH)
 			first = status;
 	}
 	return first;
