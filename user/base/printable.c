@@ -26,6 +26,18 @@ static size_t character_bytes(const unsigned char *at, size_t left)
 	return bytes;
 }
 
+/*
+ * Whether three bytes of UTF-8 are a character that reorders or breaks the line around it: U+200E, U+200F, U+2028 to
+ * U+202E, U+2066 to U+2069. A name with one could look like another, and like part of the text behind it.
+ */
+static bool reorders(const unsigned char *at)
+{
+	if (at[0] != 0xe2)
+		return false;
+	return at[1] == 0x80 ? (at[2] >= 0x8e && at[2] <= 0x8f) || (at[2] >= 0xa8 && at[2] <= 0xae)
+			     : at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9;
+}
+
 void printable__bytes(char *text, size_t length)
 {
 	unsigned char *at = (unsigned char *)text;
@@ -36,6 +48,8 @@ void printable__bytes(char *text, size_t length)
 			at[i] = '?';
 		if (bytes == 2 && at[i] == 0xc2 && at[i + 1] < 0xa0)
 			at[i] = at[i + 1] = '?';
+		if (bytes == 3 && reorders(at + i))
+			at[i] = at[i + 1] = at[i + 2] = '?';
 	}
 }
 

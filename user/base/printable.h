@@ -7,7 +7,8 @@
 
 /*
  * Replaces control characters by question marks: C0 and DEL, and C1 (0x80 to 0x9f) both as UTF-8 and as
- * bytes of no UTF-8. Other bytes stay. Returns text; NULL is fine.
+ * bytes of no UTF-8; and the characters of Unicode that reorder the text around them or break its line, such as U+202E
+ * (right-to-left override). Other bytes stay. Returns text; NULL is fine.
  */
 char *printable(char *text);
 
