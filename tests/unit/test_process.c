@@ -104,6 +104,7 @@ static void launchers_are_understood(void **state)
 	char *open_mpi[] = {"OMPI_COMM_WORLD_RANK=3", "OMPI_COMM_WORLD_SIZE=8", "PMIX_NAMESPACE=123", NULL};
 	char *slurm[] = {"SLURM_JOB_ID=77", "SLURM_STEP_ID=2", "SLURM_PROCID=5", "SLURM_NTASKS=64", NULL};
 	char *hydra[] = {"PMI_RANK=1", "PMI_SIZE=2", NULL};
+	char *foreign_size[] = {"PMI_RANK=4", "SLURM_NTASKS=4", NULL}, *no_size[] = {"PMI_RANK=0", "PMI_SIZE=0", NULL};
 	char *nonsense[] = {"OMPI_COMM_WORLD_RANK=-4", "PMI_RANK=1e9", "SLURM_PROCID=99999999999999",
 			    "PMIX_NAMESPACE=a b\"c\n", NULL};
 	struct process *process;
@@ -121,6 +122,14 @@ static void launchers_are_understood(void **state)
 	process = read_with(hydra);
 	assert_int_equal(process->rank, 1);
 	assert_string_equal(process->job_kind, "mpi");
+	process__free(process);
+	process = read_with(foreign_size);
+	assert_int_equal(process->rank, 4);
+	assert_int_equal(process->world_size, 0);
+	process__free(process);
+	process = read_with(no_size);
+	assert_int_equal(process->rank, 0);
+	assert_int_equal(process->world_size, 0);
 	process__free(process);
 	process = read_with(nonsense);
 	assert_int_equal(process->rank, -1);

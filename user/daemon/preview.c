@@ -67,8 +67,10 @@ static int print_process(struct tracker *tracker, struct process *process, uint6
 	watched = !refusal && describe_links(tracker, process, now_ns, text, sizeof(text));
 	if (refusal)
 		snprintf(text, sizeof(text), "%s", refusal);
-	if (process->rank >= 0)
+	if (process->rank >= 0 && process->world_size)
 		snprintf(rank, sizeof(rank), ", rank %d of %u", process->rank, process->world_size);
+	else if (process->rank >= 0)
+		snprintf(rank, sizeof(rank), ", rank %d", process->rank);
 	fprintf(out, "process %d (%s)%s, job %s: %s%s\n", process->pid, printable(process->exe), rank,
 		*process->job ? printable(process->job) : "none", watched ? "" : "not watched: ", printable(text));
 	return watched;

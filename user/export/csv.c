@@ -197,7 +197,7 @@ static int write_jobs(const struct run_report *report, FILE *out)
 		csv__time(&row, job->begin_ns);
 		csv__time(&row, job->end_ns);
 		csv__integer(&row, job->ranks);
-		csv__number(&row, job->world_size ? job->world_size : NAN);
+		csv__number(&row, job->world_size ? (double)job->world_size : NAN);
 		csv__list(&row, (const char *const *)job->hosts, job->host_count);
 		csv__number(&row, job->rank_seconds);
 		csv__number(&row, 100 * mean(job->covered_total, job->rank_seconds));

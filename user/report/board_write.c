@@ -54,7 +54,7 @@ static bool add_process(cJSON *list, const struct board_process *process, const 
 {
 	cJSON *item = record__append(list), *speed;
 	bool ok = item && record__put_uint(item, KEY(job_process, pid), process->pid) &&
-		  record__put_number(item, KEY(job_process, rank), process->rank < 0 ? NAN : process->rank) &&
+		  record__put_number(item, KEY(job_process, rank), process->rank < 0 ? NAN : (double)process->rank) &&
 		  record__put_text(item, KEY(job_process, exe), process->exe) &&
 		  record__put_text(item, KEY(job_process, probes), board_probes_name[process->probes]) &&
 		  record__put_number(item, KEY(job_process, calls_per_second), process->calls_per_s) &&

@@ -177,7 +177,7 @@ char *lines__process(const struct line_process *process)
 		  record__put_text(object, KEY(process, build_id), process->build_id) &&
 		  (!process->command || record__put_text(object, KEY(process, command), process->command)) &&
 		  (!process->user_name || record__put_text(object, KEY(process, user), process->user_name)) &&
-		  record__put_number(object, KEY(process, rank), process->rank >= 0 ? process->rank : NAN) &&
+		  record__put_number(object, KEY(process, rank), process->rank >= 0 ? (double)process->rank : NAN) &&
 		  (process->world_size ? record__put_uint(object, KEY(process, world_size), process->world_size)
 				       : record__put_number(object, KEY(process, world_size), NAN)) &&
 		  add_job(object, process) && record__put_uint(object, KEY(process, threads), process->threads);

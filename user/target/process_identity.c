@@ -209,7 +209,8 @@ void process__read_environment(struct process *process)
 	block = process__read_file(path, ENVIRONMENT_MAX, &length);
 	process->rank = block ? first_number(block, length, rank_variables) : -1;
 	world = block ? first_number(block, length, sizes) : 0;
-	process->world_size = world > 0 ? (uint32_t)world : 0;
+	/* a size that has no such rank is another launcher's, such as an allocation's around an mpiexec */
+	process->world_size = world > 0 && world > process->rank ? (uint32_t)world : 0;
 	value = block ? variable(block, length, "VAPRO") : NULL;
 	process->opted_out = value && !strcmp(value, "off");
 	if (block)

@@ -65,6 +65,11 @@ static void test_lines(void **state)
 	is_text(object, "factors/1/reason", "not measured");
 	is_null(object, "factors/1/source");
 	cJSON_Delete(object);
+	process.rank = INT32_MAX; /* as the environment may have it */
+	object = line(lines__process(&process));
+	is_number(object, "rank", INT32_MAX);
+	cJSON_Delete(object);
+	process.rank = -1;
 	object = line(lines__process(&process));
 	is_null(object, "rank");
 	is_null(object, "start_time");
