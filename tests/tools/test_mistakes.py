@@ -126,6 +126,7 @@ class Mistakes(unittest.TestCase):
         self.mistake("vapro view --broker nats://b run.ndjson", USAGE, "a file or --broker is read, not both")
         self.mistake("vaprod --publish-only", USAGE, "--publish-only needs --broker")
         self.mistake("vaprod --broker-cert run.capture --broker nats://b", USAGE, "--broker: a certificate needs its key")
+        self.mistake("vapro help vaprod", USAGE, "'vaprod' is no command of vapro", "`vaprod --help`")
         self.mistake("vapro help veiw", USAGE, "unknown command 'veiw'", "did you mean 'view'?")
         self.mistake("vapro run --pid 1 -- true", USAGE, "--pid, --exe, --duration and --dry-run are vaprod's")
 

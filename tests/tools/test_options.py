@@ -103,6 +103,7 @@ class Words(unittest.TestCase):
         for command in COMMANDS:
             self.assertEqual(run("vapro", "help", command), run("vapro", command, "--help"))
         self.assertEqual(run("vapro", "help", "nothing")[0], 2)
+        self.assertEqual(run("vapro", "--help=all"), run("vapro", "--help"))
         self.assertEqual(run("vapro")[0], 2)
 
 

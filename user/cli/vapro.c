@@ -69,6 +69,10 @@ static int help(const char *name)
 {
 	const struct command *command = name ? find(name) : NULL;
 
+	if (name && is_one(name, "vapro", "vaprod", "vapro-worker")) {
+		fprintf(stderr, "vapro: '%s' is no command of vapro: `%s --help` has its help\n", name, name);
+		return EXIT_USAGE;
+	}
 	if (name && !command)
 		return unknown(name);
 	if (command)
@@ -92,6 +96,8 @@ int main(int argc, char **argv)
 		return command->main(argc - 1, argv + 1);
 	if (is_one(argv[1], "help", "--help", "-h"))
 		return help(argv[2]);
+	if (!strcmp(argv[1], "--help=all")) /* as of each command, and of vaprod */
+		return help(NULL);
 	if (is_one(argv[1], "version", "--version", "-V")) {
 		puts("vapro " VAPRO_VERSION);
 		return EXIT_OK;
