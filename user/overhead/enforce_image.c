@@ -184,7 +184,7 @@ static void rest_rows(const struct enforcer *enforcer, const struct image_duty *
 	free(pids);
 }
 
-void image_duty__warn_unopened(const struct enforcer *enforcer, const struct image_duty *duty, int status)
+void enforcer__warn_unopened(const struct enforcer *enforcer, const struct image_duty *duty, int status)
 {
 	enforcer__warn(enforcer, "attach_failed", duty->first ? duty->first->process.pid : 0,
 		       "probes of %s that were closed could not all be opened again: %s; the calls of the functions "
@@ -204,7 +204,7 @@ void enforcer__cycle_image(struct enforcer *enforcer, struct image_duty *duty, u
 	else if (duty->closed && !waits)
 		status = enforcer->ops.open_remaining(enforcer->ctx, duty->image);
 	if (status)
-		image_duty__warn_unopened(enforcer, duty, status);
+		enforcer__warn_unopened(enforcer, duty, status);
 	if (!due) {
 		release_image(enforcer, duty, now_ns);
 		if (duty->closed)

@@ -207,7 +207,7 @@ static inline uint32_t image_duty__without(const struct image_duty *duty)
 }
 
 /* Says that probes of an image could not be opened again; status: -errno of the first of them. */
-void image_duty__warn_unopened(const struct enforcer *enforcer, const struct image_duty *duty, int status);
+void enforcer__warn_unopened(const struct enforcer *enforcer, const struct image_duty *duty, int status);
 
 /* Changes an image's probes to image_duty__without(); before: units left out until now. */
 void enforcer__change_set(struct enforcer *enforcer, struct image_duty *duty, uint32_t before);

@@ -37,7 +37,7 @@ void enforcer__change_set(struct enforcer *enforcer, struct image_duty *duty, ui
 	image_duty__begin_change(duty, enforcer->ops.now());
 	status = enforcer->ops.leave_out(enforcer->ctx, duty->image, image_duty__without(duty));
 	if (status)
-		image_duty__warn_unopened(enforcer, duty, status);
+		enforcer__warn_unopened(enforcer, duty, status);
 	publish_set(duty, image_duty__without(duty), enforcer->ops.now() + UNDER_WAY_NS);
 	duty->counted_ns = image_duty__end_change(enforcer, duty);
 }
