@@ -6,7 +6,7 @@
 #ifndef VAPRO_FAKE_PROBES_H
 #define VAPRO_FAKE_PROBES_H
 
-#include "overhead/enforce.h"
+#include "overhead/enforcer.h"
 
 #define FAKE_SECOND 1000000000ULL
 #define FAKE_LOOK (FAKE_SECOND / 100) /* the loop's shortest iteration */

@@ -19,7 +19,7 @@
 #include "report/lines.h"
 #include "report/pipeline.h"
 #include "daemon/stderr_guard.h"
-#include "overhead/enforce.h"
+#include "overhead/enforcer.h"
 #include "probe/bpf/shared.h"
 #include "sandbox/confine.h"
 #include <vapro/bpf/thread_account.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the overhead enforcer (overhead/enforce.h) does to the probes of the tracked processes. */
+/* What the overhead enforcer (overhead/enforcer.h) does to the probes of the tracked processes. */
 #include <bpf/libbpf.h>
 
 #include "base/base_name.h"

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/printable.h"
 #include "daemon/daemon_private.h"
-#include "overhead/enforce.h"
+#include "overhead/enforcer.h"
 #include "wire/hash.h"
 #include "wire/request.h"
 

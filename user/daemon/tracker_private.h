@@ -14,7 +14,7 @@
 #include "daemon/repeats.h"
 #include "daemon/tracker.h"
 #include "daemon/verdict.h"
-#include "overhead/enforce.h"
+#include "overhead/enforcer.h"
 
 struct tracked {
 	pid_t pid;

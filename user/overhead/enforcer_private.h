@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Declarations that only the enforcer's own files share. */
-#ifndef VAPRO_ENFORCE_PRIVATE_H
-#define VAPRO_ENFORCE_PRIVATE_H
+#ifndef VAPRO_ENFORCER_PRIVATE_H
+#define VAPRO_ENFORCER_PRIVATE_H
 
-#include "overhead/enforce.h"
+#include "overhead/enforcer.h"
 #include "overhead/ledger.h"
 
 /*

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "overhead/enforce_private.h"
+#include "overhead/enforcer_private.h"
 
 _Static_assert(GOVERNOR_UNITS == FUNCTIONS_UNITS, "a share for each unit");
 

@@ -4,8 +4,8 @@
  * is too expensive. It reads and writes the memory that the kernel side shares, and reaches links, other tables and the
  * output through struct enforcer_ops only.
  */
-#ifndef VAPRO_ENFORCE_H
-#define VAPRO_ENFORCE_H
+#ifndef VAPRO_ENFORCER_H
+#define VAPRO_ENFORCER_H
 
 #include <sys/types.h>
 

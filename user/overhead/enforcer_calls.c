@@ -4,7 +4,7 @@
  * vaprod leave: the calls show all time of its main thread, and functions that are open by turns little. The hits of
  * both divide the cost.
  */
-#include "overhead/enforce_private.h"
+#include "overhead/enforcer_private.h"
 
 #include <stdio.h>
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "overhead/enforce_private.h"
+#include "overhead/enforcer_private.h"
 
 #define KEEP_MOST 0.0625 /* share of the cost that may stay open where the functions called most are closed */
 #define KEEP_SHARE 0.25	 /* share of the budget that calls left open may cost */

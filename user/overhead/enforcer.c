@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The account of each process: what it is charged, what its load is, and what gives way where that is too much. */
-#include "overhead/enforce_private.h"
+#include "overhead/enforcer_private.h"
 
 #include <math.h>
 #include <stdarg.h>

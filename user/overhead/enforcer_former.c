@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "overhead/enforce_private.h"
+#include "overhead/enforcer_private.h"
 
 #define REMEMBERED_NS 3600000000000ULL /* time in which a program that is started again is assumed to be the same */
 #define UNOPENED_MOST 8 /* runs in a row that ended before probes were opened; the program may have changed since */

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "overhead/enforce_private.h"
+#include "overhead/enforcer_private.h"
 
 #define LEAST_REST 0.02 /* share of the cost that is assumed to remain */
 
