@@ -6,14 +6,14 @@
 #define FIRST 0.25 /* of what an image's first processes cost, later ones will: by then it is known */
 #define MOST 4	   /* times what the attachments themselves cost: more is other work of the same time */
 
-/* Returns the number of an image, or ATTACH_COSTS_IMAGES. */
-static size_t find(const struct attach_costs *costs, uint64_t device, uint64_t inode)
+/* Returns the number of an image for its owner, or ATTACH_COSTS_IMAGES. */
+static size_t find(const struct attach_costs *costs, const struct attach_image *image)
 {
 	const struct image_cost *images = costs->images;
 	size_t i = 0;
 
-	while (i < ATTACH_COSTS_IMAGES &&
-	       (!images[i].first_ns || images[i].inode != inode || images[i].device != device))
+	while (i < ATTACH_COSTS_IMAGES && (!images[i].first_ns || images[i].inode != image->inode ||
+					   images[i].device != image->device || images[i].owner != image->owner))
 		i++;
 	return i;
 }
@@ -32,25 +32,31 @@ void attach_costs__candidate(struct attach_costs *costs, uint64_t cpu_ns, uint64
 void attach_costs__attached(struct attach_costs *costs, const struct attach_image *image, uint64_t own_ns,
 			    uint64_t now_ns)
 {
-	bool first = find(costs, image->device, image->inode) == ATTACH_COSTS_IMAGES;
+	bool first = !attach_costs__first(costs, image->device, image->inode);
 	size_t at = 0;
 
-	if (first)
-		costs->images[costs->image_count++ % ATTACH_COSTS_IMAGES] =
-		    (struct image_cost){.device = image->device, .inode = image->inode, .first_ns = now_ns};
+	if (find(costs, image) == ATTACH_COSTS_IMAGES)
+		costs->images[costs->image_count++ % ATTACH_COSTS_IMAGES] = (struct image_cost){
+		    .device = image->device, .inode = image->inode, .owner = image->owner, .first_ns = now_ns};
 	if (!costs->measuring)
 		return;
 	costs->last_ns = now_ns;
 	costs->own_ns += own_ns;
 	costs->processes++;
 	while (at < costs->attached_count &&
-	       (costs->attached[at].inode != image->inode || costs->attached[at].device != image->device))
+	       (costs->attached[at].inode != image->inode || costs->attached[at].device != image->device ||
+		costs->attached[at].owner != image->owner))
 		at++;
-	if (at == ATTACH_COSTS_AT_ONCE || at < costs->attached_count)
+	if (at == ATTACH_COSTS_AT_ONCE)
 		return;
-	costs->attached[at] = *image;
-	costs->attached[at].first = first;
-	costs->attached_count++;
+	if (at == costs->attached_count) {
+		costs->attached[at] = *image;
+		costs->attached[at].first = first;
+		costs->attached[at].own_ns = costs->attached[at].processes = 0;
+		costs->attached_count++;
+	}
+	costs->attached[at].own_ns += own_ns;
+	costs->attached[at].processes++;
 }
 
 bool attach_costs__is_due(const struct attach_costs *costs, uint64_t now_ns)
@@ -67,11 +73,12 @@ static void note(struct attach_costs *costs, uint64_t cpu_ns, uint64_t now_ns)
 	cost = cost > most ? most : cost;
 	for (size_t i = 0; i < costs->attached_count; i++) {
 		const struct attach_image *image = &costs->attached[i];
-		size_t of = find(costs, image->device, image->inode);
+		double part = costs->own_ns ? (double)image->own_ns / (double)costs->own_ns : 0;
+		size_t of = find(costs, image);
 
 		if (of < ATTACH_COSTS_IMAGES && cost > 0)
 			costs->images[of].cost_ns[image->linked] =
-			    (uint64_t)(cost * (image->first ? FIRST : 1) / (double)costs->processes);
+			    (uint64_t)(cost * part * (image->first ? FIRST : 1) / (double)image->processes);
 	}
 }
 
@@ -94,14 +101,21 @@ void attach_costs__step(struct attach_costs *costs, bool expecting, uint64_t cpu
 
 uint64_t attach_costs__of(const struct attach_costs *costs, const struct attach_image *image)
 {
-	size_t of = find(costs, image->device, image->inode);
+	size_t of = find(costs, image);
 
 	return of < ATTACH_COSTS_IMAGES ? costs->images[of].cost_ns[image->linked] : 0;
 }
 
 uint64_t attach_costs__first(const struct attach_costs *costs, uint64_t device, uint64_t inode)
 {
-	size_t of = find(costs, device, inode);
+	uint64_t first_ns = 0;
 
-	return of < ATTACH_COSTS_IMAGES ? costs->images[of].first_ns : 0;
+	for (size_t i = 0; i < ATTACH_COSTS_IMAGES; i++) {
+		const struct image_cost *of = &costs->images[i];
+
+		if (of->first_ns && of->inode == inode && of->device == device &&
+		    (!first_ns || of->first_ns < first_ns))
+			first_ns = of->first_ns;
+	}
+	return first_ns;
 }

@@ -5,8 +5,9 @@
  * Reading images and setting probes is the smaller part of it: processes are looked for, the first records of each are
  * resolved, IO tracing starts. All of that counts, so that the cost is the processor time that vaprod used from the
  * first candidate until some time after the last attachment, without what it used before in as much time, divided among
- * the processes that were attached. Confined readers, which read an image once, do not count, and of the first
- * measurement a quarter: what is read for the first time is known later.
+ * the processes that were attached, by what the attachment of each owner's cost itself. What one owner's processes cost
+ * puts off no other's: a process may have 65,000 mappings. Confined readers, which read an image once, do not count,
+ * and of the first measurement a quarter: what is read for the first time is known later.
  */
 #ifndef VAPRO_ATTACH_COSTS_H
 #define VAPRO_ATTACH_COSTS_H
@@ -14,18 +15,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-#define ATTACH_COSTS_IMAGES 16
+#define ATTACH_COSTS_IMAGES 32
 #define ATTACH_COSTS_AT_ONCE 4 /* images whose processes are attached at the same time; more are not measured */
 
 struct attach_image {
 	uint64_t device, inode;
+	uid_t owner; /* of the process, as in struct process */
 	bool linked; /* it had its links already */
-	bool first;  /* private: no process of it was attached before */
+	/* private: */
+	bool first;	 /* no process of it was attached before */
+	uint64_t own_ns; /* sum of what its attachments themselves cost */
+	size_t processes;
 };
 
 struct image_cost {
 	uint64_t device, inode;
+	uid_t owner;
 	uint64_t first_ns;   /* first attachment, CLOCK_MONOTONIC */
 	uint64_t cost_ns[2]; /* of a process whose image had no links, had links; 0: not known */
 };
@@ -60,10 +67,10 @@ bool attach_costs__is_due(const struct attach_costs *costs, uint64_t now_ns);
 /* Ends a measurement some time after its last attachment. expecting: there are candidates. */
 void attach_costs__step(struct attach_costs *costs, bool expecting, uint64_t cpu_ns, uint64_t now_ns);
 
-/* Returns the expected cost of attaching to a process of an image, ns; 0 where it is not known. */
+/* Returns the expected cost of attaching to an owner's process of an image, ns; 0 where it is not known. */
 uint64_t attach_costs__of(const struct attach_costs *costs, const struct attach_image *image);
 
-/* Returns the time of the first attachment to an image, ns; 0 where there was none. */
+/* Returns the time of the first attachment to an image, whoever's the process was, ns; 0 where there was none. */
 uint64_t attach_costs__first(const struct attach_costs *costs, uint64_t device, uint64_t inode);
 
 #endif

@@ -117,6 +117,7 @@ static bool identify(struct tracker *tracker, const struct process *process, str
 	if (of)
 		*image = (struct attach_image){.device = of->device,
 					       .inode = of->inode,
+					       .owner = process->owner,
 					       .linked = library && attacher__linked(tracker->parts.attacher, library)};
 	return of;
 }

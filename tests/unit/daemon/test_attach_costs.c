@@ -136,10 +136,38 @@ static void test_many_images(void **state)
 			 0);
 }
 
+/* A user's processes of a library that all use, each expensive to attach to, put off the user's own only. */
+static void test_owners(void **state)
+{
+	static const struct attach_image theirs = {.device = 1, .inode = 7, .owner = 1001};
+	struct attach_costs costs = {0};
+
+	(void)state;
+	attach_costs__candidate(&costs, 0, 10 * S);
+	attach_costs__attached(&costs, &mpi, 1 * MS, 10 * S);
+	assert_true(step(&costs, false, 1 * MS, 10 * S + 600 * MS));
+	attach_costs__candidate(&costs, 1 * S, 20 * S);
+	attach_costs__attached(&costs, &theirs, 60 * MS, 20 * S);
+	assert_true(step(&costs, false, 1 * S + 90 * MS, 20 * S + 600 * MS));
+	assert_int_equal(attach_costs__of(&costs, &theirs), 90 * MS);
+	assert_int_equal(attach_costs__of(&costs, &mpi), 250 * US);
+	/* both in one measurement: by what each attachment itself cost; of theirs there are two */
+	attach_costs__candidate(&costs, 2 * S, 30 * S);
+	attach_costs__attached(&costs, &theirs, 49 * MS, 30 * S);
+	attach_costs__attached(&costs, &mpi, 2 * MS, 30 * S);
+	attach_costs__attached(&costs, &theirs, 49 * MS, 30 * S);
+	assert_true(step(&costs, false, 2 * S + 200 * MS, 30 * S + 600 * MS));
+	assert_int_equal(attach_costs__of(&costs, &theirs), 98 * MS);
+	assert_int_equal(attach_costs__of(&costs, &mpi), 4 * MS);
+	/* read for the first time on this node is what any owner's process had read */
+	assert_int_equal(attach_costs__first(&costs, 1, 7), 10 * S);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_divided), cmocka_unit_test(test_beside_other_work),
-					   cmocka_unit_test(test_candidates), cmocka_unit_test(test_many_images)};
+					   cmocka_unit_test(test_candidates), cmocka_unit_test(test_many_images),
+					   cmocka_unit_test(test_owners)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
