@@ -142,6 +142,7 @@ struct attaching {
 	const struct process_mapping *library; /* of MPI, or NULL */
 	struct attach_image measured;	       /* the image that the cost belongs to */
 	bool by_itself;			       /* it gets links of its own */
+	uint64_t search_ns;		       /* CPU time of the search for others that map the library */
 	bool admitted, registered, joined;
 	struct tracked fresh;
 	struct bpf_process_state entry;
@@ -229,7 +230,9 @@ static int link_probes(struct tracker *tracker, struct attaching *attaching)
 
 	if (!library)
 		return 0;
+	attaching->search_ns = cpu_spent();
 	attaching->by_itself = tracker__is_alone(tracker, library, fresh->attached_ns);
+	attaching->search_ns = cpu_spent() - attaching->search_ns;
 	if (attaching->by_itself && tracker__returns_kill(attaching->process) && !tracker->parts.no_return) {
 		snprintf(attaching->err, attaching->err_size,
 			 "this kernel kills a seccomp-filtered process at a return probe, and links "
@@ -359,8 +362,10 @@ int tracker__attach(struct tracker *tracker, struct process *process, int pidfd,
 	functions = tracker__attach_rows(tracker, fresh, process);
 	tracker__join_image(tracker, fresh, now_ns);
 	fresh->attach_cost_ns = cpu_spent() - spent_ns + tracker->prepare_cost_ns;
+	/* the search reads the mappings of others, of which a user may have any number */
 	if (measured)
-		attach_costs__attached(&tracker->costs, &attaching.measured, fresh->attach_cost_ns, now_ns);
+		attach_costs__attached(&tracker->costs, &attaching.measured,
+				       fresh->attach_cost_ns - attaching.search_ns, now_ns);
 	tracker->slots[fresh->slot] = true;
 	tracker->tracked[tracker->count++] = *fresh;
 	tracker->any = true;
