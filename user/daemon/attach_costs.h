@@ -70,7 +70,7 @@ void attach_costs__step(struct attach_costs *costs, bool expecting, uint64_t cpu
 /* Returns the expected cost of attaching to an owner's process of an image, ns; 0 where it is not known. */
 uint64_t attach_costs__of(const struct attach_costs *costs, const struct attach_image *image);
 
-/* Returns the time of the first attachment to an image, whoever's the process was, ns; 0 where there was none. */
+/* Returns the time of the first attachment to an image, of any owner's process, ns; 0 where there was none. */
 uint64_t attach_costs__first(const struct attach_costs *costs, uint64_t device, uint64_t inode);
 
 #endif
