@@ -135,7 +135,7 @@ class OlderNames(unittest.TestCase):
         self.assertIn(expected, found[2])
 
     def test_brokers(self):
-        wrong = "address 1 of the broker is none"
+        wrong = "address 1 of the broker is not valid"
         self.same("vaprod --publish x", "vaprod --broker x", wrong)
         self.same("vapro run --publish x -- true", "vapro run --broker x -- true", wrong)
         for command in ("view", "report", "top", "analyze", "diagnose all@.."):

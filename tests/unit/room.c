@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Runs the unit tests of a room. Each test file is a program by its text; here its main() has the file's name (the Makefile
- * compiles it so), and each file runs in a process of its own, as if it were a program.
+ * Runs the unit tests of a room. Each test file is a program by its text; here its main() has the file's name (the
+ * Makefile compiles it so), and each file runs in a process of its own, as if it were a program.
  *
  *   ROOM                   all files of the room, one after the other
  *   ROOM FILE              one file, such as test_judge

@@ -61,7 +61,7 @@ static int write_csv(const char *folder, const struct run_report *report)
 		return EXIT_FAILED;
 	}
 	if (!S_ISDIR(status.st_mode)) {
-		fprintf(stderr, "vapro report: --csv writes into a folder, and %s is none\n", folder);
+		fprintf(stderr, "vapro report: --csv writes into a folder, and %s is not one\n", folder);
 		return EXIT_FAILED;
 	}
 	for (size_t i = 0; i < CSV_TABLES; i++)
