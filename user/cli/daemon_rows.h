@@ -7,7 +7,6 @@
 #include "base/units.h"
 #include "cli/broker_rows.h"
 #include "cli/command_line.h"
-#include "cli/completion.h"
 #include "cli/shared_rows.h"
 #include "cli/settings.h"
 
@@ -72,7 +71,7 @@ bool daemon_rows__write_pid(const void *member, size_t n, char *text, size_t siz
 	 .help = "print the configuration that would hold, as a file"},                                                \
 	{.type = OPTION_SWITCH, DAEMON_ROW(check_config), .name = "check-config", .early = true,                       \
 	 .help = "check the configuration and print which files were read"},                                           \
-	{.type = OPTION_COMPLETION, .name = "completion", .value = COMPLETION_SHELLS,                                  \
+	{.type = OPTION_COMPLETION, .name = "completion", .value = OPTIONS_COMPLETION_SHELLS,                                  \
 	 .level = own == OPTION_HIDDEN ? OPTION_HIDDEN : OPTION_EXPERT, .help = "print the completion for this shell"}, \
 	{.type = OPTION_VERSION, .name = "version", .letter = 'V', .level = own, .help = "print the version"},         \
 	OPTIONS_HELP_ALL_ROW

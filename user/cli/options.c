@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "cli/completion.h"
 #include "daemon/daemon.h"
 
 int command__fail(const struct command *command, int code, const char *format, ...)
@@ -174,10 +173,10 @@ static int act(const struct command *command, const struct option_row *row, cons
 		printf("%.*s %s\n", length, command->program, VAPRO_VERSION);
 		return COMMAND_DONE;
 	case OPTION_COMPLETION:
-		if (!completion__print(value, command->program, &command, 1, stdout))
+		if (!options__print_completion(value, command->program, &command, 1, stdout))
 			return COMMAND_DONE;
 		return command__fail(command, EXIT_USAGE,
-				     "--completion: invalid shell '%s'; expected " COMPLETION_EXPECTED, value);
+				     "--completion: invalid shell '%s'; expected " OPTIONS_COMPLETION_EXPECTED, value);
 	default:
 		return 0;
 	}

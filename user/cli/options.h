@@ -104,4 +104,15 @@ void command__visit(const struct command *command, enum option_level most, const
  */
 void command__help(const struct command *command, const char *what, FILE *out);
 
+/* options_completion.c: completion for shells, written from the tables of the commands. */
+#define OPTIONS_COMPLETION_SHELLS "bash|zsh|fish"
+#define OPTIONS_COMPLETION_EXPECTED "bash, zsh or fish"
+
+/*
+ * Prints the completion of a program with these commands, of which a program without commands has one, named as
+ * itself. Returns 0, or -EINVAL for a shell that is none of OPTIONS_COMPLETION_SHELLS.
+ */
+int options__print_completion(const char *shell, const char *program, const struct command *const *commands,
+			      size_t count, FILE *out);
+
 #endif

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cli/commands.h"
-#include "cli/completion.h"
 #include "daemon/daemon.h"
 #include "probe/elf/reader.h"
 
@@ -103,10 +102,10 @@ int main(int argc, char **argv)
 		return EXIT_OK;
 	}
 	if (!strcmp(argv[1], "--completion") && argc == 3 &&
-	    !completion__print(argv[2], "vapro", commands, COMMANDS, stdout))
+	    !options__print_completion(argv[2], "vapro", commands, COMMANDS, stdout))
 		return EXIT_OK;
 	if (!strncmp(argv[1], "--completion", strlen("--completion"))) {
-		fputs("vapro: --completion needs a shell: " COMPLETION_SHELLS "\n", stderr);
+		fputs("vapro: --completion needs a shell: " OPTIONS_COMPLETION_SHELLS "\n", stderr);
 		return EXIT_USAGE;
 	}
 	return unknown(argv[1]);

@@ -14,7 +14,6 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "cli/broker_rows.h"
-#include "cli/completion.h"
 #include "cli/options.h"
 #include "daemon/daemon.h"
 #include "target/quota.h"
@@ -78,7 +77,7 @@ static const struct option_row rows[] = {
      .help = "of a job's analysis and of its blocks in memory, at most (half of the machine's memory, or of the "
 	     "cgroup's limit)"},
     OPTION_HEADING_ROW("Other"),
-    {.type = OPTION_COMPLETION, .name = "completion", .value = COMPLETION_SHELLS,
+    {.type = OPTION_COMPLETION, .name = "completion", .value = OPTIONS_COMPLETION_SHELLS,
      .help = "print the completion of options for this shell"},
     {.type = OPTION_VERSION, .name = "version", .letter = 'V', .help = "print the version"},
     OPTIONS_HELP_ROW,

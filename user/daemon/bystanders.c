@@ -178,7 +178,7 @@ void tracker__find_translators(struct tracker *tracker, uint64_t now_ns)
 
 	while (dir && (entry = readdir(dir))) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-		const char *name = pid > 0 ? translator__of_process(pid) : NULL;
+		const char *name = pid > 0 ? process__translator(pid) : NULL;
 
 		if (name)
 			add(tracker, pid, name, name, now_ns);

@@ -249,7 +249,7 @@ void tracker__exec(struct tracker *tracker, pid_t pid, uint64_t exec_ns, uint64_
 			return; /* the process was read after the exec, whose mappings arrived first, another way */
 		tracker__detach(tracker, tracked, "it became another program (exec)", now_ns);
 	}
-	if (!tracker->parts.finds && translator__of_process(pid))
+	if (!tracker->parts.finds && process__translator(pid))
 		tracker__find_translators(tracker, now_ns);
 	tracker__executed(tracker, pid, now_ns);
 }

@@ -3,7 +3,6 @@
 
 #include "base/grow.h"
 #include "base/intern.h"
-#include "model/rows.h"
 #include "base/table.h"
 
 #include <stdio.h>
@@ -328,7 +327,7 @@ const struct stg_state *stg__state(const struct stg *stg, uint32_t id)
 const struct stg_job *stg__job(const struct stg *stg, uint32_t id)
 {
 	if (stg->jobs[id].unordered)
-		rows__order(&stg->jobs[id]);
+		stg__order_rows(&stg->jobs[id]);
 	return &stg->jobs[id];
 }
 

@@ -19,6 +19,10 @@ struct stg {
 	uint32_t kind_count, common_count;
 };
 
+/* stg_rows.c: fills the orders of a job's rows (order, place, neighbours). Rows come in any order, and many at once:
+ * one call orders all of them. */
+void stg__order_rows(struct stg_job *job);
+
 /* Finds the row of a thread's rank or process with this number, or adds it. Returns 0 or -ENOMEM. */
 int stg__find_row(struct stg *stg, const struct stg_thread *thread, int32_t number, uint32_t *row);
 

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/printable.h"
-#include "page/page_private.h"
+#include "page/page_json_private.h"
 #include "page/scale.h"
 #include "report/cause_text.h"
 #include "report/json.h"
@@ -16,13 +16,13 @@
 #define WARNINGS_MOST 200 /* different ones that are listed */
 #define CAUSES_MOST 500
 
-double page__offset(const struct run_report *report, uint64_t utc_ns)
+double page_json__offset(const struct run_report *report, uint64_t utc_ns)
 {
 	return utc_ns >= report->start_ns ? (double)(utc_ns - report->start_ns) / 1e9
 					  : -(double)(report->start_ns - utc_ns) / 1e9;
 }
 
-cJSON *page__append(cJSON *list)
+cJSON *page_json__append(cJSON *list)
 {
 	cJSON *item = cJSON_CreateObject();
 
@@ -83,7 +83,7 @@ static bool add_gaps(cJSON *object, const struct job_summary *job)
 		}
 		if (!(seconds > 0))
 			continue;
-		item = page__append(list);
+		item = page_json__append(list);
 		ok = item && json__add_text(item, "reason", vapro_uncovered_name[reason]) &&
 		     json__add_text(item, "text", summary_reason_text[reason]) &&
 		     json__add_text(item, "help", summary_reason_help[reason]) &&
@@ -104,7 +104,7 @@ static bool add_losses(cJSON *object, const struct job_summary *job)
 
 		if (!job->lost[i])
 			continue;
-		item = page__append(list);
+		item = page_json__append(list);
 		ok = item && json__add_uint(item, "count", job->lost[i]) &&
 		     json__add_text(item, "text", summary_loss_text[i]) &&
 		     cJSON_AddBoolToObject(item, "lost", i != VAPRO_LOST_APPROXIMATED && i != VAPRO_LOST_UNMATCHED);
@@ -118,7 +118,7 @@ static bool add_classes(cJSON *object, const struct job_summary *job)
 	bool ok = list;
 
 	for (int i = 0; ok && i < VAPRO_CLASSES; i++) {
-		cJSON *item = page__append(list);
+		cJSON *item = page_json__append(list);
 
 		ok = item && json__add_text(item, "class", vapro_class_name[i]) &&
 		     json__add_number(item, "covered", job->covered[i] / job->rank_seconds, 6) &&
@@ -160,7 +160,7 @@ static bool add_jobs(cJSON *page, const struct run_report *report)
 
 		if (!job->end_ns)
 			continue;
-		item = page__append(list);
+		item = page_json__append(list);
 		ok = item && json__add_text(item, "name", job->name) &&
 		     json__add_text(item, "title", job_summary__name(job, title)) &&
 		     json__add_number(item, "ranks", (double)ranks, 0) &&
@@ -168,7 +168,7 @@ static bool add_jobs(cJSON *page, const struct run_report *report)
 		     cJSON_AddBoolToObject(item, "partial", job->partial && ranks < job->world_size) &&
 		     json__add_number(item, "hosts", (double)job->host_count, 0) &&
 		     json__add_text(item, "host", job->host_count == 1 ? job->hosts[0] : NULL) &&
-		     json__add_number(item, "begin", page__offset(report, job->begin_ns), 9) &&
+		     json__add_number(item, "begin", page_json__offset(report, job->begin_ns), 9) &&
 		     json__add_number(item, "seconds", (double)(job->end_ns - job->begin_ns) / 1e9, 9) &&
 		     json__add_uint(item, "fragments", job->fragments) &&
 		     json__add_number(item, "rank_seconds", job->rank_seconds, 3) &&
@@ -206,7 +206,7 @@ static bool add_causes(cJSON *page, const struct run_report *report)
 
 	for (uint32_t i = 0; ok && i < report->cause_list.count && i < CAUSES_MOST; i++) {
 		const struct cause *cause = &report->cause_list.items[i];
-		cJSON *item = page__append(list);
+		cJSON *item = page_json__append(list);
 
 		ok = item && json__add_text(item, "job", cause->job) &&
 		     json__add_text(item, "severity",
@@ -235,7 +235,7 @@ static bool add_findings(cJSON *page, const struct run_report *report)
 
 	for (size_t i = 0; ok && i < summary->findings.count; i++) {
 		const struct finding *finding = &summary->findings.items[i];
-		cJSON *item = page__append(list);
+		cJSON *item = page_json__append(list);
 
 		ok = item && json__add_text(item, "kind", findings__kind(finding->kind)) &&
 		     json__add_text(item, "text", finding__text(finding, text, sizeof(text)));
@@ -276,7 +276,7 @@ static bool add_warnings(cJSON *page, const struct run_report *report)
 		counts[i]++;
 	}
 	for (i = 0; ok && i < count; i++) {
-		item = page__append(list);
+		item = page_json__append(list);
 		ok = item && json__add_text(item, "code", seen[i][0]) && json__add_text(item, "text", seen[i][1]) &&
 		     json__add_uint(item, "count", counts[i]);
 	}
@@ -449,14 +449,14 @@ static bool add_rows(cJSON *page, cJSON *item, const struct run_report *report, 
 bool page_json__add_map(cJSON *page, const struct run_report *report, const struct view_map *map,
 			const struct cells *cells, const char *worst, const char *mean)
 {
-	cJSON *item = page__append(cJSON_GetObjectItem(page, "maps")), *parts;
+	cJSON *item = page_json__append(cJSON_GetObjectItem(page, "maps")), *parts;
 	char *said = printable(strdup(map->said));
 	bool ok = item && said && json__add_text(item, "job", map->job) && json__add_text(item, "said", said) &&
 		  json__add_number(item, "uid", map->uid, 0) && json__add_text(item, "class", map->class) &&
 		  cJSON_AddBoolToObject(item, "waiting", !strcmp(map->class, vapro_class_name[VAPRO_COMMUNICATION])) &&
 		  json__add_number(item, "bin", (double)map->bin_ns / 1e9, 9) &&
-		  json__add_number(item, "begin", page__offset(report, map->first * map->bin_ns), 9) &&
-		  json__add_number(item, "end", page__offset(report, map->end * map->bin_ns), 9) &&
+		  json__add_number(item, "begin", page_json__offset(report, map->first * map->bin_ns), 9) &&
+		  json__add_number(item, "end", page_json__offset(report, map->end * map->bin_ns), 9) &&
 		  cJSON_AddBoolToObject(item, "rounded", cells->rounding != CELLS_EXACT) &&
 		  json__add_text(item, "worst", worst) && json__add_text(item, "mean", mean) &&
 		  add_rows(page, item, report, map);
@@ -466,7 +466,8 @@ bool page_json__add_map(cJSON *page, const struct run_report *report, const stru
 	ok = parts;
 	for (size_t i = 0; ok && i < cells->part_count; i++) {
 		const struct cells_part *part = &cells->parts[i];
-		const double values[3] = {page__offset(report, part->first * map->bin_ns), part->columns, part->bins};
+		const double values[3] = {page_json__offset(report, part->first * map->bin_ns), part->columns,
+					  part->bins};
 		cJSON *list = cJSON_CreateDoubleArray(values, 3);
 
 		ok = list && cJSON_AddItemToArray(parts, list);

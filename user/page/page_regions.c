@@ -7,7 +7,7 @@
 #include "diagnose/factors.h"
 #include "diagnose/interferers.h"
 #include "page/page_json.h"
-#include "page/page_private.h"
+#include "page/page_json_private.h"
 #include "report/cause_text.h"
 #include "report/json.h"
 #include "report/record.h"
@@ -22,7 +22,7 @@ static bool add_sites(cJSON *object, const cJSON *variance)
 	cJSON_ArrayForEach(site, record__item(variance, KEY(variance, call_sites)))
 	{
 		char *text = summary__describe_item(site);
-		cJSON *item = ok ? page__append(list) : NULL;
+		cJSON *item = ok ? page_json__append(list) : NULL;
 
 		ok = item && text && json__add_text(item, "text", text) &&
 		     json__add_text(item, "class", record__text(site, KEY(state, class))) &&
@@ -48,7 +48,7 @@ static bool add_factors(cJSON *object, const struct run_region *region)
 
 		if (!name)
 			continue;
-		item = ok ? page__append(list) : NULL;
+		item = ok ? page_json__append(list) : NULL;
 		ok = item && json__add_text(item, "name", name) &&
 		     json__add_text(item, "parent", record__text(factor, KEY(factor, parent))) &&
 		     json__add_text(item, "meaning", region__meaning(region->region, name)) &&
@@ -77,7 +77,7 @@ static bool add_interferers(cJSON *object, const cJSON *diagnosis)
 
 		if (!comm)
 			continue;
-		item = ok ? page__append(list) : NULL;
+		item = ok ? page_json__append(list) : NULL;
 		ok = item && json__add_text(item, "comm", comm) &&
 		     json__add_uint(item, "pid", record__uint(task, KEY(interferer, pid))) &&
 		     json__add_number(item, "seconds", record__number(task, KEY(interferer, seconds), NAN), 6) &&
@@ -104,9 +104,9 @@ static bool add_exemplars(cJSON *object, const struct run_report *report, const 
 		cJSON *item;
 
 		if (record__time(exemplar, KEY(exemplar, start), &start_ns)) {
-			item = ok ? page__append(list) : NULL;
+			item = ok ? page_json__append(list) : NULL;
 			ok =
-			    item && json__add_number(item, "start", page__offset(report, start_ns), 9) &&
+			    item && json__add_number(item, "start", page_json__offset(report, start_ns), 9) &&
 			    json__add_number(item, "seconds",
 					     record__number(exemplar, KEY(exemplar, duration_ns), NAN) / 1e9, 9) &&
 			    json__add_number(item, "rank", record__number(exemplar, KEY(exemplar, rank), NAN), 0) &&
@@ -155,8 +155,8 @@ static bool add_region(cJSON *item, const struct run_report *report, const struc
 	bool ok = ranks && json__add_text(item, "number", own->number) && json__add_text(item, "job", region->job) &&
 		  json__add_number(item, "uid", region->user ? (double)region->user - 1 : NAN, 0) &&
 		  json__add_text(item, "class", region->class) &&
-		  json__add_number(item, "begin", page__offset(report, region->begin_ns), 9) &&
-		  json__add_number(item, "end", page__offset(report, region->end_ns), 9) &&
+		  json__add_number(item, "begin", page_json__offset(report, region->begin_ns), 9) &&
+		  json__add_number(item, "end", page_json__offset(report, region->end_ns), 9) &&
 		  cJSON_AddBoolToObject(item, "ended", region->ended) &&
 		  json__add_text(item, "unseen", region__unseen(region, unseen, sizeof(unseen))) &&
 		  json__add_text(item, "ranks", ranks) && json__add_text(item, "who", region->who) &&
@@ -198,7 +198,7 @@ cJSON *page_json__regions(const struct run_report *report)
 	bool ok = list;
 
 	for (size_t i = 0; ok && i < report->region_count && i < PAGE_REGIONS; i++) {
-		cJSON *item = page__append(list);
+		cJSON *item = page_json__append(list);
 
 		ok = item && add_region(item, report, &report->regions[i]);
 		if (ok)

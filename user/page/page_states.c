@@ -11,7 +11,7 @@
 #include "base/grow.h"
 #include "base/table.h"
 #include "page/page_json.h"
-#include "page/page_private.h"
+#include "page/page_json_private.h"
 #include "report/json.h"
 #include "report/record.h"
 
@@ -160,7 +160,7 @@ static bool list_rows(cJSON *list, const struct state_rows *rows)
 
 	for (size_t i = 0; ok && i < rows->count && i < STATES_MOST; i++) {
 		const struct state_row *row = &rows->items[i];
-		cJSON *item = page__append(list);
+		cJSON *item = page_json__append(list);
 
 		ok = item && json__add_text(item, "text", row->text) && json__add_text(item, "job", row->job) &&
 		     json__add_text(item, "class", row->class) &&

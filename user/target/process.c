@@ -178,6 +178,14 @@ void process__read_exe(pid_t pid, char *buf, size_t size)
 	buf[n > 0 ? n : 0] = '\0';
 }
 
+const char *process__translator(pid_t pid)
+{
+	char exe[512];
+
+	process__read_exe(pid, exe, sizeof(exe));
+	return translator__of_path(exe);
+}
+
 void process__read_command(pid_t pid, char *buf, size_t size)
 {
 	char path[64];

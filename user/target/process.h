@@ -62,6 +62,9 @@ int process__complete(struct process *process, char *err, size_t err_size);
 /* Path of a process's executable, which may carry " (deleted)"; empty where it is unknown. */
 void process__read_exe(pid_t pid, char *buf, size_t size);
 
+/* Returns the name of the binary translator that a process executes, or NULL; target/translator.h. */
+const char *process__translator(pid_t pid);
+
 /* Writes a process's command line, its words joined by blanks, cut at size; empty where it is unknown. */
 void process__read_command(pid_t pid, char *buf, size_t size);
 

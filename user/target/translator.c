@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/base_name.h"
-#include "target/process.h"
 
 /* A file name, whole or as a glob; files of a translator that is a whole system map no library of this one. */
 static const struct {
@@ -55,12 +54,4 @@ const char *translator__of_path(const char *path)
 		if (!fnmatch(files[i].glob, name, 0))
 			return files[i].name;
 	return NULL;
-}
-
-const char *translator__of_process(pid_t pid)
-{
-	char exe[512];
-
-	process__read_exe(pid, exe, sizeof(exe));
-	return translator__of_path(exe);
 }

@@ -8,12 +8,7 @@
 #ifndef VAPRO_TRANSLATOR_H
 #define VAPRO_TRANSLATOR_H
 
-#include <sys/types.h>
-
 /* Returns the name of the translator that a file mapped as code belongs to, or NULL. path: any text. */
 const char *translator__of_path(const char *path);
-
-/* Returns the name of the translator that a process executes, or NULL. */
-const char *translator__of_process(pid_t pid);
 
 #endif

@@ -54,8 +54,8 @@ static void other_files_are_not(void **state)
 	memset(longest, 'x', sizeof(longest));
 	longest[sizeof(longest) - 1] = '\0';
 	assert_null(translator__of_path(longest));
-	assert_null(translator__of_process(getpid()));
-	assert_null(translator__of_process(-1));
+	assert_null(process__translator(getpid()));
+	assert_null(process__translator(-1));
 }
 
 static void processes_say_what_executes_them(void **state)

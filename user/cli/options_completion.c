@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/completion.h"
+#include "cli/options.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -252,8 +252,8 @@ static void print_fish(struct writer *writer, const struct command *const *comma
 	}
 }
 
-int completion__print(const char *shell, const char *program, const struct command *const *commands, size_t count,
-		      FILE *out)
+int options__print_completion(const char *shell, const char *program, const struct command *const *commands,
+			      size_t count, FILE *out)
 {
 	static const struct {
 		const char *shell;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "model/rows.h"
+#include "model/stg_private.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static int compare_neighbours(const void *a, const void *b, void *ctx)
 	return job->place[left] < job->place[right] ? -1 : job->place[left] > job->place[right];
 }
 
-void rows__order(struct stg_job *job)
+void stg__order_rows(struct stg_job *job)
 {
 	uint32_t *first = job->neighbours; /* by host: there are no more hosts than rows */
 
