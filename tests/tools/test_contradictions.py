@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The checker of records (tools/contradictions.py) accepts a run without contradictions and finds one of each kind that is planted."""
+import copy
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+import contradictions  # noqa: E402
+
+
+def at(second):
+    return f"2026-03-01T10:00:{second:012.9f}Z"
+
+
+def factor(name, parent, seconds):
+    return {"name": name, "stage": 1 if parent is None else 2, "parent": parent, "impact_seconds": seconds, "major": True}
+
+
+def sound():
+    """A job of four ranks: rank 0 is preempted for 2 s of 4 s and stopped for 1 s within, and three ranks wait for it."""
+    parts = [{"cause": "preempted", "culprit": "hog", "ranks": "0", "begin": at(10), "end": at(15), "lost_seconds": 2.0, "caused_seconds": 6.0},
+             {"cause": "stopped", "culprit": None, "ranks": "0", "begin": at(12), "end": at(13), "lost_seconds": 1.0, "caused_seconds": 2.5}]
+    weight = {"severity": "critical", "alarm": True, "share_pct": 8.7, "rated_pct": 7.1875, "denominator_seconds": 160.0}
+    cause = {"type": "cause", "job": "j", "final": True, "confirmed": True, "begin": at(10), "end": at(15), "alarm": True}
+    return [
+        {"type": "hello", "tunables": {"min-lost": 0.1, "critical-share": 0.05, "warning-share": 0.001}},
+        {"type": "window", "job": "j", "begin": at(0), "end": at(40), "ranks": "0-3", "world_size": 4, "coverage": {"computation": 0.95},
+         "performance": {"computation": 0.97, "total": 0.97},
+         "account": {"preempted_seconds": 2.1, "throttled_seconds": 0, "stopped_seconds": 1.0}},
+        {"type": "heatmap", "job": "j", "rows": [{"rank": rank, "pid": 100 + rank} for rank in range(4)]},
+        {"type": "variance", "job": "j", "id": 7, "revision": 1, "class": "computation", "ranks": "0", "begin": at(10), "end": at(15),
+         "lost_seconds": 3.0, "judged_seconds": 5.0, "performance": 0.4, "caused_seconds": 8.5, "effect_of": None, "slow_path": False,
+         "evidence": "the kernel attributes 100 % of the loss (off the CPU)", "causes": parts, **weight},
+        {"type": "diagnosis", "job": "j", "variance": 7, "revision": 1, "interferers": [{"comm": "hog", "pid": 9, "seconds": 2.0}],
+         "factors": [factor("suspension", None, 3.0), factor("preempted", "suspension", 2.0), factor("stopped", "suspension", 1.0)],
+         "verdict": "rank 0 lost 3.00 s: hog (pid 9) ran on its CPU for 2.00 s; it was stopped for 1.00 s",
+         "advice": "hog ran on the CPU of rank 0: move or stop it."},
+        {**cause, "number": 1, "cause": "preempted", "lost_seconds": 2.0, "caused_seconds": 6.0, "severity": "critical", "share_pct": 5.0,
+         "rated_pct": 5.0, "denominator_seconds": 160.0},
+        {**cause, "number": 2, "cause": "stopped", "lost_seconds": 1.0, "caused_seconds": 2.5, "severity": "warning", "share_pct": 2.1875,
+         "rated_pct": 2.1875, "denominator_seconds": 160.0, "begin": at(12), "end": at(13)},
+    ]
+
+
+HELLO, WINDOW, HEATMAP, VARIANCE, DIAGNOSIS, FIRST, SECOND = range(7)
+
+
+def no_cpu(records):
+    records[WINDOW]["performance"]["computation"] = 1
+    records[WINDOW]["account"]["throttled_seconds"] = 4.0
+
+
+# name: the kind that is found, and how it is planted
+PLANTED = {
+    "a region that others wait for too long": ("waiting", lambda r: r[VARIANCE].update(caused_seconds=9.5)),
+    "a cause that others wait for too long": ("waiting", lambda r: r[SECOND].update(caused_seconds=3.2, rated_pct=2.625)),
+    "less lost than is attributed": ("attributed", lambda r: r[DIAGNOSIS]["factors"][0].update(impact_seconds=3.4)),
+    "a factor in no sentence": ("unnamed", lambda r: r[DIAGNOSIS].update(verdict="rank 0 lost 3.00 s: hog (pid 9) ran on its CPU")),
+    "a factor among no causes": ("unnamed", lambda r: r[VARIANCE]["causes"][1].update(cause="unknown")),
+    "causes that do not add up in a region": ("causes", lambda r: r[VARIANCE]["causes"][0].update(lost_seconds=1.6)),
+    "a cause of other ranks than its region": ("causes", lambda r: r[VARIANCE]["causes"][1].update(ranks="0-1")),
+    "causes that do not add up in the run": ("causes", lambda r: r[SECOND].update(lost_seconds=1.5, rated_pct=2.0)),
+    "critical below the bound": ("severity", lambda r: r[FIRST].update(rated_pct=4.9)),
+    "critical without a rated share": ("severity", lambda r: (r[FIRST].pop("rated_pct"), r[FIRST].update(share_pct=4.2))),
+    "info above the bound": ("severity", lambda r: r[SECOND].update(severity="info")),
+    "a rated share of more than was lost": ("severity", lambda r: r[FIRST].update(rated_pct=7.0)),
+    "a warning below both bounds": ("severity", lambda r: (r[SECOND].pop("rated_pct"), r[SECOND].update(share_pct=0.05, lost_seconds=0.05, caused_seconds=0))),
+    "a milder cause first": ("severity", lambda r: (r[FIRST].update(number=2), r[SECOND].update(number=1), r.insert(FIRST, r.pop(SECOND)))),
+    "a performance beside another loss": ("performance", lambda r: r[VARIANCE].update(performance=0.6)),
+    "a performance above 1": ("performance", lambda r: r[VARIANCE].update(performance=1.2)),
+    "a performance of 1 with a loss": ("performance", lambda r: (r[VARIANCE].pop("judged_seconds"), r[VARIANCE].update(performance=1))),
+    "a performance of 1 without a CPU": ("performance", no_cpu),
+    "advice for what took nothing": ("advice", lambda r: r[DIAGNOSIS].update(advice="rank 0: throttled by the cgroup; raise its CPU quota")),
+    "a region after the job": ("times", lambda r: r[VARIANCE].update(end=at(45))),
+    "a cause that ends before it begins": ("times", lambda r: r[FIRST].update(begin=at(20))),
+    "a cause outside of its region": ("times", lambda r: r[VARIANCE]["causes"][0].update(begin=at(8))),
+    "preempters where nothing was preempted": ("preempters", lambda r: r[DIAGNOSIS]["factors"][1].update(impact_seconds=0.1)),
+    "a cause of nothing": ("nothing", lambda r: r.append({**r[SECOND], "number": 3, "lost_seconds": 0, "caused_seconds": 0, "rated_pct": 0,
+                                                          "severity": "info", "alarm": False})),
+}
+
+
+class Contradictions(unittest.TestCase):
+    def test_a_sound_run(self):
+        self.assertEqual(contradictions.contradictions(sound()), [])
+
+    def test_each_planted_one_is_found(self):
+        for name, (kind, plant) in PLANTED.items():
+            with self.subTest(name):
+                records = copy.deepcopy(sound())
+                plant(records)
+                self.assertIn(kind, [found for found, _ in contradictions.contradictions(records)])
+
+    def test_every_kind_is_planted(self):
+        listed = re.findall(r"^([a-z]+) +\S", contradictions.__doc__.partition("agree:")[2], re.M)
+        self.assertEqual({kind for kind, _ in PLANTED.values()}, set(listed))
+
+    def test_times(self):
+        self.assertEqual(contradictions.seconds("1970-01-02T00:00:01.500000000Z"), 86401.5)
+        self.assertEqual(contradictions.seconds("2024-03-01T00:00:00.000000000Z") - contradictions.seconds("2024-02-28T00:00:00.000000000Z"),
+                         2 * 86400)
+
+    def test_the_command(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "records.ndjson")
+            for plant, status in ((None, 0), (PLANTED["critical below the bound"][1], 1)):
+                records = copy.deepcopy(sound())
+                if plant:
+                    plant(records)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write("no record\n" + "".join(json.dumps(record) + "\n" for record in records))
+                run = subprocess.run([sys.executable, os.path.join(ROOT, "tools", "contradictions.py"), path], capture_output=True, text=True,
+                                     check=False)
+                self.assertEqual(run.returncode, status, run.stdout + run.stderr)
+                self.assertEqual(run.stdout.count("\n"), status, run.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=int("-v" in sys.argv) + 1)

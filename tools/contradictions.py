@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""
+Finds contradictions in the records of runs, without knowing what happened: contradictions.py FILE... prints one line for each
+and returns 1 where there are any. What two records, or two keys of one record, say of the same thing must agree:
+
+waiting     what a variance or a cause made others wait is at most (ranks of the job - 1) times what was lost to it
+attributed  an alarm that the kernel attributes lost at least what is attributed to it
+unnamed     a factor that cost --min-lost or more in an alarm is named in its verdict and has an entry among its causes
+causes      the causes of a region add up to its loss, and the causes of a run to the losses of its regions
+severity    is that of the rated share and the own loss, and no warning is below both bounds; the worst is listed first
+performance is 1 - lost / judged, never outside 0 to 1, and not 1 while the account says that ranks had no CPU
+advice      names no remedy for a factor that took nothing
+times       lie inside the job, and begin before they end
+preempters  are listed only where a twentieth of the loss is preempted
+nothing     no cause has lost nothing
+"""
+import json
+import re
+import sys
+
+NAMES = {"stopped": ("stopped", "signal", "frozen"), "throttled": ("throttled", "quota"), "steal": ("hypervisor", "steal"),
+         "preempted": ("preempted", "ran on", "oversubscribed", "had the CPU", "for a CPU"), "irq": ("interrupt",)}
+REMEDIES = {"throttled": re.compile(r"raise its CPU quota"), "steal": re.compile(r"hypervisor"), "stopped": re.compile(r"look for (a|the) (signal|tracer)|who stopped"),
+            "preempted": re.compile(r"bind ranks and daemons apart|move or stop it")}
+ENTRIES = {"preempted": {"preempted", "wakeup_wait", "oversubscribed"}, "irq": {"irq", "hard_irq", "soft_irq"}}  # causes of a factor
+ROUNDING_S = 0.0005
+BY_KERNEL = re.compile(r"^the kernel attributes")
+PREEMPTED_LEAST = 0.05  # of the loss: the least part for which those that ran instead are listed
+ACCOUNT_LEAST = 0.03  # of the ranks' time without a CPU, which no performance of 1 goes with
+DEFAULTS = {"min-lost": 0.1, "critical-share": 0.05, "warning-share": 0.001}
+
+
+def seconds(text):
+    """Seconds since midnight of 1970 of a record's time."""
+    hit = re.match(r"(\d+)-(\d+)-(\d+)T(\d+):(\d+):([\d.]+)Z", text)
+    year, month, day, hour, minute = (int(part) for part in hit.groups()[:5])
+    before = year - (month < 3)
+    days = 365 * before + before // 4 - before // 100 + before // 400 + (153 * ((month + 9) % 12) + 2) // 5 + day - 1 - 719468
+    return days * 86400 + hour * 3600 + minute * 60 + float(hit[6])
+
+
+def ranks_of(text):
+    found = set()
+    for part in str(text or "").split(","):
+        first, _, last = part.partition("-")
+        if first.strip().isdigit():
+            found.update(range(int(first), int(last or first) + 1))
+    return found
+
+
+class Job:
+    """What the windows of one job say."""
+
+    def __init__(self):
+        self.rows, self.world, self.begin, self.end = set(), 0, None, None
+        self.variances, self.diagnoses, self.causes = {}, {}, []
+
+    def others(self):
+        """Most ranks that can wait for one; threads that are rows of their own wait as well."""
+        return max(len(self.rows), self.world, 1) - 1
+
+
+def check_waiting(job, record, name):
+    most, caused = job.others() * record["lost_seconds"], record["caused_seconds"]
+    if caused > most * 1.001 + ROUNDING_S:
+        yield "waiting", f"{name}: others waited {caused:.3f} s for {record['lost_seconds']:.3f} s, of at most {most:.3f} s"
+
+
+def impacts(diagnosis):
+    return {factor["name"]: factor["impact_seconds"] for factor in diagnosis["factors"] if not factor.get("implied")}
+
+
+def check_attributed(variance, diagnosis, name):
+    attributed = sum(impacts(diagnosis).get(factor, 0) for factor in ("suspension", "irq"))
+    if variance["alarm"] and BY_KERNEL.match(variance["evidence"]) and \
+            variance["lost_seconds"] < attributed - max(0.05, 0.05 * attributed):
+        yield "attributed", f"{name}: {variance['lost_seconds']:.3f} s lost, {attributed:.3f} s of it attributed"
+
+
+def check_names(variance, diagnosis, bounds, name):
+    if not variance["alarm"] or variance["class"] == "communication":
+        return
+    found, verdict = impacts(diagnosis), diagnosis.get("verdict") or ""
+    found["preempted"] = found.get("preempted", 0) + found.get("wakeup_wait", 0)
+    for factor, words in NAMES.items():
+        cost = found.get(factor, 0)
+        if cost < bounds["min-lost"] + ROUNDING_S or cost < 0.01 * variance["lost_seconds"]:
+            continue
+        if not any(word in verdict for word in words):
+            yield "unnamed", f"{name}: {factor} cost {cost:.3f} s, and the verdict does not say it"
+        if "causes" in variance and not any(cause["cause"] in ENTRIES.get(factor, {factor}) for cause in variance["causes"]):
+            yield "unnamed", f"{name}: {factor} cost {cost:.3f} s, and is none of its causes"
+
+
+def check_sum(variance, name):
+    if "causes" not in variance:
+        return
+    total = sum(cause["lost_seconds"] for cause in variance["causes"])
+    if abs(total - variance["lost_seconds"]) > 0.01 * variance["lost_seconds"] + 2 * ROUNDING_S:
+        yield "causes", f"{name}: its causes lost {total:.3f} s, it lost {variance['lost_seconds']:.3f} s"
+    for cause in variance["causes"]:
+        if not ranks_of(cause.get("ranks")) <= ranks_of(variance["ranks"]):
+            yield "causes", f"{name}: {cause['cause']} has ranks {cause['ranks']}, the region {variance['ranks']}"
+        if seconds(cause["begin"]) < seconds(variance["begin"]) - ROUNDING_S or \
+                seconds(cause["end"]) > seconds(variance["end"]) + ROUNDING_S:
+            yield "times", f"{name}: {cause['cause']} lies outside of its region"
+
+
+def severity_of(record, bounds):
+    share = record["rated_pct"] / 100
+    if not record["alarm"]:
+        return "info"
+    if share >= bounds["critical-share"] - 1e-7:
+        return "critical"
+    return "warning" if share >= bounds["warning-share"] - 1e-7 or record["lost_seconds"] >= bounds["min-lost"] - 1e-6 else "info"
+
+
+def check_severity(record, bounds, name):
+    if "rated_pct" in record:
+        wanted = severity_of(record, bounds)
+        if record["severity"] != wanted and not record.get("excused"):
+            yield "severity", f"{name}: {record['severity']} at {record['rated_pct']} % and {record['lost_seconds']:.3f} s lost, not {wanted}"
+        cost = record["lost_seconds"] + record["caused_seconds"]
+        if record["rated_pct"] / 100 * record["denominator_seconds"] > cost * 1.01 + 0.001 + 1e-6 * record["denominator_seconds"]:
+            yield "severity", f"{name}: {record['rated_pct']} % of {record['denominator_seconds']} s is more than {cost:.3f} s"
+    elif record["severity"] == "critical" and record["share_pct"] < 100 * bounds["critical-share"] - 1e-4:
+        yield "severity", f"{name}: critical at {record['share_pct']} %"
+    if record["severity"] == "warning" and record["lost_seconds"] < bounds["min-lost"] - ROUNDING_S and \
+            record.get("rated_pct", record["share_pct"]) < 100 * bounds["warning-share"] - 1e-4:
+        yield "severity", f"{name}: a warning at {record.get('rated_pct', record['share_pct'])} % and {record['lost_seconds']:.3f} s lost"
+
+
+def check_performance(variance, name):
+    performance = variance["performance"]
+    if not 0 <= performance <= 1:
+        yield "performance", f"{name}: a performance of {performance}"
+    judged = variance.get("judged_seconds")
+    if judged and not variance["slow_path"] and abs(performance - max(0, 1 - variance["lost_seconds"] / judged)) > 0.002:
+        yield "performance", f"{name}: a performance of {performance}, {variance['lost_seconds']:.3f} s lost of {judged:.3f} s"
+    if performance >= 0.99995 and variance["lost_seconds"] > max(0.01, 1e-4 * (judged or 0)):
+        yield "performance", f"{name}: a performance of 1 and {variance['lost_seconds']:.3f} s lost"
+
+
+def check_window(window):
+    account, length = window.get("account"), seconds(window["end"]) - seconds(window["begin"])
+    ranks = len(ranks_of(window["ranks"]))
+    if not account or not ranks or length <= 0 or window["performance"]["computation"] is None:
+        return
+    without = (account["preempted_seconds"] + account["throttled_seconds"] + account["stopped_seconds"]) / (length * ranks)
+    judged = window["coverage"]["computation"]
+    if without > ACCOUNT_LEAST and judged > 0.9 and window["performance"]["computation"] >= 0.99995:
+        yield "performance", f"the window until {window['end']}: a performance of 1 while ranks had no CPU for {100 * without:.1f} % of the time"
+
+
+def check_advice(variance, diagnosis, name):
+    found, advice = impacts(diagnosis), diagnosis.get("advice") or ""
+    found["preempted"] = found.get("preempted", 0) + found.get("wakeup_wait", 0)
+    for factor, remedy in REMEDIES.items():
+        if remedy.search(advice) and found.get(factor, 0) <= 0 and variance["class"] != "communication":
+            yield "advice", f"{name}: advice for {factor}, which took nothing"
+
+
+def check_preempters(variance, diagnosis, name):
+    found = impacts(diagnosis)
+    preempted = found.get("preempted", 0) + found.get("wakeup_wait", 0)
+    if diagnosis["interferers"] and preempted < PREEMPTED_LEAST * variance["lost_seconds"] - ROUNDING_S:
+        yield "preempters", f"{name}: tasks that ran instead are listed, {preempted:.3f} s of {variance['lost_seconds']:.3f} s are preempted"
+
+
+def check_times(job, record, name):
+    begin, end = seconds(record["begin"]), seconds(record["end"])
+    if begin >= end:
+        yield "times", f"{name}: ends before it begins"
+    if job.begin is not None and (begin < job.begin - 0.2001 or end > job.end + 0.2001):
+        yield "times", f"{name}: lies outside of the job"
+
+
+def read(records):
+    """Jobs by name and user, and the bounds of the run."""
+    jobs, bounds, found = {}, dict(DEFAULTS), []
+    for record in records:
+        kind = record.get("type")
+        if kind == "hello":
+            tunables = record.get("tunables") or {}
+            for key in bounds:
+                value = tunables.get(key, tunables.get(key.replace("-", "_")))
+                if isinstance(value, (int, float)):
+                    bounds[key] = float(value)
+        if kind not in ("window", "heatmap", "variance", "diagnosis", "cause"):
+            continue
+        job = jobs.setdefault((record.get("job"), record.get("user")), Job())
+        if kind == "window":
+            job.begin = seconds(record["begin"]) if job.begin is None else min(job.begin, seconds(record["begin"]))
+            job.end = max(job.end or 0, seconds(record["end"]))
+            job.world = max(job.world, record["world_size"])
+            found += check_window(record)
+        elif kind == "heatmap":
+            job.rows.update((row["rank"], row["pid"], row.get("thread")) for row in record["rows"])
+        elif kind == "variance":
+            job.variances[record["id"]] = record
+        elif kind == "diagnosis" and record["variance"]:
+            job.diagnoses[record["variance"]] = record
+        elif kind == "cause" and record["final"]:
+            job.causes.append(record)
+    return jobs, bounds, found
+
+
+def check_causes(job, bounds):
+    """The causes at the end, and the losses of the regions that they sum up."""
+    worst = 2
+    for cause in job.causes:
+        name = f"cause {cause['number']} ({cause['cause']})"
+        yield from check_waiting(job, cause, name)
+        yield from check_severity(cause, bounds, name)
+        yield from check_times(job, cause, name)
+        if cause["lost_seconds"] <= 0:
+            yield "nothing", f"{name}: nothing was lost to it"
+        rank = ("info", "warning", "critical").index(cause["severity"]) if cause["confirmed"] else 0
+        if rank > worst:
+            yield "severity", f"{name}: a worse cause after a milder one"
+        worst = min(worst, rank)
+    regions = [variance for variance in job.variances.values() if not variance["effect_of"]]
+    lost, total = (sum(item["lost_seconds"] for item in items) for items in (regions, job.causes))
+    if job.causes and len(job.causes) < 64 and abs(lost - total) > 0.01 * lost + 0.01:
+        yield "causes", f"the causes lost {total:.3f} s, the regions {lost:.3f} s"
+
+
+def contradictions(records):
+    """[(kind, sentence)] of the records of one run."""
+    jobs, bounds, found = read(records)
+    for job in jobs.values():
+        for number, variance in job.variances.items():
+            name, diagnosis = f"variance {number}", job.diagnoses.get(number)
+            found += check_waiting(job, variance, name)
+            found += check_severity(variance, bounds, name)
+            found += check_performance(variance, name)
+            found += check_times(job, variance, name)
+            if variance["effect_of"]:
+                continue
+            found += check_sum(variance, name)
+            if diagnosis is None:
+                continue
+            for check in (check_attributed, check_advice, check_preempters):
+                found += check(variance, diagnosis, name)
+            found += check_names(variance, diagnosis, bounds, name)
+        found += check_causes(job, bounds)
+    return found
+
+
+def records_in(lines):
+    """Records of a file: one a line; other lines are none of ours."""
+    for line in lines:
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict):
+            yield record
+
+
+def main(paths):
+    count = 0
+    for path in paths:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            for kind, sentence in contradictions(records_in(file)):
+                print(f"{path}: {kind}: {sentence}")
+                count += 1
+    return count > 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    sys.exit(main(sys.argv[1:]))
