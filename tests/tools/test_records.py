@@ -51,9 +51,9 @@ class Records(unittest.TestCase):
 
     def test_lines_of_unit_tests(self):
         types = set()
-        for name in ("test_json", "test_lines", "test_causes"):
+        for room, name in (("report", "test_json"), ("report", "test_lines"), ("analysis", "test_causes")):
             file = self.path(name)
-            done = run(f"test/{name}", env={**os.environ, "VAPRO_TEST_LINES": file})
+            done = run(f"test/{room}", name, env={**os.environ, "VAPRO_TEST_LINES": file})
             self.assertEqual(done.returncode, 0, done.stderr)
             with open(file, encoding="utf-8") as lines:
                 types |= self.check(lines.read())
