@@ -379,7 +379,7 @@ class Exports(unittest.TestCase):
         self.assertIn("only one output", self.report("--svg", "-", "--trace", "-", "run.ndjson", code=2).stderr)
         self.assertIn("--svg is needed", self.report("--class", "io", "run.ndjson", code=2).stderr)
         self.assertIn("expected computation", self.report("--svg", "-", "--class", "disk", "run.ndjson", code=2).stderr)
-        self.assertIn("new.json is none", self.report("--csv", "new.json", "run.ndjson", code=1).stderr)
+        self.assertIn("new.json is not one", self.report("--csv", "new.json", "run.ndjson", code=1).stderr)
         self.assertIn("No space left", self.report("--trace", "/dev/full", "run.ndjson", code=1).stderr)
 
 
