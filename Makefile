@@ -311,7 +311,7 @@ check-clang: all
 
 # Tests of programs get the build directory; the longest come first. Half of the time they wait: four at once.
 TESTS_OF_PROGRAMS := $(patsubst %,tests/nodes/test_%.py,worker faults from publish) \
-	$(patsubst %,tests/tools/test_%.py,speed page exports brokers examples options records completion settings mistakes)
+	$(patsubst %,tests/tools/test_%.py,speed page exports brokers examples options records completion settings mistakes many_causes)
 TESTS_OF_SOURCES := $(patsubst %,tests/tools/test_%.py,install programs layers words citations new_key live_runner shape coverage contradictions)
 
 # a room and a file of it, by words of make's

@@ -124,11 +124,11 @@ def check_severity(record, bounds, name):
         cost = record["lost_seconds"] + record["caused_seconds"]
         if record["rated_pct"] / 100 * record["denominator_seconds"] > cost * 1.01 + 0.001 + 1e-6 * record["denominator_seconds"]:
             yield "severity", f"{name}: {record['rated_pct']} % of {record['denominator_seconds']} s is more than {cost:.3f} s"
-    elif record["severity"] == "critical" and record["share_pct"] < 100 * bounds["critical-share"] - 1e-4:
-        yield "severity", f"{name}: critical at {record['share_pct']} %"
+    elif record["severity"] == "critical" and record["cost_pct_of_job"] < 100 * bounds["critical-share"] - 1e-4:
+        yield "severity", f"{name}: critical at {record['cost_pct_of_job']} %"
     if record["severity"] == "warning" and record["lost_seconds"] < bounds["min-lost"] - ROUNDING_S and \
-            record.get("rated_pct", record["share_pct"]) < 100 * bounds["warning-share"] - 1e-4:
-        yield "severity", f"{name}: a warning at {record.get('rated_pct', record['share_pct'])} % and {record['lost_seconds']:.3f} s lost"
+            record.get("rated_pct", record["cost_pct_of_job"]) < 100 * bounds["warning-share"] - 1e-4:
+        yield "severity", f"{name}: a warning at {record.get('rated_pct', record['cost_pct_of_job'])} % and {record['lost_seconds']:.3f} s lost"
 
 
 def check_performance(variance, name):

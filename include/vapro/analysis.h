@@ -182,6 +182,20 @@ enum vapro_confidence {
 /* Cost of a variance for the job: its own loss and the waiting it causes, as a share of the ranks' time. */
 enum vapro_severity { VAPRO_INFO, VAPRO_WARNING, VAPRO_CRITICAL, VAPRO_SEVERITIES };
 
+#define RESULT_CAUSES 16 /* of one variance, at most */
+
+/* One cause of a variance. All of them add up to its loss. */
+struct result_cause {
+	const char *cause;			 /* one word, as that of a diagnosis */
+	bool explained;				 /* false: what no cause explains */
+	const struct result_interferer *culprit; /* the task that is to blame; NULL: none */
+	double lost_seconds;
+	double caused_seconds; /* others' waiting for it */
+	uint64_t begin_ns, end_ns;
+	const int32_t *ranks; /* ascending */
+	uint32_t rank_count;
+};
+
 struct result_variance {
 	uint64_t id; /* unique in the run; the same over revisions */
 	uint32_t revision;
@@ -203,7 +217,12 @@ struct result_variance {
 	/* time right before and after it in which nothing was seen of its ranks: it may have begun or ended then */
 	double unseen_before_seconds, unseen_after_seconds;
 	double caused_seconds; /* others' waiting for it: losses of its effects */
-	double share;	       /* lost and caused share of ranks' time since its begin */
+	double share;	       /* lost and caused share of the ranks' time while it lasts, at least one stride */
+	double rated_share;    /* what decides the severity: the greatest such share in any hour of the job so far */
+	double denominator_seconds;	   /* ranks' time of which that is */
+	double judged_seconds;		   /* time of which lost_seconds were lost */
+	const struct result_cause *causes; /* most lost first, what is not explained last */
+	uint32_t cause_count;
 	enum vapro_severity severity;
 	enum vapro_confidence confidence;
 	bool work_unknown;    /* it rests on the kernel's account: the work in its time is unknown */

@@ -27,7 +27,7 @@ def sound():
     """A job of four ranks: rank 0 is preempted for 2 s of 4 s and stopped for 1 s within, and three ranks wait for it."""
     parts = [{"cause": "preempted", "culprit": "hog", "ranks": "0", "begin": at(10), "end": at(15), "lost_seconds": 2.0, "caused_seconds": 6.0},
              {"cause": "stopped", "culprit": None, "ranks": "0", "begin": at(12), "end": at(13), "lost_seconds": 1.0, "caused_seconds": 2.5}]
-    weight = {"severity": "critical", "alarm": True, "share_pct": 8.7, "rated_pct": 7.1875, "denominator_seconds": 160.0}
+    weight = {"severity": "critical", "alarm": True, "cost_pct_of_job": 8.7, "rated_pct": 7.1875, "denominator_seconds": 160.0}
     cause = {"type": "cause", "job": "j", "final": True, "confirmed": True, "begin": at(10), "end": at(15), "alarm": True}
     return [
         {"type": "hello", "tunables": {"min-lost": 0.1, "critical-share": 0.05, "warning-share": 0.001}},
@@ -42,9 +42,9 @@ def sound():
          "factors": [factor("suspension", None, 3.0), factor("preempted", "suspension", 2.0), factor("stopped", "suspension", 1.0)],
          "verdict": "rank 0 lost 3.00 s: hog (pid 9) ran on its CPU for 2.00 s; it was stopped for 1.00 s",
          "advice": "hog ran on the CPU of rank 0: move or stop it."},
-        {**cause, "number": 1, "cause": "preempted", "lost_seconds": 2.0, "caused_seconds": 6.0, "severity": "critical", "share_pct": 5.0,
+        {**cause, "number": 1, "cause": "preempted", "lost_seconds": 2.0, "caused_seconds": 6.0, "severity": "critical", "cost_pct_of_job": 5.0,
          "rated_pct": 5.0, "denominator_seconds": 160.0},
-        {**cause, "number": 2, "cause": "stopped", "lost_seconds": 1.0, "caused_seconds": 2.5, "severity": "warning", "share_pct": 2.1875,
+        {**cause, "number": 2, "cause": "stopped", "lost_seconds": 1.0, "caused_seconds": 2.5, "severity": "warning", "cost_pct_of_job": 2.1875,
          "rated_pct": 2.1875, "denominator_seconds": 160.0, "begin": at(12), "end": at(13)},
     ]
 
@@ -68,10 +68,10 @@ PLANTED = {
     "a cause of other ranks than its region": ("causes", lambda r: r[VARIANCE]["causes"][1].update(ranks="0-1")),
     "causes that do not add up in the run": ("causes", lambda r: r[SECOND].update(lost_seconds=1.5, rated_pct=2.0)),
     "critical below the bound": ("severity", lambda r: r[FIRST].update(rated_pct=4.9)),
-    "critical without a rated share": ("severity", lambda r: (r[FIRST].pop("rated_pct"), r[FIRST].update(share_pct=4.2))),
+    "critical without a rated share": ("severity", lambda r: (r[FIRST].pop("rated_pct"), r[FIRST].update(cost_pct_of_job=4.2))),
     "info above the bound": ("severity", lambda r: r[SECOND].update(severity="info")),
     "a rated share of more than was lost": ("severity", lambda r: r[FIRST].update(rated_pct=7.0)),
-    "a warning below both bounds": ("severity", lambda r: (r[SECOND].pop("rated_pct"), r[SECOND].update(share_pct=0.05, lost_seconds=0.05, caused_seconds=0))),
+    "a warning below both bounds": ("severity", lambda r: (r[SECOND].pop("rated_pct"), r[SECOND].update(cost_pct_of_job=0.05, lost_seconds=0.05, caused_seconds=0))),
     "a milder cause first": ("severity", lambda r: (r[FIRST].update(number=2), r[SECOND].update(number=1), r.insert(FIRST, r.pop(SECOND)))),
     "a performance beside another loss": ("performance", lambda r: r[VARIANCE].update(performance=0.6)),
     "a performance above 1": ("performance", lambda r: r[VARIANCE].update(performance=1.2)),

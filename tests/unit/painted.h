@@ -127,6 +127,7 @@ static inline double waited(enum heatmap_part part, uint32_t row, int bin)
 static inline size_t grown(struct region_result *result)
 {
 	memset(result, 0, sizeof(*result));
+	result->small_to = UINT64_MAX;
 	assert_int_equal(region__grow(&map, job, &config, VAPRO_BY_ARGUMENTS, result), 0);
 	return result->count;
 }

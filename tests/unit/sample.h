@@ -38,6 +38,20 @@ static inline void sample__fill(struct job_result *result)
 	static struct result_row rows[2][SAMPLE_RANKS];
 	static struct result_heatmap heatmaps[2];
 	static const struct result_site sites[] = {{&sample_edge, 1.5, 2.25}}, waits[] = {{&sample_vertex, 4.25, NAN}};
+	static const struct result_cause late_peer[] = {{.cause = "late_peer",
+							 .explained = true,
+							 .lost_seconds = 4.25,
+							 .begin_ns = SAMPLE_UTC + 5000000000ULL,
+							 .end_ns = SAMPLE_UTC + 8000000000ULL,
+							 .ranks = waiting,
+							 .rank_count = 3}};
+	static const struct result_cause unknown[] = {{.cause = "unknown",
+						       .lost_seconds = 0.2,
+						       .begin_ns = SAMPLE_UTC + 12000000000ULL,
+						       .end_ns = SAMPLE_UTC + 12600000000ULL,
+						       .ranks = ranks,
+						       .rank_count = 2}};
+	static struct result_cause preempted[1];
 	static const struct result_culprit culprits[] = {{2, -1, 1.5, 0.01}};
 	static const struct result_thread threads[] = {{2, 3, 1002, 1005}};
 	static const struct result_exemplar exemplars[] = {
@@ -55,7 +69,7 @@ static inline void sample__fill(struct job_result *result)
 	};
 	static const struct result_interferer interferers[] = {
 	    {.comm = "stress-ng", .pid = 4242, .seconds = 1.3},
-	    {.comm = "odd\xff\"name", .pid = 7, .relation = VAPRO_SAME_JOB, .seconds = 0.02}};
+	    {.comm = "odd\xff\"name", .pid = 7, .relation = VAPRO_SAME_JOB, .seconds = 0.08}};
 	static const struct result_regression regressions[] = {{"kernel", "fitted", 120, 0.75},
 							       {"memory", "too_few_rows", 4, NAN}};
 	static const struct result_shared shared[] = {{"socket", "1", 2}};
@@ -104,6 +118,15 @@ static inline void sample__fill(struct job_result *result)
 		heatmaps[map] = (struct result_heatmap){
 		    map ? VAPRO_COMMUNICATION : VAPRO_COMPUTATION, SAMPLE_UTC, SAMPLE_BINS, 0, rows[map], SAMPLE_RANKS};
 	}
+	preempted[0] = (struct result_cause){.cause = "preempted",
+					     .explained = true,
+					     .culprit = &interferers[0],
+					     .lost_seconds = 1.5000004,
+					     .caused_seconds = 4.25,
+					     .begin_ns = SAMPLE_UTC + 5000000000ULL,
+					     .end_ns = SAMPLE_UTC + 8000000000ULL,
+					     .ranks = slow,
+					     .rank_count = 1};
 	variances[0] = (struct result_variance){
 	    .id = 1,
 	    .revision = 0,
@@ -123,6 +146,11 @@ static inline void sample__fill(struct job_result *result)
 	    .lost_seconds = 1.5000004,
 	    .caused_seconds = 4.25,
 	    .share = 0.0958,
+	    .rated_share = 0.0958,
+	    .denominator_seconds = 60,
+	    .judged_seconds = 3.125,
+	    .causes = preempted,
+	    .cause_count = 1,
 	    .severity = VAPRO_CRITICAL,
 	    .confidence = VAPRO_CONFIRMED,
 	    .confirmed = true,
@@ -172,6 +200,8 @@ static inline void sample__fill(struct job_result *result)
 	    .performance = 0.3,
 	    .lost_seconds = 4.25,
 	    .share = 0.071,
+	    .causes = late_peer,
+	    .cause_count = 1,
 	    .severity = VAPRO_WARNING,
 	    .confidence = VAPRO_CONFIRMED,
 	    .slow_path = true,
@@ -193,6 +223,8 @@ static inline void sample__fill(struct job_result *result)
 	    .who = "ranks 0-1",
 	    .performance = 0.8,
 	    .lost_seconds = 0.2,
+	    .causes = unknown,
+	    .cause_count = 1,
 	    .confidence = VAPRO_PLACE,
 	    .from_start = true,
 	    .evidence = "one state only, and the kernel attributes nothing",

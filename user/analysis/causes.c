@@ -41,6 +41,8 @@ void causes__free(struct causes *causes)
 		free_region(&causes->regions[i]);
 	for (size_t i = 0; i < causes->history.count; i++)
 		cause_sum__clear(&causes->history.items[i]);
+	for (size_t i = 0; i < causes->time_count; i++)
+		free(causes->times[i].minutes.items);
 	free(causes->regions);
 	free(causes->history.items);
 	free(causes->times);
@@ -52,8 +54,9 @@ void causes__free(struct causes *causes)
 	free(causes);
 }
 
-/* Returns where the region with this id is or belongs. */
-static size_t position(const struct causes *causes, uint32_t job, uint32_t user, uint64_t id, bool *found)
+/* Returns where a cause of the region with this id is or belongs. */
+static size_t position(const struct causes *causes, uint32_t job, uint32_t user, uint64_t id, uint32_t part,
+		       bool *found)
 {
 	size_t low = 0, high = causes->region_count;
 
@@ -63,9 +66,10 @@ static size_t position(const struct causes *causes, uint32_t job, uint32_t user,
 		const struct rolled_region *at = &causes->regions[middle];
 		bool before = at->key.job != job     ? at->key.job < job
 			      : at->key.user != user ? at->key.user < user
-						     : at->id < id;
+			      : at->id != id	     ? at->id < id
+						     : at->part < part;
 
-		*found |= at->key.job == job && at->key.user == user && at->id == id;
+		*found |= at->key.job == job && at->key.user == user && at->id == id && at->part == part;
 		if (before)
 			low = middle + 1;
 		else
@@ -81,26 +85,14 @@ static int compare_ids(const void *a, const void *b)
 	return (*left > *right) - (*left < *right);
 }
 
-/* Returns the region that another one waits for; NULL where it is not held. */
-static struct rolled_region *cause_of(struct causes *causes, const struct rolled_region *effect)
+bool causes__is_current(const struct causes *causes, size_t region)
 {
-	bool found;
-	size_t at = position(causes, effect->key.job, effect->key.user, effect->effect_of, &found);
+	const struct rolled_region *at = &causes->regions[region], *first = at;
 
-	return found ? &causes->regions[at] : NULL;
-}
-
-void causes__sum_effects(struct causes *causes)
-{
-	for (size_t i = 0; i < causes->region_count; i++)
-		causes->regions[i].effects_ns = causes->regions[i].past_effects_ns;
-	for (size_t i = 0; i < causes->region_count; i++) {
-		const struct rolled_region *region = &causes->regions[i];
-		struct rolled_region *cause = region->effect_of ? cause_of(causes, region) : NULL;
-
-		if (cause)
-			cause->effects_ns += region->lost_ns;
-	}
+	while (first > causes->regions && first[-1].id == at->id && first[-1].key.job == at->key.job &&
+	       first[-1].key.user == at->key.user)
+		first--;
+	return at->revision == first->revision;
 }
 
 static bool is_folded(const struct rolled_region *region, uint64_t border)
@@ -112,39 +104,36 @@ static bool is_folded(const struct rolled_region *region, uint64_t border)
 static int fold(struct causes *causes)
 {
 	uint64_t *ids = malloc(causes->region_count * sizeof(*ids)), border;
+	bool *drop = calloc(causes->region_count, sizeof(*drop));
 	size_t retained = 0;
-	int error = 0;
+	int error = ids && drop ? 0 : -ENOMEM;
 
-	if (!ids)
-		return -ENOMEM;
+	if (error)
+		goto cleanup;
 	for (size_t i = 0; i < causes->region_count; i++)
 		ids[i] = causes->regions[i].id;
 	qsort(ids, causes->region_count, sizeof(*ids), compare_ids);
 	border = ids[causes->region_count / 2];
-	free(ids);
-	causes__sum_effects(causes);
-	/* what is held on sums up what is not: its loss counts further */
-	for (size_t i = 0; i < causes->region_count; i++) {
+	for (size_t i = 0; i < causes->region_count && !error; i++) {
 		const struct rolled_region *region = &causes->regions[i];
-		struct rolled_region *cause =
-		    region->effect_of && is_folded(region, border) ? cause_of(causes, region) : NULL;
 
-		if (cause)
-			cause->past_effects_ns += region->lost_ns;
-	}
-	for (size_t i = 0; i < causes->region_count; i++) {
-		struct rolled_region *region = &causes->regions[i];
-
-		if (error || !is_folded(region, border)) {
-			causes->regions[retained++] = *region;
-			continue;
-		}
-		if (!region->effect_of)
+		drop[i] = is_folded(region, border) || !causes__is_current(causes, i);
+		if (drop[i] && !region->effect_of && causes__is_current(causes, i))
 			error = cause_sums__add(&causes->history, region);
-		free_region(region);
 	}
+	for (size_t i = 0; i < causes->region_count && !error; i++) {
+		if (drop[i])
+			free_region(&causes->regions[i]);
+		else
+			causes->regions[retained++] = causes->regions[i];
+	}
+	if (error)
+		goto cleanup;
 	causes->region_count = retained;
 	causes->folded = border;
+cleanup:
+	free(ids);
+	free(drop);
 	return error;
 }
 
@@ -213,13 +202,19 @@ int causes__add(struct causes *causes, const struct cause_region *region)
 
 	if (!fill_key(causes, &key, region))
 		return -ENOMEM;
-	at = position(causes, key.job, key.user, region->id, &found);
-	if (!found && region->id <= causes->folded && region->revision > 0)
+	if (region->part) {
+		position(causes, key.job, key.user, region->id, 0, &found);
+		if (!found) /* its variance is no longer held */
+			return 0;
+	}
+	at = position(causes, key.job, key.user, region->id, region->part, &found);
+	if (!found && !region->part && region->id <= causes->folded && region->revision > 0)
 		return 0;
 	if (!found) {
-		if (causes->region_count >= CAUSES_REGIONS && fold(causes))
+		/* all causes of a variance are folded together */
+		if (causes->region_count >= CAUSES_REGIONS && !region->part && fold(causes))
 			return -ENOMEM;
-		at = position(causes, key.job, key.user, region->id, &found);
+		at = position(causes, key.job, key.user, region->id, region->part, &found);
 		if (grow(&causes->regions, &causes->region_capacity, causes->region_count + 1,
 			 sizeof(*causes->regions)))
 			return -ENOMEM;
@@ -235,11 +230,11 @@ int causes__add(struct causes *causes, const struct cause_region *region)
 		return -ENOMEM;
 	own->key = key;
 	own->id = region->id;
+	own->part = region->part;
 	own->revision = region->revision;
 	own->pid = region->pid;
 	own->relation = region->relation;
 	own->class = region->class;
-	own->severity = region->severity;
 	own->closed = region->closed;
 	own->alarm = region->alarm;
 	own->effect_of = region->effect_of;
@@ -252,22 +247,28 @@ int causes__add(struct causes *causes, const struct cause_region *region)
 	return 0;
 }
 
-int causes__add_time(struct causes *causes, const char *job, uint32_t user, double rank_seconds)
+int causes__add_time(struct causes *causes, const char *job, uint32_t user, uint64_t begin_ns, uint64_t end_ns,
+		     double rank_seconds)
 {
 	uint32_t id = intern__id(causes->texts, job ? job : "");
+	struct job_time *time = NULL;
 
 	if (id == INTERN_NONE)
 		return -ENOMEM;
-	for (size_t i = 0; i < causes->time_count; i++) {
-		if (causes->times[i].job != id || causes->times[i].user != user)
-			continue;
-		causes->times[i].rank_seconds += rank_seconds;
-		return 0;
+	for (size_t i = 0; i < causes->time_count && !time; i++) {
+		if (causes->times[i].job == id && causes->times[i].user == user)
+			time = &causes->times[i];
 	}
-	if (grow(&causes->times, &causes->time_capacity, causes->time_count + 1, sizeof(*causes->times)))
-		return -ENOMEM;
-	causes->times[causes->time_count++] = (struct job_time){id, user, rank_seconds};
-	return 0;
+	if (!time) {
+		if (grow(&causes->times, &causes->time_capacity, causes->time_count + 1, sizeof(*causes->times)))
+			return -ENOMEM;
+		time = &causes->times[causes->time_count++];
+		*time = (struct job_time){.job = id, .user = user, .begin_ns = begin_ns, .end_ns = end_ns};
+	}
+	time->rank_seconds += rank_seconds;
+	time->begin_ns = begin_ns < time->begin_ns ? begin_ns : time->begin_ns;
+	time->end_ns = end_ns > time->end_ns ? end_ns : time->end_ns;
+	return causes_rating__add(&time->minutes, begin_ns, end_ns, (uint64_t)llround(fmax(0, rank_seconds) * 1e9));
 }
 
 static double task_seconds(const struct result_diagnosis *diagnosis)
@@ -279,43 +280,52 @@ static double task_seconds(const struct result_diagnosis *diagnosis)
 	return sum;
 }
 
+/* Adds a cause of a variance. Returns 0 or -ENOMEM. */
+static int add_cause(struct causes *causes, const struct job_result *result, const struct result_variance *variance,
+		     uint32_t part)
+{
+	const struct result_diagnosis *diagnosis = &variance->diagnosis;
+	const struct result_cause *cause = &variance->causes[part];
+	const struct cause_region region = {
+	    .job = result->job,
+	    .user = result->user,
+	    .id = variance->id,
+	    .part = part,
+	    .revision = variance->revision,
+	    .closed = variance->state == VAPRO_REGION_CLOSED,
+	    .confirmed = cause_region__is_sure(variance->confirmed || variance->alarm, cause->explained, part),
+	    .alarm = cause_region__is_sure(variance->alarm, cause->explained, part),
+	    .effect_of = variance->effect_of,
+	    .cause = cause->cause,
+	    .culprit = cause->culprit ? cause->culprit->comm : NULL,
+	    .pid = cause->culprit ? cause->culprit->pid : 0,
+	    .culprit_seconds = cause->culprit ? cause->culprit->seconds : 0,
+	    .task_seconds = cause->culprit ? task_seconds(diagnosis) : 0,
+	    .relation = cause->culprit ? cause->culprit->relation : VAPRO_FOREIGN,
+	    .place = diagnosis->shared_count ? diagnosis->shared[0].fact : NULL,
+	    .class = variance->class,
+	    .begin_ns = cause->begin_ns,
+	    .end_ns = cause->end_ns,
+	    .lost_seconds = cause->lost_seconds,
+	    .caused_seconds = cause->caused_seconds,
+	    .ranks = cause->ranks,
+	    .rank_count = cause->rank_count,
+	    .hosts = diagnosis->hosts,
+	    .host_count = diagnosis->host_count,
+	};
+
+	return causes__add(causes, &region);
+}
+
 int causes__add_result(struct causes *causes, const struct job_result *result)
 {
 	double seconds = (double)(result->end_ns - result->begin_ns) / 1e9;
-	int error = causes__add_time(causes, result->job, result->user, seconds * result->rank_count);
+	int error = causes__add_time(causes, result->job, result->user, result->begin_ns, result->end_ns,
+				     seconds * result->rank_count);
 
 	for (uint32_t i = 0; !error && i < result->variance_count; i++) {
-		const struct result_variance *variance = &result->variances[i];
-		const struct result_diagnosis *diagnosis = &variance->diagnosis;
-		const struct cause_region region = {
-		    .job = result->job,
-		    .user = result->user,
-		    .id = variance->id,
-		    .revision = variance->revision,
-		    .closed = variance->state == VAPRO_REGION_CLOSED,
-		    .confirmed = variance->confirmed || variance->alarm,
-		    .alarm = variance->alarm,
-		    .effect_of = variance->effect_of,
-		    .cause = diagnosis->cause,
-		    .culprit = diagnosis->culprit ? diagnosis->culprit->comm : NULL,
-		    .pid = diagnosis->culprit ? diagnosis->culprit->pid : 0,
-		    .culprit_seconds = diagnosis->culprit ? diagnosis->culprit->seconds : 0,
-		    .task_seconds = task_seconds(diagnosis),
-		    .relation = diagnosis->culprit ? diagnosis->culprit->relation : VAPRO_FOREIGN,
-		    .place = diagnosis->shared_count ? diagnosis->shared[0].fact : NULL,
-		    .class = variance->class,
-		    .severity = variance->severity,
-		    .begin_ns = variance->begin_ns,
-		    .end_ns = variance->end_ns,
-		    .lost_seconds = variance->lost_seconds,
-		    .caused_seconds = variance->caused_seconds,
-		    .ranks = variance->ranks,
-		    .rank_count = variance->rank_count,
-		    .hosts = diagnosis->hosts,
-		    .host_count = diagnosis->host_count,
-		};
-
-		error = causes__add(causes, &region);
+		for (uint32_t part = 0; !error && part < result->variances[i].cause_count; part++)
+			error = add_cause(causes, result, &result->variances[i], part);
 	}
 	return error;
 }

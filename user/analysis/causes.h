@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One line per cause: the variances of a job that have one cause, one culprit and one kind of place, rolled up. A
- * thousand regions in which one program preempted ranks are one cause. Culprits are distinguished by their name, not by
- * their process numbers; the kind of place divides causes without a culprit only.
+ * One line per cause: what variances of a job have in common, by cause, culprit and kind of place, rolled up. A
+ * thousand regions in which one program preempted ranks are one cause, and a region has as many as took much of it.
+ * Culprits are distinguished by their name, not by their process numbers; the kind of place divides causes without a
+ * culprit only.
  *
  * Adding is free of order: of each variance the highest revision counts, and sums are whole nanoseconds. It is bounded:
  * of more than CAUSES_REGIONS variances the older half that has ended is summed up for good, and a later revision of
@@ -32,6 +33,7 @@ struct cause_region {
 	const char *job; /* NULL: no name */
 	uint32_t user;	 /* as in struct vapro_thread */
 	uint64_t id;
+	uint32_t part; /* number of the cause among those of the variance; the first, 0, is added first */
 	uint32_t revision;
 	bool closed, confirmed;
 	bool alarm;
@@ -43,7 +45,6 @@ struct cause_region {
 	enum vapro_relation relation;
 	const char *place; /* the first fact that the ranks share: "host", "socket", ...; NULL: none */
 	enum vapro_class class;
-	enum vapro_severity severity;
 	uint64_t begin_ns, end_ns; /* UTC */
 	double lost_seconds, caused_seconds;
 	const int32_t *ranks; /* -1: not known */
@@ -62,14 +63,17 @@ struct cause {
 	enum vapro_relation relation;
 	bool confirmed, alarm;
 	enum vapro_class class;	      /* that which lost most */
-	enum vapro_severity severity; /* of all of it, and at least that of its worst alarm */
+	enum vapro_severity severity; /* of all of it, by its rated share and its own loss */
 	uint64_t begin_ns, end_ns;
 	double lost_seconds, caused_seconds;
-	double share;	    /* lost and caused, of the job's time; NAN: that is not known */
-	double lost_share;  /* lost alone */
-	uint64_t regions;   /* variances */
-	uint64_t intervals; /* sum of the ranks of all variances */
-	int32_t *ranks;	    /* known ranks, ascending */
+	double share;	   /* lost and caused, of the job's time; NAN: that is not known */
+	double lost_share; /* lost alone */
+	double
+	    rated_share; /* the greatest share in any hour, in steps of minutes, or of the whole job; NAN: not known */
+	double denominator_seconds; /* ranks' time of which that is */
+	uint64_t regions;	    /* variances */
+	uint64_t intervals;	    /* sum of the ranks of all variances */
+	int32_t *ranks;		    /* known ranks, ascending */
 	uint32_t rank_count;
 	const char **hosts; /* in order */
 	uint32_t host_count;
@@ -78,7 +82,7 @@ struct cause {
 	bool changed; /* much, since the last call of causes__emitted */
 };
 
-/* Confirmed causes first, then by lost and caused seconds, most first. */
+/* Confirmed causes first, then by severity, then by lost and caused seconds, most first. */
 struct cause_list {
 	struct cause *items;
 	uint32_t count;
@@ -91,14 +95,21 @@ void causes__free(struct causes *causes);
 /* Writes or reads all causes; an object to be read is new. */
 void causes__archive(struct archive *archive, struct causes *causes);
 
-/* Adds a variance, or a revision of it. Returns 0 or -ENOMEM. */
+/* Whether a cause is as sure as its variance: what is not explained beside causes is not. */
+static inline bool cause_region__is_sure(bool variance, bool explained, uint32_t part)
+{
+	return variance && (explained || !part);
+}
+
+/* Adds a cause of a variance, or of a revision of it. Returns 0 or -ENOMEM. */
 int causes__add(struct causes *causes, const struct cause_region *region);
 
 /* Adds all that a window reports: its variances and the time of its ranks. Returns 0 or -ENOMEM. */
 int causes__add_result(struct causes *causes, const struct job_result *result);
 
-/* Adds time of a job's ranks, of which shares are. Returns 0 or -ENOMEM. */
-int causes__add_time(struct causes *causes, const char *job, uint32_t user, double rank_seconds);
+/* Adds time of a job's ranks, of which shares are, in [begin_ns, end_ns) of UTC. Returns 0 or -ENOMEM. */
+int causes__add_time(struct causes *causes, const char *job, uint32_t user, uint64_t begin_ns, uint64_t end_ns,
+		     double rank_seconds);
 
 /* Lists the causes; the list lives until it is freed or the causes change. Returns 0 or -ENOMEM. */
 int causes__list(struct causes *causes, struct cause_list *list);

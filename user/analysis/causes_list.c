@@ -33,6 +33,7 @@ void cause_sum__clear(struct cause_sum *sum)
 {
 	free(sum->ranks);
 	free(sum->hosts);
+	free(sum->minutes.items);
 }
 
 /* Sets a bit of a growing set. */
@@ -80,17 +81,16 @@ static int sum_region(struct cause_sum *sum, const struct rolled_region *region)
 	/* The most foreign relation counts: a name may be that of a rank and of a stranger. */
 	if (!sum->regions || region->relation < sum->relation)
 		sum->relation = region->relation;
-	if (region->alarm && region->severity > sum->severity)
-		sum->severity = region->severity;
 	sum->alarm |= region->alarm;
 	sum->lost_ns += region->lost_ns;
 	sum->culprit_ns += region->culprit_ns;
 	sum->task_ns += region->task_ns;
-	/* A revision counts the effects that last now; all of them count here. */
-	sum->caused_ns += region->caused_ns > region->effects_ns ? region->caused_ns : region->effects_ns;
+	sum->caused_ns += region->caused_ns;
 	sum->class_ns[region->class] += region->lost_ns;
 	sum->regions++;
 	sum->intervals += region->rank_count;
+	if (causes_rating__add(&sum->minutes, region->begin_ns, region->end_ns, region->lost_ns + region->caused_ns))
+		return -ENOMEM;
 	add_worst(sum, region->id, region->lost_ns);
 	for (uint32_t i = 0; i < region->rank_count; i++) {
 		if (region->ranks[i] >= 0 && region->ranks[i] < RANKS_MOST &&
@@ -145,7 +145,9 @@ static int copy_sum(struct cause_sums *into, const struct cause_sum *from)
 	sum->rank_words = sum->host_words = 0;
 	sum->ranks = NULL;
 	sum->hosts = NULL;
-	if (grow(&sum->ranks, &sum->rank_words, from->rank_words, sizeof(*sum->ranks)) ||
+	sum->minutes = (struct cause_minutes){0};
+	if (causes_rating__merge(&sum->minutes, &from->minutes) ||
+	    grow(&sum->ranks, &sum->rank_words, from->rank_words, sizeof(*sum->ranks)) ||
 	    grow(&sum->hosts, &sum->host_words, from->host_words, sizeof(*sum->hosts)))
 		return -ENOMEM;
 	if (from->rank_words)
@@ -163,7 +165,7 @@ static int sum_all(const struct causes *causes, struct cause_sums *sums)
 	for (size_t i = 0; !error && i < causes->history.count; i++)
 		error = copy_sum(sums, &causes->history.items[i]);
 	for (size_t i = 0; !error && i < causes->region_count; i++) {
-		if (!causes->regions[i].effect_of)
+		if (!causes->regions[i].effect_of && causes__is_current(causes, i))
 			error = cause_sums__add(sums, &causes->regions[i]);
 	}
 	return error;
@@ -199,13 +201,14 @@ static int list_sets(const struct causes *causes, const struct cause_sum *sum, s
 	return 0;
 }
 
-static double time_of(const struct causes *causes, const struct cause_key *key)
+/* Returns the time of a cause's job; NULL where it is not known. */
+static const struct job_time *time_of(const struct causes *causes, const struct cause_key *key)
 {
 	for (size_t i = 0; i < causes->time_count; i++) {
 		if (causes->times[i].job == key->job && causes->times[i].user == key->user)
-			return causes->times[i].rank_seconds;
+			return &causes->times[i];
 	}
-	return 0;
+	return NULL;
 }
 
 /*
@@ -215,15 +218,12 @@ static double time_of(const struct causes *causes, const struct cause_key *key)
 static enum vapro_severity severity_of(const struct causes *causes, const struct cause_sum *sum,
 				       const struct cause *cause)
 {
-	enum vapro_severity own = VAPRO_INFO;
-
 	if (!sum->alarm)
 		return VAPRO_INFO;
-	if (cause->share >= causes->critical_share)
-		own = VAPRO_CRITICAL;
-	else if (cause->share >= causes->warning_share || cause->lost_seconds >= causes->min_lost_s)
-		own = VAPRO_WARNING;
-	return own > sum->severity ? own : sum->severity;
+	if (cause->rated_share >= causes->critical_share)
+		return VAPRO_CRITICAL;
+	return cause->rated_share >= causes->warning_share || cause->lost_seconds >= causes->min_lost_s ? VAPRO_WARNING
+													: VAPRO_INFO;
 }
 
 /* Returns the record of what was emitted of a cause, or NULL. */
@@ -247,7 +247,8 @@ static bool is_changed(const struct causes *causes, const struct cause_sum *sum,
 
 static int list_cause(const struct causes *causes, const struct cause_sum *sum, struct cause *cause)
 {
-	double time = time_of(causes, &sum->key);
+	const struct job_time *of = time_of(causes, &sum->key);
+	double time = of ? of->rank_seconds : 0;
 	enum vapro_class most = VAPRO_COMPUTATION;
 
 	for (int class = 0; class < VAPRO_CLASSES; class ++) {
@@ -275,6 +276,10 @@ static int list_cause(const struct causes *causes, const struct cause_sum *sum, 
 	};
 	cause->lost_share = time > 0 ? cause->lost_seconds / time : NAN;
 	cause->share = time > 0 ? (cause->lost_seconds + cause->caused_seconds) / time : NAN;
+	cause->rated_share = cause->denominator_seconds = NAN;
+	if (of)
+		causes_rating__rate(&sum->minutes, of, &cause->rated_share, &cause->denominator_seconds);
+	cause->denominator_seconds /= 1e9;
 	cause->severity = severity_of(causes, sum, cause);
 	cause->changed = is_changed(causes, sum, cause);
 	for (uint32_t i = 0; i < sum->worst_count; i++)
@@ -295,6 +300,8 @@ static int compare_causes(const void *a, const void *b)
 
 	if (x->confirmed != y->confirmed)
 		return x->confirmed ? -1 : 1;
+	if (x->severity != y->severity)
+		return x->severity > y->severity ? -1 : 1;
 	if (left != right)
 		return left > right ? -1 : 1;
 	order = strcmp(x->job, y->job);
@@ -309,13 +316,15 @@ int causes__list(struct causes *causes, struct cause_list *list)
 	struct cause_sums sums = {0};
 	int error;
 
-	causes__sum_effects(causes);
 	error = sum_all(causes, &sums);
 	*list = (struct cause_list){.items = error ? NULL : calloc(sums.count + 1, sizeof(*list->items))};
 	if (!list->items)
 		error = -ENOMEM;
-	for (size_t i = 0; !error && i < sums.count; i++)
-		error = list_cause(causes, &sums.items[i], &list->items[list->count++]);
+	for (size_t i = 0; !error && i < sums.count; i++) {
+		/* a variance that was withdrawn may have cost nothing */
+		if (sums.items[i].lost_ns)
+			error = list_cause(causes, &sums.items[i], &list->items[list->count++]);
+	}
 	if (!error && list->count)
 		qsort(list->items, list->count, sizeof(*list->items), compare_causes);
 	if (error)

@@ -12,17 +12,28 @@ struct cause_key {
 	bool confirmed;
 };
 
-/* The latest revision of a variance. */
+#define CAUSE_MINUTES_MOST 525600 /* of one region: a year */
+
+/* Nanoseconds by minute since 1970, ascending; minutes without any are left out. */
+struct cause_minute {
+	uint64_t minute, ns;
+};
+
+struct cause_minutes {
+	struct cause_minute *items;
+	size_t count, capacity;
+};
+
+/* The latest revision of a variance, one of its causes. */
 struct rolled_region {
 	struct cause_key key;
 	uint64_t id;
+	uint32_t part; /* number of the cause among those of the variance, from 0 on */
 	uint32_t revision, pid;
 	enum vapro_relation relation;
 	enum vapro_class class;
-	enum vapro_severity severity;
 	bool closed, alarm;
-	uint64_t effect_of;		      /* id of the region that this one waits for; 0: none */
-	uint64_t effects_ns, past_effects_ns; /* losses of its effects: those held, and those no longer held */
+	uint64_t effect_of; /* id of the region that this one waits for; 0: none */
 	uint64_t begin_ns, end_ns, lost_ns, caused_ns, culprit_ns, task_ns;
 	int32_t *ranks;
 	uint32_t *hosts;
@@ -36,7 +47,7 @@ struct cause_sum {
 	uint32_t pid;
 	bool pids; /* several processes */
 	enum vapro_relation relation;
-	enum vapro_severity severity;
+	struct cause_minutes minutes; /* lost and caused */
 	uint64_t begin_ns, end_ns, lost_ns, caused_ns, culprit_ns, task_ns, regions, intervals, class_ns[VAPRO_CLASSES];
 	uint64_t *ranks; /* a bit each */
 	size_t rank_words;
@@ -56,6 +67,8 @@ struct cause_sums {
 struct job_time {
 	uint32_t job, user;
 	double rank_seconds;
+	uint64_t begin_ns, end_ns;
+	struct cause_minutes minutes; /* of all ranks */
 };
 
 /* What was emitted of a cause. */
@@ -80,8 +93,16 @@ struct causes {
 	uint32_t names; /* greatest id of a culprit's name */
 };
 
-/* Sums the losses of effects up in the regions that they wait for. */
-void causes__sum_effects(struct causes *causes);
+/* Returns whether a region is of the latest revision of its variance: an earlier one may have had more causes. */
+bool causes__is_current(const struct causes *causes, size_t region);
+
+/* Adds ns that are spread evenly over a time. Returns 0 or -ENOMEM. */
+int causes_rating__add(struct cause_minutes *minutes, uint64_t begin_ns, uint64_t end_ns, uint64_t ns);
+int causes_rating__merge(struct cause_minutes *into, const struct cause_minutes *from);
+
+/* Computes the greatest share of an hour, and the ranks' time of which it is; NAN where no time is known. */
+void causes_rating__rate(const struct cause_minutes *costs, const struct job_time *time, double *share,
+			 double *denominator_ns);
 
 /* Adds a region to the sum of its key. Returns 0 or -ENOMEM. */
 int cause_sums__add(struct cause_sums *sums, const struct rolled_region *region);

@@ -363,7 +363,7 @@ static void excuse_monitor(const struct analysis_context *context, struct analys
 		double own = item ? interferers__monitor(&item->interferers[CASE_SUM]) : 0;
 
 		if (!variance->alarm || own <= 0 || own < MOSTLY * interferers__seconds(&item->interferers[CASE_SUM]) ||
-		    variance->total.lost[variance->class] >= context->config.min_lost_s * 1e9)
+		    variance__lost(variance) >= context->config.min_lost_s * 1e9)
 			continue;
 		variance->alarm = false;
 		variance->severity = VAPRO_INFO;

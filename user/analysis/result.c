@@ -177,16 +177,15 @@ static int build_exemplars(const struct builder *builder, const struct variance 
 static double performance_of(const struct variance *variance)
 {
 	const struct tally *tally = &variance->total;
-	double dur = tally->dur[variance->class], ref = tally->ref[variance->class], most = 0;
+	double judged = variance__judged(variance), dur = 0, ref = 0, most = 0;
 
 	for (size_t i = 0; i < tally->series_count; i++)
 		most = fmax(most, tally->series[i].lost);
-	if (variance->path && most > 0) {
-		dur = ref = 0;
-		for (size_t i = 0; i < tally->series_count; i++) {
-			dur += tally->series[i].lost >= PATH_SITES * most ? tally->series[i].dur : 0;
-			ref += tally->series[i].lost >= PATH_SITES * most ? tally->series[i].ref : 0;
-		}
+	if (!variance->path || most <= 0)
+		return judged > 0 ? fmin(1, fmax(0, 1 - variance__lost(variance) / judged)) : 1;
+	for (size_t i = 0; i < tally->series_count; i++) {
+		dur += tally->series[i].lost >= PATH_SITES * most ? tally->series[i].dur : 0;
+		ref += tally->series[i].lost >= PATH_SITES * most ? tally->series[i].ref : 0;
 	}
 	return dur > 0 ? fmin(1, fmax(0, ref / dur)) : 1;
 }
@@ -301,6 +300,9 @@ static int build_variance(const struct builder *builder, const struct emitted_va
 	    .work_unknown = tally->account > 0.5 * tally->lost[variance->class],
 	    .caused_seconds = variance->caused_ns / 1e9,
 	    .share = variance->share,
+	    .rated_share = variance->rated_share,
+	    .denominator_seconds = variance->denominator_ns / 1e9,
+	    .judged_seconds = variance__judged(variance) / 1e9,
 	    .confidence = variance->confirmed  ? VAPRO_CONFIRMED
 			  : variance->by_place ? VAPRO_PLACE
 					       : VAPRO_UNCONFIRMED,
@@ -362,6 +364,18 @@ static bool alive(const void *arg, uint32_t row)
 	return builder__alive(builder, &builder->about->rows[row]);
 }
 
+/* Counts a variance that costs too little, once over all windows, as region__filter does. */
+static void count_small(const struct builder *builder, const struct variance *variance, struct job_result *result)
+{
+	uint64_t from = builder->span->view, to = builder->span->last ? builder->span->end : builder->span->retire;
+	uint64_t begin = variance->begin > from ? variance->begin : from, end = variance->end < to ? variance->end : to;
+
+	result->small_count += variance->begin >= from && variance->begin < to;
+	if (begin < end)
+		result->small_seconds +=
+		    variance__lost(variance) / 1e9 * (double)(end - begin) / (double)(variance->end - variance->begin);
+}
+
 /* Finds the variances of the book to emit. */
 static int find_emitted(const struct builder *builder, struct emitted_variance **emitted, size_t *count,
 			struct job_result *result)
@@ -372,10 +386,8 @@ static int find_emitted(const struct builder *builder, struct emitted_variance *
 	for (size_t i = 0; i < book->count; i++) {
 		struct variance *variance = &book->variances[i];
 
-		if (variance->small && variance->matched && !variance->emitted_once) {
-			result->small_count++;
-			result->small_seconds += fmax(0, variance->total.lost[variance->class]) / 1e9;
-		}
+		if (variance->small && variance->matched && !variance->emitted_once)
+			count_small(builder, variance, result);
 		if (!variance__emit(variance, variance__least_s(&builder->context->config)))
 			continue;
 		if (grow(emitted, &capacity, *count + 1, sizeof(**emitted)))
@@ -383,8 +395,7 @@ static int find_emitted(const struct builder *builder, struct emitted_variance *
 		(*emitted)[(*count)++] = (struct emitted_variance){
 		    .variance = variance,
 		    /* A withdrawn or merged variance has nothing left, but was emitted with a loss. */
-		    .lost_seconds = variance->matched ? fmax(0, variance->total.lost[variance->class]) / 1e9
-						      : variance->emitted.lost_seconds,
+		    .lost_seconds = variance->matched ? variance__lost(variance) / 1e9 : variance->emitted.lost_seconds,
 		};
 	}
 	return 0;

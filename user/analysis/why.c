@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define INTERFERERS_SHOWN 6
+#define PREEMPTED_LEAST 0.05 /* of the loss: less is no reason to list who ran instead */
 /* Changes for which a diagnosis is emitted again: loss when closed, loss when open, and a cause's share. */
 #define MOVED_LOSS 0.02
 #define MOVED_LOSS_OPEN 0.5
@@ -112,11 +113,16 @@ static int build_regressions(const struct builder *builder, const struct diagnos
 	return 0;
 }
 
-static int build_interferers(const struct builder *builder, const struct diagnosis_of *item,
+/* Tasks that ran instead matter where waits for a CPU are a part of the loss. A region chosen by hand has all. */
+static int build_interferers(const struct builder *builder, const struct diagnosis_of *item, double lost_seconds,
 			     struct result_diagnosis *diagnosis)
 {
+	const struct breakdown_node *nodes = item->breakdown.node;
+	double preempted = (nodes[NODE_PREEMPTED].impact_ns + nodes[NODE_WAKEUP_WAIT].impact_ns) / 1e9;
 	struct result_interferer *interferers;
 
+	if (preempted < PREEMPTED_LEAST * lost_seconds)
+		return 0;
 	diagnosis->interferer_count =
 	    (uint32_t)(item->interferers[CASE_SUM].count < INTERFERERS_SHOWN ? item->interferers[CASE_SUM].count
 									     : INTERFERERS_SHOWN);
@@ -268,8 +274,8 @@ int builder__diagnosis(const struct builder *builder, const struct diagnosis_of 
 
 	if (!item || builder__shared(builder, rows, count, &diagnosis->shared, &diagnosis->shared_count) ||
 	    build_factors(builder, item, diagnosis) || build_regressions(builder, item, diagnosis) ||
-	    build_interferers(builder, item, diagnosis) || build_limit(builder, item, rows, count, diagnosis) ||
-	    build_hosts(builder, rows, count, diagnosis))
+	    build_interferers(builder, item, variance ? out->lost_seconds : 0, diagnosis) ||
+	    build_limit(builder, item, rows, count, diagnosis) || build_hosts(builder, rows, count, diagnosis))
 		return -ENOMEM;
 	if (variance && tally__own_share(&variance->total) >= MOSTLY_OWN)
 		diagnosis->oversubscribed = variance->total.demand;
@@ -277,6 +283,8 @@ int builder__diagnosis(const struct builder *builder, const struct diagnosis_of 
 	diagnosis->abnormal = (uint32_t)lround(case__sum(item)->abnormal);
 	diagnosis->normal = (uint32_t)lround(case__sum(item)->normal);
 	root_cause__find(out, waiting, transfer);
+	if (variance && result__causes(builder, variance, out))
+		return -ENOMEM;
 	advice__write(out, waiting, transfer, text, sizeof(text));
 	diagnosis->advice = arena__copy(&builder->context->arena, text);
 	verdict__write(out, waiting, transfer, text, sizeof(text));

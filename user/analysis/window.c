@@ -4,6 +4,7 @@
 #include "analysis/sharing.h"
 #include "analysis/window_private.h"
 
+#include "detect/caused.h"
 #include "detect/unseen_waits.h"
 #include "model/groups.h"
 #include "model/judge.h"
@@ -211,7 +212,7 @@ static int find_variances(struct analysis_context *context, struct analysis_job 
 	const struct stg_job *about = stg__job(context->stg, job->id);
 	struct sets_span sets = {
 	    .view = span->view, .begin = span->begin, .end = span->end, .wall_ns = job->coverage.wall_ns};
-	struct region_result drafts = {0};
+	struct region_result drafts = {.small_from = span->view, .small_to = span->last ? span->end : span->retire};
 	int error;
 
 	job->book.last_id = &context->last_variance;
@@ -270,7 +271,7 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 	    .end = span->end,
 	    .partial = partial(about),
 	};
-	struct parts parts = {0};
+	struct parts parts = {.view = span->view, .retire = span->retire, .end = span->end};
 	int error = -ENOMEM;
 
 	for (int class = 0; class < VAPRO_CLASSES; class ++) {
@@ -298,6 +299,8 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 				 span->retire) ||
 	     unseen_waits__tally(&job->book, &job->map, &context->series, job->open, job->open_count, span->end,
 				 span->retire) ||
+	     caused__divide(&job->book, &job->map, about, &context->series, &parts,
+			    waiting__bins_of_reach(job->waiting)) ||
 	     bundle_shares__tally(&parts, &job->book, &context->series)))
 		goto cleanup;
 	if (job->book.count &&
@@ -305,7 +308,8 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 	     evidence__pairs(&job->book, &input, job->open, job->open_count, span->view, 0)))
 		goto cleanup;
 	evidence__judge(&job->book, &input);
-	if (weight__judge(&job->book, about, &context->config) || analysis__diagnose(context, job, span, &parts))
+	if (weight__judge(&job->book, about, &context->config, span->end_ns) ||
+	    analysis__diagnose(context, job, span, &parts))
 		goto cleanup;
 	if (coverage__end(&job->coverage, &context->series, job->id, &job->facts))
 		goto cleanup;

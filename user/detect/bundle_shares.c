@@ -48,8 +48,10 @@ int bundle_shares__find(struct parts *parts, const struct heatmap *map, const st
 				part.variance = owner;
 				part.guest = guest;
 				part.share = 0;
+				part.begin = bin;
 			}
 			part.share += (float)share;
+			part.end = bin + 1;
 		}
 		if (add(parts, &part))
 			return -ENOMEM;
@@ -69,7 +71,8 @@ int bundle_shares__tally(const struct parts *parts, struct variance_book *book, 
 		if (!variance)
 			continue;
 		if (tally__add(part->retiring ? &variance->retiring : &variance->staying, part->rec,
-			       series->series[part->rec->series].class, part->share, part->guest))
+			       series->series[part->rec->series].class, part->share, part->guest, part->begin,
+			       part->end))
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < book->count; i++) {

@@ -12,13 +12,16 @@ struct part {
 	const struct bundle_rec *rec;
 	uint32_t variance; /* id */
 	float share;
-	bool guest;    /* communication in a cell that computation owns, see tally.h */
-	bool retiring; /* the bundle is dropped after this window */
+	uint64_t begin, end; /* bins that it lies in, as far as the map goes back */
+	bool guest;	     /* communication in a cell that computation owns, see tally.h */
+	bool retiring;	     /* the bundle is dropped after this window */
 };
 
 struct parts {
 	struct part *items;
 	size_t count, capacity;
+	/* bins of the window: its view is [view, end); what lies before `retire` retires */
+	uint64_t view, retire, end;
 };
 
 /* Finds parts of `count` bundles that end before bin `end` or are open; bundles before bin `retire` are retiring. */

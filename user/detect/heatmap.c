@@ -39,6 +39,7 @@ static void forget(struct heatmap *map, uint64_t begin, uint64_t end)
 
 		drop_parts(at, 0, HEATMAP_PARTS);
 		memset(at->emitted, 0, sizeof(at->emitted));
+		at->divided = 0;
 	}
 }
 

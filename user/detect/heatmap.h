@@ -58,6 +58,7 @@ enum heatmap_part {
 struct heatmap_bin {
 	void *parts[HEATMAP_PARTS];
 	uint32_t emitted[VAPRO_CLASSES]; /* times emitted */
+	double divided;			 /* waiting for late peers that was divided for good, ns; detect/caused.h */
 };
 
 struct heatmap {

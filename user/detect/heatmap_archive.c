@@ -21,11 +21,13 @@ static const struct archive_table map_table = ARCHIVE_TABLE("heat map", struct h
 struct saved_bin {
 	uint32_t emitted[VAPRO_CLASSES];
 	uint32_t parts;
+	double divided;
 };
 
 static const struct archive_column bin_columns[] = {
     ARCHIVE_MANY(struct saved_bin, emitted),
     ARCHIVE_ONE(struct saved_bin, parts),
+    ARCHIVE_ONE(struct saved_bin, divided),
 };
 static const struct archive_table bin_table = ARCHIVE_TABLE("bins", struct saved_bin, bin_columns);
 
@@ -117,7 +119,7 @@ static void archive_part(struct archive *archive, const struct heatmap *map, int
 
 static void archive_bin(struct archive *archive, struct heatmap *map, struct heatmap_bin *bin)
 {
-	struct saved_bin saved = {0};
+	struct saved_bin saved = {.divided = bin->divided};
 
 	for (int class = 0; class < VAPRO_CLASSES; class ++)
 		saved.emitted[class] = bin->emitted[class];
@@ -126,6 +128,7 @@ static void archive_bin(struct archive *archive, struct heatmap *map, struct hea
 	archive__record(archive, &bin_table, &saved);
 	for (int class = 0; class < VAPRO_CLASSES; class ++)
 		bin->emitted[class] = saved.emitted[class];
+	bin->divided = saved.divided;
 	archive__check(archive, saved.parts < 1U << HEATMAP_PARTS, "a heat map has unknown parts");
 	for (int part = 0; part < HEATMAP_PARTS && !archive__error(archive); part++) {
 		if (saved.parts & 1U << part)

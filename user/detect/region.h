@@ -61,8 +61,9 @@ struct draft {
 struct region_result {
 	struct draft *drafts;
 	size_t count, capacity;
-	uint64_t small_count; /* drafts that cost too little */
-	double small_ns;
+	uint64_t small_from, small_to; /* bins of which small drafts are counted; set before */
+	uint64_t small_count;	       /* drafts that cost too little, of those that begin there */
+	double small_ns;	       /* their loss there */
 };
 
 void region__clear(struct region_result *result);

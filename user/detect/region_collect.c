@@ -78,6 +78,18 @@ static bool may_weigh(const struct draft *draft, double lost, const struct vapro
 	return !draft->waiting && draft->attributed >= MOSTLY * lost && lost >= fmax(config->min_share * stride, least);
 }
 
+/* Counts what costs too little, once over all windows: by the bins that no later window views as its own. */
+static void count_small(struct region_result *result, const struct draft *draft, double lost)
+{
+	size_t inside = 0;
+
+	for (size_t i = 0; i < draft->cell_count; i++)
+		inside += draft->cells[i].bin >= result->small_from && draft->cells[i].bin < result->small_to;
+	result->small_count += draft->begin >= result->small_from && draft->begin < result->small_to;
+	if (inside)
+		result->small_ns += fmax(0, lost) * (double)inside / (double)draft->cell_count;
+}
+
 void region__filter(struct region_result *result, const struct vapro_config *config)
 {
 	size_t live = 0;
@@ -97,8 +109,7 @@ void region__filter(struct region_result *result, const struct vapro_config *con
 		} else if (may_weigh(draft, lost, config)) {
 			result->drafts[live++] = *draft;
 		} else {
-			result->small_count++;
-			result->small_ns += fmax(0, lost);
+			count_small(result, draft, lost);
 			free(draft->cells);
 		}
 	}

@@ -10,6 +10,8 @@
 /* Below this a search of the array is faster than hashing. */
 #define INDEX_FROM 16
 
+#define STRONG_SHARE 0.02 /* of a bundle's time: from there on a part was at work while the bundle lasted */
+
 static struct tally_series *append(struct tally *tally, uint32_t series)
 {
 	uint32_t at = (uint32_t)tally->series_count;
@@ -86,7 +88,83 @@ static int add_worst(struct tally *tally, const struct tally_worst *worst)
 	return 0;
 }
 
-int tally__add(struct tally *tally, const struct bundle_rec *rec, enum vapro_class class, double share, bool guest)
+void tally__parts(const struct bundle_rec *rec, enum vapro_class class, double *parts)
+{
+	struct loss loss = bundle_rec__loss(rec);
+	double blocked, asleep;
+
+	memset(parts, 0, TALLY_PARTS * sizeof(*parts));
+	if (rec->factor != bundle_rec_no_factors) {
+		parts[TALLY_PREEMPTED] =
+		    (rec->waits ? 0 : (double)rec->factor[VAPRO_PREEMPTED]) + rec->factor[VAPRO_WAKEUP_WAIT];
+		parts[TALLY_THROTTLED] = rec->factor[VAPRO_THROTTLED];
+		parts[TALLY_STEAL] = rec->factor[VAPRO_STEAL];
+		parts[TALLY_STOPPED] = rec->factor[VAPRO_STOPPED];
+		parts[TALLY_IRQ] = rec->factor[VAPRO_IRQ];
+	}
+	/* in a call of communication sleep is a way of waiting */
+	blocked = class == VAPRO_COMMUNICATION ? 0 : loss.blocked;
+	asleep = blocked > 0 ? bundle_rec__blocked(rec) : 0;
+	if (asleep > 0) {
+		parts[TALLY_BLOCKED_IO] = blocked * rec->factor[VAPRO_BLOCKED_IO] / asleep;
+		parts[TALLY_BLOCKED_OTHER] = blocked * rec->factor[VAPRO_BLOCKED_OTHER] / asleep;
+	}
+	parts[TALLY_OTHER] = loss.lost - loss.cpu - blocked;
+}
+
+static struct tally_cause *cause_of(struct tally *tally, struct tally_series *series, uint32_t part)
+{
+	for (uint32_t at = series->causes; at; at = tally->causes[at - 1].next) {
+		if (tally->causes[at - 1].part == part)
+			return &tally->causes[at - 1];
+	}
+	if (grow(&tally->causes, &tally->cause_capacity, tally->cause_count + 1, sizeof(*tally->causes)))
+		return NULL;
+	tally->causes[tally->cause_count++] =
+	    (struct tally_cause){.series = series->series, .next = series->causes, .part = part};
+	series->causes = (uint32_t)tally->cause_count;
+	return &tally->causes[tally->cause_count - 1];
+}
+
+static void extend(struct tally_cause *cause, uint64_t begin, uint64_t end)
+{
+	if (begin >= end)
+		return;
+	if (cause->begin == cause->end) {
+		cause->begin = begin;
+		cause->end = end;
+		return;
+	}
+	cause->begin = begin < cause->begin ? begin : cause->begin;
+	cause->end = end > cause->end ? end : cause->end;
+}
+
+/* Adds the parts of a bundle's loss. */
+static int add_causes(struct tally *tally, struct tally_series *series, const struct bundle_rec *rec,
+		      enum vapro_class class, double share, uint64_t begin, uint64_t end)
+{
+	double parts[TALLY_PARTS];
+
+	tally__parts(rec, class, parts);
+	for (uint32_t part = 0; part < TALLY_PARTS; part++) {
+		struct tally_cause *cause;
+
+		if (part != TALLY_OTHER)
+			tally->attributed[class] += exact__ns(parts[part] * share);
+		if (!(parts[part] > 0) && part != TALLY_OTHER)
+			continue;
+		cause = cause_of(tally, series, part);
+		if (!cause)
+			return -ENOMEM;
+		cause->lost += exact__ns(parts[part] * share);
+		if (parts[part] >= STRONG_SHARE * rec->sum_ns)
+			extend(cause, begin, end);
+	}
+	return 0;
+}
+
+int tally__add(struct tally *tally, const struct bundle_rec *rec, enum vapro_class class, double share, bool guest,
+	       uint64_t begin, uint64_t end)
 {
 	struct loss loss = bundle_rec__loss(rec);
 	double attributed = loss.cpu + (class == VAPRO_COMMUNICATION ? 0 : loss.blocked) + loss.frequency;
@@ -100,7 +178,7 @@ int tally__add(struct tally *tally, const struct bundle_rec *rec, enum vapro_cla
 		return 0;
 	}
 	series = find(tally, rec->series);
-	if (!series)
+	if (!series || add_causes(tally, series, rec, class, share, begin, end))
 		return -ENOMEM;
 	series->n += exact__count(bundle_rec__units(rec) * share);
 	series->dur += dur;
@@ -177,6 +255,35 @@ void tally__add_cpu_wait(struct tally *tally, double seconds, const struct cpu_d
 		tally->demand = *oversubscribed;
 }
 
+static void merge_series(struct tally_series *series, const struct tally_series *other)
+{
+	series->n += other->n;
+	series->dur += other->dur;
+	series->ref += other->ref;
+	series->net += other->net;
+	series->lost += other->lost;
+	series->longest = fmax(series->longest, other->longest);
+	series__merge_usual(&series->own, &other->own, 1);
+	series->open_n += other->open_n;
+	series->open_dur += other->open_dur;
+}
+
+/* Adds the causes of a series of another tally. */
+static int merge_causes(struct tally *into, struct tally_series *series, const struct tally *from,
+			const struct tally_series *other)
+{
+	for (uint32_t at = other->causes; at; at = from->causes[at - 1].next) {
+		const struct tally_cause *more = &from->causes[at - 1];
+		struct tally_cause *cause = cause_of(into, series, more->part);
+
+		if (!cause)
+			return -ENOMEM;
+		cause->lost += more->lost;
+		extend(cause, more->begin, more->end);
+	}
+	return 0;
+}
+
 int tally__merge(struct tally *into, const struct tally *from)
 {
 	for (int class = 0; class < VAPRO_CLASSES; class ++) {
@@ -200,21 +307,19 @@ int tally__merge(struct tally *into, const struct tally *from)
 	into->open |= from->open;
 	for (int i = 0; i < VAPRO_FACTORS; i++)
 		into->factor[i] += from->factor[i];
+	for (int i = 0; i < VAPRO_CLASSES; i++)
+		into->attributed[i] += from->attributed[i];
+	for (int i = 0; i < TALLY_PARTS; i++)
+		into->caused[i] += from->caused[i];
 	for (size_t i = 0; i < from->series_count; i++) {
 		const struct tally_series *other = &from->series[i];
 		struct tally_series *series = find(into, other->series);
 
 		if (!series)
 			return -ENOMEM;
-		series->n += other->n;
-		series->dur += other->dur;
-		series->ref += other->ref;
-		series->net += other->net;
-		series->lost += other->lost;
-		series->longest = fmax(series->longest, other->longest);
-		series__merge_usual(&series->own, &other->own, 1);
-		series->open_n += other->open_n;
-		series->open_dur += other->open_dur;
+		merge_series(series, other);
+		if (merge_causes(into, series, from, other))
+			return -ENOMEM;
 	}
 	for (unsigned i = 0; i < from->worst_count; i++) {
 		if (add_worst(into, &from->worst[i]))
@@ -226,6 +331,7 @@ int tally__merge(struct tally *into, const struct tally *from)
 void tally__clear(struct tally *tally)
 {
 	free(tally->series);
+	free(tally->causes);
 	free(tally->worst);
 	table__free(tally->index);
 	*tally = (struct tally){0};
@@ -233,7 +339,8 @@ void tally__clear(struct tally *tally)
 
 size_t tally__bytes(const struct tally *tally)
 {
-	return tally->series_capacity * sizeof(*tally->series) + (tally->index ? table__bytes(tally->index) : 0) +
+	return tally->series_capacity * sizeof(*tally->series) + tally->cause_capacity * sizeof(*tally->causes) +
+	       (tally->index ? table__bytes(tally->index) : 0) +
 	       (tally->worst ? TALLY_WORST * sizeof(*tally->worst) : 0);
 }
 
@@ -247,19 +354,27 @@ static const struct archive_column tally_columns[] = {
     ARCHIVE_ONE(struct tally, demand.threads), ARCHIVE_ONE(struct tally, demand.cpus),
     ARCHIVE_ONE(struct tally, pair_lost),      ARCHIVE_ONE(struct tally, pair_base),
     ARCHIVE_MANY(struct tally, factor),	       ARCHIVE_ONE(struct tally, worst_count),
-    ARCHIVE_ONE(struct tally, open),
+    ARCHIVE_ONE(struct tally, open),	       ARCHIVE_MANY(struct tally, attributed),
+    ARCHIVE_MANY(struct tally, caused),
 };
 static const struct archive_table tally_table = ARCHIVE_TABLE("tally", struct tally, tally_columns);
 
+static const struct archive_column cause_columns[] = {
+    ARCHIVE_ONE(struct tally_cause, series), ARCHIVE_ONE(struct tally_cause, next),
+    ARCHIVE_ONE(struct tally_cause, part),   ARCHIVE_ONE(struct tally_cause, lost),
+    ARCHIVE_ONE(struct tally_cause, begin),  ARCHIVE_ONE(struct tally_cause, end),
+};
+static const struct archive_table cause_table = ARCHIVE_TABLE("tally causes", struct tally_cause, cause_columns);
+
 static const struct archive_column share_columns[] = {
-    ARCHIVE_ONE(struct tally_series, series),	   ARCHIVE_ONE(struct tally_series, n),
-    ARCHIVE_ONE(struct tally_series, dur),	   ARCHIVE_ONE(struct tally_series, ref),
-    ARCHIVE_ONE(struct tally_series, net),	   ARCHIVE_ONE(struct tally_series, lost),
-    ARCHIVE_ONE(struct tally_series, longest),	   ARCHIVE_ONE(struct tally_series, open_n),
-    ARCHIVE_ONE(struct tally_series, open_dur),	   ARCHIVE_ONE(struct tally_series, own.n),
-    ARCHIVE_ONE(struct tally_series, own.bundles), ARCHIVE_ONE(struct tally_series, own.dur),
-    ARCHIVE_ONE(struct tally_series, own.dur_sq),  ARCHIVE_ONE(struct tally_series, own.net),
-    ARCHIVE_ONE(struct tally_series, own.net_sq),
+    ARCHIVE_ONE(struct tally_series, series),  ARCHIVE_ONE(struct tally_series, causes),
+    ARCHIVE_ONE(struct tally_series, n),       ARCHIVE_ONE(struct tally_series, dur),
+    ARCHIVE_ONE(struct tally_series, ref),     ARCHIVE_ONE(struct tally_series, net),
+    ARCHIVE_ONE(struct tally_series, lost),    ARCHIVE_ONE(struct tally_series, longest),
+    ARCHIVE_ONE(struct tally_series, open_n),  ARCHIVE_ONE(struct tally_series, open_dur),
+    ARCHIVE_ONE(struct tally_series, own.n),   ARCHIVE_ONE(struct tally_series, own.bundles),
+    ARCHIVE_ONE(struct tally_series, own.dur), ARCHIVE_ONE(struct tally_series, own.dur_sq),
+    ARCHIVE_ONE(struct tally_series, own.net), ARCHIVE_ONE(struct tally_series, own.net_sq),
 };
 static const struct archive_table share_table = ARCHIVE_TABLE("tally series", struct tally_series, share_columns);
 
@@ -289,9 +404,17 @@ void tally__archive(struct archive *archive, struct tally *tally, size_t series)
 
 	archive__record(archive, &tally_table, tally);
 	archive__rows(archive, &share_table, &tally->series, &tally->series_count, &tally->series_capacity);
+	archive__rows(archive, &cause_table, &tally->causes, &tally->cause_count, &tally->cause_capacity);
 	archive__rows(archive, &worst_table, &tally->worst, &worst, &room);
 	if (!archive__reads(archive))
 		return;
+	for (size_t i = 0; i < tally->cause_count; i++)
+		archive__check(archive,
+			       tally->causes[i].series < series && tally->causes[i].part < TALLY_PARTS &&
+				   tally->causes[i].next <= i && tally->causes[i].begin <= tally->causes[i].end,
+			       "a tally has an unknown cause");
+	for (size_t i = 0; i < tally->series_count; i++)
+		archive__check(archive, tally->series[i].causes <= tally->cause_count, "a tally has an unknown cause");
 	archive__check(archive, worst == tally->worst_count && (room == TALLY_WORST || !room),
 		       "a tally has too many worst fragments");
 	for (size_t i = 0; i < tally->series_count; i++)

@@ -12,10 +12,35 @@
 
 #define TALLY_WORST 5
 
+/*
+ * What took time from the threads of a variance: parts of the loss that have causes of their own. The kernel knows all
+ * but the last; that is loss on the CPU, or inside of calls.
+ */
+enum tally_part {
+	TALLY_PREEMPTED, /* with waits for a CPU after a wake-up */
+	TALLY_THROTTLED,
+	TALLY_STEAL,
+	TALLY_STOPPED,
+	TALLY_BLOCKED_IO,
+	TALLY_BLOCKED_OTHER,
+	TALLY_IRQ,
+	TALLY_OTHER,
+	TALLY_PARTS
+};
+
 struct table;
+
+/* One part of what a series lost. */
+struct tally_cause {
+	uint32_t series, next; /* next of the series, + 1; 0: the end */
+	uint32_t part;	       /* enum tally_part */
+	double lost;	       /* ns */
+	uint64_t begin, end;   /* bins in which it took most of what was lost, or much; equal: none */
+};
 
 struct tally_series {
 	uint32_t series;
+	uint32_t causes;	       /* first one, + 1; 0: none */
 	double n, dur, ref, net, lost; /* net: without what the kernel attributes */
 	double longest;		       /* ns, of one fragment */
 	double open_n, open_dur;       /* n and dur of open fragments */
@@ -42,19 +67,27 @@ struct tally {
 	struct cpu_demand demand;    /* demand in own_waits where the most threads share CPUs */
 	double pair_lost, pair_base; /* lost in bins where two states were slow, and in all bins examined */
 	double factor[VAPRO_FACTORS];
+	double attributed[VAPRO_CLASSES]; /* what the kernel attributes, also of fragments that lost less */
+	double caused[TALLY_PARTS];	  /* waiting of others for what each part took; detect/caused.h */
 	struct tally_series *series;
 	size_t series_count, series_capacity;
 	struct table *index;	   /* index of series, from INDEX_FROM on */
 	struct tally_worst *worst; /* room for TALLY_WORST, once there is any */
 	unsigned worst_count;
 	bool open;
+	struct tally_cause *causes;
+	size_t cause_count, cause_capacity;
 };
 
+/* The parts of what a bundle lost, ns: those that the kernel attributes, though it lost less, and the rest. */
+void tally__parts(const struct bundle_rec *rec, enum vapro_class class, double *parts);
+
 /*
- * Adds a share of a bundle. A guest is a communication bundle in a cell that the computation of its
- * rank owns: only what the kernel attributes of it belongs there. Returns 0 or -ENOMEM.
+ * Adds a share of a bundle, which lies in the bins [begin, end). A guest is a communication bundle in a cell that the
+ * computation of its rank owns: only what the kernel attributes of it belongs there. Returns 0 or -ENOMEM.
  */
-int tally__add(struct tally *tally, const struct bundle_rec *rec, enum vapro_class class, double share, bool guest);
+int tally__add(struct tally *tally, const struct bundle_rec *rec, enum vapro_class class, double share, bool guest,
+	       uint64_t begin, uint64_t end);
 /* Adds a share of the unseen waits of a computation (detect/unseen_waits.h), as communication. 0 or -ENOMEM. */
 int tally__add_wait(struct tally *tally, const struct bundle_rec *rec, double share);
 /* Adds a thread's wait for a CPU. oversubscribed: NULL unless the threads of the job outnumber its CPUs. */

@@ -160,8 +160,6 @@ static int merge_into(struct variance_book *book, struct variance *from, uint32_
 	if (from->over)
 		return 0;
 	survivor->proven |= from->proven;
-	survivor->caused_past_ns += from->caused_past_ns;
-	from->caused_past_ns = 0;
 	if (tally__merge(&survivor->history, &from->history))
 		return -ENOMEM;
 	tally__clear(&from->history);
@@ -236,8 +234,6 @@ int variance__match(struct variance_book *book, struct heatmap *map, const struc
 		variance->state = last || ended || !variance->matched ? VAPRO_REGION_CLOSED
 				  : variance->emitted_once	      ? VAPRO_REGION_CHANGED
 								      : VAPRO_REGION_OPEN;
-		variance->left =
-		    variance->over && !variance->matched && !variance->merged_into && variance->end <= map->begin;
 	}
 	error = 0;
 cleanup:
@@ -317,12 +313,60 @@ double variance__whole_loss(const struct variance *variance, double observed)
 {
 	const struct tally *tally = &variance->total;
 	int class = variance->class;
-	double lost = fmax(0, tally->lost[class]);
+	double lost = variance__lost(variance);
 	double work = fmax(0, lost - tally->cpu[class] - tally->blocked[class]);
 
 	if (variance->waiting || variance->path || !(observed < MOSTLY_OBSERVED))
 		return lost;
 	return lost - work + work / fmax(observed, LEAST_OBSERVED);
+}
+
+double variance__lost(const struct variance *variance)
+{
+	const struct tally *tally = &variance->total;
+	double lost = fmax(0, tally->lost[variance->class]); /* that of a withdrawn one may be negative */
+
+	if (variance->waiting || variance->path)
+		return lost;
+	for (int class = 0; class < VAPRO_CLASSES; class ++) {
+		if (class == (int)variance->class)
+			lost += fmax(0, tally->attributed[class] - fmax(0, tally->lost[class]));
+		else if (class != VAPRO_COMMUNICATION) /* a call waits as long without */
+			lost += tally->attributed[class];
+	}
+	return lost;
+}
+
+double variance__judged(const struct variance *variance)
+{
+	const struct tally *tally = &variance->total;
+	double judged = 0;
+
+	for (int class = 0; class < VAPRO_CLASSES; class ++) {
+		if (class == (int)variance->class)
+			judged += tally->dur[class];
+		else if (class != VAPRO_COMMUNICATION && !variance->waiting && !variance->path)
+			judged += tally->attributed[class];
+	}
+	return judged;
+}
+
+double variance__part(const struct variance *variance, enum tally_part part)
+{
+	const struct tally *tally = &variance->total;
+	double lost = part == TALLY_OTHER ? variance__lost(variance) : 0;
+
+	if (variance->waiting || variance->path)
+		return lost;
+	for (size_t i = 0; i < tally->cause_count; i++) {
+		const struct tally_cause *cause = &tally->causes[i];
+
+		if (part == TALLY_OTHER)
+			lost -= cause->part == TALLY_OTHER ? 0 : cause->lost;
+		else
+			lost += cause->part == (uint32_t)part ? cause->lost : 0;
+	}
+	return fmax(0, lost);
 }
 
 double variance__least_s(const struct vapro_config *config)
@@ -336,8 +380,7 @@ bool variance__emit(struct variance *variance, double least_s)
 	    .begin = variance->begin,
 	    .end = variance->end,
 	    .row_count = (uint32_t)variance->row_count,
-	    .lost_seconds =
-		fmax(0, variance->total.lost[variance->class]) / 1e9, /* that of a withdrawn one may be negative */
+	    .lost_seconds = variance__lost(variance) / 1e9,
 	    .confirmed = variance->confirmed,
 	    .alarm = variance->alarm,
 	    .still_open = variance->total.open,

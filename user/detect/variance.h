@@ -48,10 +48,9 @@ struct variance {
 	bool moved;    /* when it began other ranks became lighter by as much */
 	bool by_place; /* not confirmed, but likely: enum vapro_confidence */
 	bool small;    /* costs too little to be a variance: weight.h */
+	double others; /* rows that can wait for one of its rows */
 	double caused_ns, share;
-	double effect_ns;      /* of an effect: its part of what its cause caused, as of the last window */
-	double caused_past_ns; /* part of caused_ns: of effects whose bins are forgotten */
-	bool left;	       /* all its bins were forgotten in this window: it was closed before */
+	double rated_share, denominator_ns; /* decides the severity, and the ranks' time of which it is */
 	enum vapro_severity severity;
 	uint64_t effect_of;
 	char evidence[160];
@@ -99,6 +98,18 @@ uint64_t variance__unseen_after(const struct variance *variance, const struct he
  * known at all times. A waiting or a path's loss is returned as it is.
  */
 double variance__whole_loss(const struct variance *variance, double observed);
+
+/*
+ * Returns what a variance lost, ns: by its class, and at least what the kernel attributes of that; of other classes
+ * what the kernel attributes. A shorter fragment makes up for no attributed time.
+ */
+double variance__lost(const struct variance *variance);
+
+/* Returns the judged time of which that was lost, ns. */
+double variance__judged(const struct variance *variance);
+
+/* Returns what a part took of the loss, ns. All parts add up to variance__lost. */
+double variance__part(const struct variance *variance, enum tally_part part);
 
 /* Least loss, in seconds, of a variance that is new. */
 double variance__least_s(const struct vapro_config *config);

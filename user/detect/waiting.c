@@ -166,6 +166,11 @@ void waiting__reach(struct waiting *waiting, double ns)
 	waiting->reach = bins > waiting->reach ? bins : waiting->reach;
 }
 
+uint32_t waiting__bins_of_reach(const struct waiting *waiting)
+{
+	return (uint32_t)waiting->reach;
+}
+
 static double share_of(const struct waiting *waiting, const struct excess *item, size_t b)
 {
 	struct bundle_rec rec = {.start_ns = item->start_ns, .end_ns = item->end_ns, .n = 1};

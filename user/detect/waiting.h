@@ -46,6 +46,9 @@ int waiting__begin(struct waiting *waiting, struct heatmap *map, size_t rows, ui
  */
 void waiting__reach(struct waiting *waiting, double ns);
 
+/* Returns the bins before a wait in which a rank may have become late, as noted since waiting__begin. */
+uint32_t waiting__bins_of_reach(const struct waiting *waiting);
+
 /*
  * Adds a covered communication bundle of a state; from is the first bin that may still change. Where the transfer size
  * of the state is unknown, none of the excess is transfer or a slow path: larger transfers take longer.

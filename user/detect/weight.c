@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "detect/weight.h"
 
+#include "detect/caused.h"
 #include "detect/evidence.h"
 
 #include <errno.h>
@@ -8,10 +9,13 @@
 #include <stdlib.h>
 
 #define WAITING_MORE 10 /* times min_share */
+#define RATED_NS 3600000000000ULL
+#define RATED_STEP_NS 60000000000ULL
 
-/* Begins and ends of rows, each in order: many variances count the rows alive. */
+/* Begins and ends of rows, each in order, and the sums of those before: many variances count the time of rows alive. */
 struct lives {
 	uint64_t *from, *to;
+	double *from_sums, *to_sums; /* ns since the first begin */
 	size_t from_count, to_count;
 };
 
@@ -26,7 +30,9 @@ static int lives_of(const struct stg_job *job, struct lives *lives)
 {
 	lives->from = malloc((job->row_count + 1) * sizeof(*lives->from));
 	lives->to = malloc((job->row_count + 1) * sizeof(*lives->to));
-	if (!lives->from || !lives->to)
+	lives->from_sums = malloc((job->row_count + 1) * sizeof(*lives->from_sums));
+	lives->to_sums = malloc((job->row_count + 1) * sizeof(*lives->to_sums));
+	if (!lives->from || !lives->to || !lives->from_sums || !lives->to_sums)
 		return -ENOMEM;
 	for (size_t row = 0; row < job->row_count; row++) {
 		const struct stg_row *at = &job->rows[row];
@@ -39,6 +45,11 @@ static int lives_of(const struct stg_job *job, struct lives *lives)
 	}
 	qsort(lives->from, lives->from_count, sizeof(*lives->from), compare_times);
 	qsort(lives->to, lives->to_count, sizeof(*lives->to), compare_times);
+	lives->from_sums[0] = lives->to_sums[0] = 0;
+	for (size_t i = 0; i < lives->from_count; i++)
+		lives->from_sums[i + 1] = lives->from_sums[i] + (double)(lives->from[i] - lives->from[0]);
+	for (size_t i = 0; i < lives->to_count; i++)
+		lives->to_sums[i + 1] = lives->to_sums[i] + (double)(lives->to[i] - lives->from[0]);
 	return 0;
 }
 
@@ -46,6 +57,8 @@ static void clear(struct lives *lives)
 {
 	free(lives->from);
 	free(lives->to);
+	free(lives->from_sums);
+	free(lives->to_sums);
 }
 
 /* Counts the times before another one. */
@@ -73,16 +86,62 @@ static size_t alive(const struct lives *lives, const struct variance *variance)
 
 static double own_loss(const struct variance *variance)
 {
-	return fmax(0, variance->total.lost[variance->class]);
+	return variance__lost(variance);
+}
+
+/* Returns the time that rows lived before a moment, ns. */
+static double lived_before(const struct lives *lives, uint64_t before)
+{
+	size_t begun = count_before(lives->from, lives->from_count, before);
+	size_t ended = count_before(lives->to, lives->to_count, before);
+	double since = begun ? (double)(before - lives->from[0]) : 0;
+
+	return since * (double)begun - lives->from_sums[begun] - (since * (double)ended - lives->to_sums[ended]);
+}
+
+/*
+ * Rates a variance: the greatest share of the time of all ranks that it cost, with what it made others wait, in any
+ * hour of the job, in steps of whole minutes; while the job is younger, of all its time.
+ */
+static void rate(struct variance *variance, const struct lives *lives, uint64_t now_ns)
+{
+	uint64_t first = lives->from_count ? lives->from[0] : now_ns;
+	uint64_t begin = variance->begin * VAPRO_BIN_NS, end = variance->end * VAPRO_BIN_NS, from, to;
+	double cost = own_loss(variance) + variance->caused_ns;
+
+	variance->rated_share = 0;
+	variance->denominator_ns = lived_before(lives, now_ns);
+	if (now_ns <= first + RATED_NS) {
+		variance->rated_share = variance->denominator_ns > 0 ? fmin(1, cost / variance->denominator_ns) : 0;
+		return;
+	}
+	begin = begin > first ? begin : first;
+	from = begin > first + RATED_NS ? (begin - RATED_NS) / RATED_STEP_NS * RATED_STEP_NS : first;
+	from = from > first ? from : first;
+	from = from + RATED_NS > now_ns ? now_ns - RATED_NS : from;
+	for (; from <= end && from + RATED_NS <= now_ns; from = to) {
+		uint64_t until = from + RATED_NS;
+		double inside = (double)(end < until ? end : until) - (double)(begin > from ? begin : from);
+		double all = lived_before(lives, until) - lived_before(lives, from);
+		double share = end > begin ? cost * fmax(0, inside) / (double)(end - begin) : cost;
+
+		to = (from / RATED_STEP_NS + 1) * RATED_STEP_NS;
+		if (to + RATED_NS > now_ns && from < now_ns - RATED_NS)
+			to = now_ns - RATED_NS; /* the latest hour ends now */
+		if (all <= 0 || fmin(1, share / all) <= variance->rated_share)
+			continue;
+		variance->rated_share = fmin(1, share / all);
+		variance->denominator_ns = all;
+	}
 }
 
 static enum vapro_severity severity_of(const struct variance *variance, const struct vapro_config *config)
 {
 	if (!variance->alarm)
 		return VAPRO_INFO;
-	if (variance->share >= config->critical_share)
+	if (variance->rated_share >= config->critical_share)
 		return VAPRO_CRITICAL;
-	return variance->share >= config->warning_share || own_loss(variance) >= config->min_lost_s * 1e9
+	return variance->rated_share >= config->warning_share || own_loss(variance) >= config->min_lost_s * 1e9
 		   ? VAPRO_WARNING
 		   : VAPRO_INFO;
 }
@@ -117,28 +176,8 @@ static void forget_unlisted_causes(struct variance_book *book, const struct vapr
 	}
 }
 
-/* Adds what each effect lost to its cause. A cause may outlast the bins of an effect, whose loss then stays its own. */
-static void sum_effects(struct variance_book *book)
-{
-	for (size_t i = 0; i < book->count; i++)
-		book->variances[i].caused_ns = book->variances[i].caused_past_ns;
-	for (size_t i = 0; i < book->count; i++) {
-		struct variance *effect = &book->variances[i];
-		struct variance *cause = cause_of(book, effect);
-
-		if (effect->left && effect->effect_of)
-			cause = variance__find(book, (uint32_t)effect->effect_of);
-		else
-			effect->effect_ns = cause ? own_loss(effect) : 0;
-		if (!cause)
-			continue;
-		cause->caused_ns += effect->effect_ns;
-		if (effect->left)
-			cause->caused_past_ns += effect->effect_ns;
-	}
-}
-
-int weight__judge(struct variance_book *book, const struct stg_job *job, const struct vapro_config *config)
+int weight__judge(struct variance_book *book, const struct stg_job *job, const struct vapro_config *config,
+		  uint64_t now_ns)
 {
 	double stride = config->window_s * 2 / 3 * 1e9;
 	struct lives lives = {0};
@@ -149,13 +188,15 @@ int weight__judge(struct variance_book *book, const struct stg_job *job, const s
 		clear(&lives);
 		return -ENOMEM;
 	}
-	sum_effects(book);
 	for (size_t i = 0; i < book->count; i++) {
 		struct variance *variance = &book->variances[i];
 		double lost = own_loss(variance), lasts, all;
 
+		if (!variance->matched && !variance->over)
+			variance->caused_ns = variance->rated_share = 0;
 		if (!variance->matched)
 			continue;
+		variance->caused_ns = caused__by(variance);
 		lasts = fmax(stride, (double)((variance->end - variance->begin) * VAPRO_BIN_NS));
 		all = lasts * (double)alive(&lives, variance);
 		variance->share = all > 0 ? (lost + variance->caused_ns) / all : 0;
@@ -166,6 +207,7 @@ int weight__judge(struct variance_book *book, const struct stg_job *job, const s
 			variance->small = true;
 		if (variance->small)
 			variance->alarm = false;
+		rate(variance, &lives, now_ns);
 		variance->severity = severity_of(variance, config);
 	}
 	forget_unlisted_causes(book, config);

@@ -28,6 +28,21 @@ const struct result_factor *root_cause__factor(const struct result_diagnosis *di
 	return best ? best : off;
 }
 
+const char *root_cause__finest(const struct result_diagnosis *diagnosis, const char *factor)
+{
+	for (const struct result_factor *part = NULL;; factor = part->name, part = NULL) {
+		for (uint32_t i = 0; i < diagnosis->factor_count; i++) {
+			const struct result_factor *at = &diagnosis->factors[i];
+
+			if (at->major && !at->implied && at->parent && !strcmp(at->parent, factor) &&
+			    (!part || at->impact_seconds > part->impact_seconds))
+				part = at;
+		}
+		if (!part)
+			return factor;
+	}
+}
+
 bool root_cause__polls(enum vapro_class class, const char *factor)
 {
 	int node = factors__find(factor);

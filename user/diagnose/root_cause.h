@@ -23,6 +23,9 @@
  */
 const struct result_factor *root_cause__factor(const struct result_diagnosis *diagnosis);
 
+/* Returns the finest major part of a factor, by impact: its name, or that of the factor where no part is major. */
+const char *root_cause__finest(const struct result_diagnosis *diagnosis, const char *factor);
+
 /*
  * Fills cause and culprit of a variance's diagnosis, which is complete otherwise. The culprit points into the
  * diagnosis' interferers.

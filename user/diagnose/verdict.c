@@ -129,7 +129,28 @@ static void say_explained(struct text *text, const struct result_variance *varia
 		say(text, ", %s of it explained", duration__text(explained, seconds, sizeof(seconds)));
 }
 
-static void say_why(struct text *text, const struct result_variance *variance)
+/* Says the causes that the sentence has not named yet, each with its seconds. */
+static void say_further(struct text *text, const struct result_variance *variance)
+{
+	for (uint32_t i = 0; i < variance->cause_count; i++) {
+		const struct result_cause *cause = &variance->causes[i];
+		int node = factors__find(cause->cause);
+		const char *noun = node < FACTOR_NODES ? factor_infos[node].noun : NULL;
+		bool preempted = !strcmp(cause->cause, CAUSE_PREEMPTED);
+		char seconds[32];
+
+		/* interferers and the job's own threads stand for "preempted" */
+		if (!cause->explained || !noun || strstr(text->buf, noun) ||
+		    (preempted && (strstr(text->buf, ") ran on ") || strstr(text->buf, "oversubscribed"))) ||
+		    (!strcmp(cause->cause, "stopped") && strstr(text->buf, "stopped (")))
+			continue;
+		say(text, "; %s of it %s", duration__text(cause->lost_seconds, seconds, sizeof(seconds)), noun);
+		if (cause->rank_count == 1 && variance->rank_count > 1 && cause->ranks[0] >= 0)
+			say(text, " (rank %d)", (int)cause->ranks[0]);
+	}
+}
+
+static void say_factors(struct text *text, const struct result_variance *variance)
 {
 	const struct result_diagnosis *diagnosis = &variance->diagnosis;
 	bool any = false;
@@ -161,6 +182,12 @@ static void say_why(struct text *text, const struct result_variance *variance)
 	}
 	if (!any)
 		say(text, "%s", diagnosis->abnormal ? ": no single factor explains it" : "");
+}
+
+static void say_why(struct text *text, const struct result_variance *variance)
+{
+	say_factors(text, variance);
+	say_further(text, variance);
 }
 
 static bool narrower(const char *fact)

@@ -28,6 +28,7 @@ static void refresh_series(const struct vapro_config *config, struct series *ser
 
 	series->dirty = false;
 	series->own_ns = cpu.expected_ns;
+	series->duration_ns = (float)cpu.expected_ns;
 	series->asleep_ns = 0;
 	if (series->net.n > 0) {
 		net = reference__of(&series->net, config);
@@ -180,6 +181,13 @@ void judge__bundle(const struct series_book *book, struct bundle_rec *rec)
 		rec->covered = 1;
 		rec->provisional = !series->supported;
 		rec->reference = (float)(series->reference_ns * rec->ratio + series->asleep_ns);
+		if (series__is_other_work(series, rec)) {
+			rec->covered = rec->certified = rec->provisional = 0;
+			rec->reference = 0;
+			rec->reason = VAPRO_SPREAD;
+			judge_attributed(book->config, rec);
+			return;
+		}
 		if (series->class == VAPRO_IO)
 			judge_scattered(book, rec, series);
 		return;

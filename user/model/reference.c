@@ -12,6 +12,8 @@ struct group {
 #define HEAVY_LEAST 10	 /* members of a group that is populous by its time alone */
 #define CENTRE_SHARE 0.1 /* share of the fragments or the time of a listed group */
 
+#define DURATION_SHARE 0.5 /* of a group's time near its mean, where it is a duration */
+
 /* Further groups do not matter and are not separated. */
 #define GROUPS_MAX 64
 
@@ -110,6 +112,42 @@ static bool has_share(const struct histogram *histogram, const struct group *gro
 	       (group->n >= HEAVY_LEAST && group->sum_ns >= share * histogram->sum_ns);
 }
 
+static bool is_near(const struct histogram *histogram, size_t bucket, const struct group *group, double width)
+{
+	double mean = histogram->buckets[bucket].sum_ns / histogram->buckets[bucket].n;
+	double group_mean = group->sum_ns / group->n;
+
+	return fabs(mean - group_mean) <= width * group_mean;
+}
+
+/* Whether a group is a duration: most of its time is near its mean. Work that varies has a mean, and no duration. */
+static bool is_duration(const struct histogram *histogram, const struct group *group, double width)
+{
+	double near_ns = 0;
+
+	for (size_t b = 0; b < histogram->count; b++)
+		near_ns += is_near(histogram, b, group, width) ? histogram->buckets[b].sum_ns : 0;
+	return near_ns >= DURATION_SHARE * group->sum_ns;
+}
+
+/* Drops groups that are no duration, where there is a populous one that is. Returns how many are left. */
+static size_t drop_varying(const struct histogram *histogram, const struct vapro_config *config, struct group *groups,
+			   size_t count)
+{
+	bool is[GROUPS_MAX], any = false;
+	size_t live = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		is[i] = is_duration(histogram, &groups[i], config->certify_width);
+		any |= is[i] && groups[i].n >= config->populous_share * histogram->n;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (is[i] || !any)
+			groups[live++] = groups[i];
+	}
+	return live;
+}
+
 struct reference reference__of(const struct histogram *histogram, const struct vapro_config *config)
 {
 	struct group groups[GROUPS_MAX];
@@ -117,6 +155,7 @@ struct reference reference__of(const struct histogram *histogram, const struct v
 	size_t count = find_groups(histogram, groups);
 	double near_ns = 0;
 
+	count = drop_varying(histogram, config, groups, count);
 	for (size_t i = 0; i < count; i++) {
 		if (groups[i].n >= config->populous_share * histogram->n && !reference.groups++)
 			reference.expected_ns = groups[i].sum_ns / groups[i].n;
@@ -137,13 +176,9 @@ struct reference reference__of(const struct histogram *histogram, const struct v
 		return reference;
 	}
 	for (size_t b = 0; b < histogram->count; b++) {
-		double mean = histogram->buckets[b].sum_ns / histogram->buckets[b].n;
-
 		for (size_t i = 0; i < count; i++) {
-			double group_mean = groups[i].sum_ns / groups[i].n;
-
 			if (has_share(histogram, &groups[i], config->populous_share) &&
-			    fabs(mean - group_mean) <= config->certify_width * group_mean) {
+			    is_near(histogram, b, &groups[i], config->certify_width)) {
 				near_ns += histogram->buckets[b].sum_ns;
 				break;
 			}

@@ -294,6 +294,7 @@ static int add_history(struct series_book *book, struct series *series, const st
 {
 	double ns = series__compared_ns(series->class, rec), blocked = bundle_rec__blocked(rec);
 
+	series->dirty = true; /* also where no batch has it: its populous durations may be others */
 	if (series->class == VAPRO_COMPUTATION && !series->net.n && blocked > 0.01 * rec->sum_ns &&
 	    histogram__merge(&series->net, &series->cpu))
 		return -ENOMEM;

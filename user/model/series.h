@@ -33,6 +33,7 @@
 #define SERIES_WINDOWS 8	  /* windows of means for drift */
 #define SERIES_THIRDS 3		  /* parts of the view that are judged separately */
 #define SERIES_GROUPS 6		  /* groups of durations in one state */
+#define SERIES_OTHER_WORK 0.85	  /* of the lowest populous duration of a state: a shorter computation is other work */
 #define SERIES_WARM_UP 10	  /* first members of a workload on a rank */
 
 /* Sums over undisturbed fragments: what a factor costs when nothing is wrong. */
@@ -110,6 +111,7 @@ struct series {
 	double window_uncovered_ns[VAPRO_UNCOVERED_REASONS];
 	double halves[2 * SERIES_WINDOWS]; /* mean net time per fragment by half window that it ran in, oldest first */
 	unsigned mean_count;		   /* windows */
+	float duration_ns;		   /* the lowest populous duration of its fragments */
 };
 
 struct workload {
@@ -195,13 +197,21 @@ int series__forget(struct series_book *book, uint32_t job);
 /* Disturbed fragments are left out up to this multiple of the others: no wrong alarm ends learning. */
 #define SERIES_DISTURBED_MOST 32
 
+/* Whether a computation of a certified state is far shorter than any populous duration there: it is no fixed work. */
+static inline bool series__is_other_work(const struct series *series, const struct bundle_rec *rec)
+{
+	return series->class == VAPRO_COMPUTATION && series->certified && rec->cell == BUNDLE_NO_CELL &&
+	       rec->sum_ns - bundle_rec__cpu_attributed(rec) <
+		   SERIES_OTHER_WORK * series->duration_ns * rec->ratio * rec->n;
+}
+
 /*
  * Whether references and usual times may be learnt from a bundle: not from the first members, and not in time
  * that an alarm owns (disturbed), unless nearly all time is.
  */
 static inline bool series__learns(const struct series *series, const struct bundle_rec *rec, bool disturbed)
 {
-	if (rec->warm_up || rec->no_reference || rec->flags & VAPRO_BUNDLE_OPEN)
+	if (rec->warm_up || rec->no_reference || rec->flags & VAPRO_BUNDLE_OPEN || series__is_other_work(series, rec))
 		return false;
 	/* A series slower for good is compared with other ranks: its own times spoil nothing. */
 	return !disturbed || series->slower || series->disturbed_n > SERIES_DISTURBED_MOST * (series->usual.n + 1);

@@ -88,6 +88,7 @@ static const struct archive_column series_columns[] = {
     ARCHIVE_ONE(struct series, frequency_ns),
     ARCHIVE_ONE(struct series, frequency_n),
     ARCHIVE_ONE(struct series, own_ns),
+    ARCHIVE_ONE(struct series, duration_ns),
     ARCHIVE_ONE(struct series, net.n),
     ARCHIVE_ONE(struct series, net.sum_ns),
     ARCHIVE_MANY(struct series, halves),

@@ -243,15 +243,17 @@ static int collect(struct series_book *book, const struct workload *workload, st
 	struct batch_group groups[BATCH_GROUPS];
 
 	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
-		double need;
+		double need, below = 0;
 		unsigned count;
 
 		if (gather(book, &book->series[i]))
 			return -ENOMEM;
 		need = needed(book, workload->class, 1);
 		count = batches__groups(&book->scratch, groups);
-		for (unsigned k = 0; k < count; k++) {
-			if (groups[k].n < need)
+		for (unsigned k = 0; k < count; below += groups[k++].n) {
+			/* Calls that wait for one late rank agree, and shorter ones scatter: these are typical if more.
+			 */
+			if (groups[k].n < need || (workload->class == VAPRO_COMMUNICATION && below > groups[k].n))
 				continue;
 			if (grow(&all->items, &all->capacity, all->count + 1, sizeof(*all->items)))
 				return -ENOMEM;

@@ -292,14 +292,29 @@ static bool names_others(const struct board *board, const struct result_diagnosi
 	return others;
 }
 
+/* Replaces the culprit in the causes of a record. */
+static void hide_culprit(cJSON *record)
+{
+	cJSON *cause;
+
+	cJSON_ArrayForEach(cause, cJSON_GetObjectItemCaseSensitive(record, "causes"))
+	{
+		if (record__text(cause, KEY(region_cause, culprit)))
+			cJSON_ReplaceItemInObjectCaseSensitive(cause, "culprit", cJSON_CreateString(ANOTHER_USER));
+	}
+}
+
 /* Replaces the names of others' tasks in a record, and drops the sentences that may hold them. */
 static char *without_others(const struct board *board, const struct result_diagnosis *diagnosis, cJSON *record)
 {
 	cJSON *list = cJSON_GetObjectItemCaseSensitive(record, "interferers");
 
 	cJSON_DeleteItemFromObjectCaseSensitive(record, "verdict");
-	if (diagnosis->culprit && !is_shown(board, diagnosis->culprit) && record__text(record, KEY(diagnosis, culprit)))
-		cJSON_ReplaceItemInObjectCaseSensitive(record, "culprit", cJSON_CreateString(ANOTHER_USER));
+	if (diagnosis->culprit && !is_shown(board, diagnosis->culprit)) {
+		if (record__text(record, KEY(diagnosis, culprit)))
+			cJSON_ReplaceItemInObjectCaseSensitive(record, "culprit", cJSON_CreateString(ANOTHER_USER));
+		hide_culprit(record);
+	}
 	if (list)
 		cJSON_ReplaceItemInObjectCaseSensitive(record, "advice", cJSON_CreateNull());
 	for (uint32_t i = 0; i < diagnosis->interferer_count; i++) {

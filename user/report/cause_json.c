@@ -81,6 +81,8 @@ static int put_cause(const struct cause *cause, uint32_t number, uint64_t end_ns
 		  record__put_number(object, KEY(cause, caused_seconds), cause->caused_seconds) &&
 		  record__put_number(object, KEY(cause, lost_pct_of_job), 100 * cause->lost_share) &&
 		  record__put_number(object, KEY(cause, cost_pct_of_job), 100 * cause->share) &&
+		  record__put_number(object, KEY(cause, rated_pct), 100 * cause->rated_share) &&
+		  record__put_number(object, KEY(cause, denominator_seconds), cause->denominator_seconds) &&
 		  record__put_uint(object, KEY(cause, regions), cause->regions) &&
 		  record__put_ranks(object, KEY(cause, ranks), cause->ranks, cause->rank_count) &&
 		  record__put_uint(object, KEY(cause, rank_count), cause->rank_count) && add_hosts(object, cause) &&

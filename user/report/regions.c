@@ -98,8 +98,18 @@ static void free_hosts(struct region *region)
 	region->host_count = 0;
 }
 
+static void free_parts(struct region *region)
+{
+	for (uint32_t i = 0; i < region->part_count; i++)
+		free(region->parts[i].ranks);
+	free(region->parts);
+	region->parts = NULL;
+	region->part_count = 0;
+}
+
 static void free_region(struct region *region)
 {
+	free_parts(region);
 	free(region->job);
 	free(region->class);
 	free(region->who);
@@ -166,6 +176,39 @@ bool region__set_ranks(struct region *region, const int32_t *ranks, uint32_t cou
 	free(region->ranks);
 	region->ranks = copy;
 	region->rank_count = count;
+	return true;
+}
+
+static bool copy_cause(struct region_part *part, const struct result_cause *cause)
+{
+	snprintf(part->cause, sizeof(part->cause), "%s", cause->cause);
+	regions__defuse(part->cause);
+	part->explained = cause->explained;
+	part->culprit = cause->culprit != NULL;
+	part->lost_seconds = cause->lost_seconds;
+	part->caused_seconds = cause->caused_seconds;
+	part->begin_ns = cause->begin_ns;
+	part->end_ns = cause->end_ns;
+	part->ranks = malloc((cause->rank_count + 1) * sizeof(*part->ranks));
+	if (!part->ranks)
+		return false;
+	if (cause->rank_count)
+		memcpy(part->ranks, cause->ranks, cause->rank_count * sizeof(*part->ranks));
+	part->rank_count = cause->rank_count;
+	return true;
+}
+
+bool regions__copy_causes(struct region *region, const struct result_cause *causes, uint32_t count)
+{
+	free_parts(region);
+	region->parts = calloc(count + 1, sizeof(*region->parts));
+	if (!region->parts)
+		return false;
+	while (region->part_count < count) {
+		if (!copy_cause(&region->parts[region->part_count], &causes[region->part_count]))
+			return false;
+		region->part_count++;
+	}
 	return true;
 }
 

@@ -29,6 +29,16 @@ struct region_interferer {
 	double seconds;
 };
 
+/* A cause of a region; all of them add up to its loss. */
+struct region_part {
+	char cause[32];
+	bool explained, culprit; /* culprit: that of the region is to blame */
+	double lost_seconds, caused_seconds;
+	uint64_t begin_ns, end_ns;
+	int32_t *ranks; /* owned */
+	uint32_t rank_count;
+};
+
 struct region {
 	uint64_t id, effect_of;
 	char *job, *class, *who, *site, *inside, *evidence, *advice, *verdict; /* owned; NULL where unknown */
@@ -48,7 +58,9 @@ struct region {
 	double caused_seconds; /* waiting of others, caused by this region */
 	char severity[16];     /* in words; "" unknown */
 	bool confirmed, alarm, ended;
-	bool place_only; /* not confirmed, but all ranks of one place are slow and no others */
+	bool place_only;	   /* not confirmed, but all ranks of one place are slow and no others */
+	struct region_part *parts; /* owned */
+	uint32_t part_count;
 	struct region_cause causes[REGION_CAUSES];
 	size_t cause_count;
 	struct region_interferer interferers[REGION_INTERFERERS];
@@ -88,6 +100,9 @@ bool region__set_text(char **text, const char *value);
 
 /* Sets the ranks (copied). Returns whether there was memory. */
 bool region__set_ranks(struct region *region, const int32_t *ranks, uint32_t count);
+
+/* Sets the causes (copied). Returns whether there was memory. */
+bool regions__copy_causes(struct region *region, const struct result_cause *causes, uint32_t count);
 
 /* Sets the hosts (copied, defused). Returns whether there was memory. */
 bool region__set_hosts(struct region *region, const char *const *hosts, uint32_t count);

@@ -52,6 +52,7 @@ void summary__free(struct summary *summary)
 		free(summary->jobs[i].hosts);
 		free(summary->jobs[i].program);
 		free(summary->jobs[i].gaps);
+		free(summary->jobs[i].spans);
 		free(summary->jobs[i].name);
 		free(summary->jobs[i].said);
 	}
@@ -321,6 +322,23 @@ static int add_findings(struct summary *summary, const char *job, const struct j
 	return ret;
 }
 
+/* Notes the time of a window's ranks. Returns 0 or -ENOMEM. */
+static int add_span(struct job_summary *job, const struct job_result *result, double rank_seconds)
+{
+	struct job_span *last = job->span_count ? &job->spans[job->span_count - 1] : NULL;
+
+	if (last && last->end_ns == result->begin_ns && last->ranks == result->rank_count) {
+		last->end_ns = result->end_ns;
+		last->rank_seconds += rank_seconds;
+		return 0;
+	}
+	if (grow(&job->spans, &job->span_capacity, job->span_count + 1, sizeof(*job->spans)))
+		return -ENOMEM;
+	job->spans[job->span_count++] =
+	    (struct job_span){result->begin_ns, result->end_ns, rank_seconds, result->rank_count};
+	return 0;
+}
+
 int summary__add(struct summary *summary, const struct job_result *result, double daemon_cpu_pct)
 {
 	const char *name = result->job ? result->job : "";
@@ -347,6 +365,8 @@ int summary__add(struct summary *summary, const struct job_result *result, doubl
 		}
 	}
 	job->rank_seconds += weight;
+	if (add_span(job, result, weight))
+		return -ENOMEM;
 	job->covered_total += weight * result->coverage_total;
 	for (int i = 0; i < VAPRO_CLASSES; i++) {
 		job->covered[i] += weight * result->coverage[i];

@@ -18,6 +18,13 @@ struct gap {
 	double rank_seconds;
 };
 
+/* Windows that follow each other, with as many ranks. */
+struct job_span {
+	uint64_t begin_ns, end_ns;
+	double rank_seconds;
+	uint32_t ranks;
+};
+
 struct job_summary {
 	char *name, *said; /* name as printed, and as reported by the job's processes */
 	uint32_t user;
@@ -28,6 +35,8 @@ struct job_summary {
 	uint64_t begin_ns, end_ns;
 	uint32_t world_size, ranks;
 	bool partial;
+	struct job_span *spans; /* for shares of an hour */
+	size_t span_count, span_capacity;
 	double rank_seconds; /* weight of all sums below */
 	double covered[VAPRO_CLASSES], covered_total;
 	double performed[VAPRO_CLASSES], performed_weight[VAPRO_CLASSES];

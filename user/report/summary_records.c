@@ -121,6 +121,45 @@ static int add_window(struct summary *summary, const cJSON *line, const char **w
 	return ret;
 }
 
+/* Reads the causes of a variance; their ranks are to be freed. Returns how many there are, or -ENOMEM. */
+static int read_causes(const cJSON *list, struct result_cause *causes)
+{
+	static const struct result_interferer culprit;
+	const cJSON *item;
+	int count = 0;
+
+	cJSON_ArrayForEach(item, list)
+	{
+		struct result_cause *cause = &causes[count];
+		int32_t *ranks;
+
+		if (count == RESULT_CAUSES || !record__text(item, KEY(region_cause, cause)))
+			break;
+		*cause =
+		    (struct result_cause){.cause = record__text(item, KEY(region_cause, cause)),
+					  .explained = record__true(item, KEY(region_cause, explained)),
+					  .culprit = record__text(item, KEY(region_cause, culprit)) ? &culprit : NULL,
+					  .lost_seconds = record__number(item, KEY(region_cause, lost_seconds), 0),
+					  .caused_seconds = record__number(item, KEY(region_cause, caused_seconds), 0)};
+		if (!record__time(item, KEY(region_cause, begin), &cause->begin_ns) ||
+		    !record__time(item, KEY(region_cause, end), &cause->end_ns) || cause->end_ns < cause->begin_ns)
+			break;
+		count++;
+		if (record__ranks(record__text(item, KEY(region_cause, ranks)), &ranks, &cause->rank_count)) {
+			free(ranks);
+			return -ENOMEM;
+		}
+		cause->ranks = ranks;
+	}
+	return count;
+}
+
+static void free_causes(struct result_cause *causes)
+{
+	for (int i = 0; i < RESULT_CAUSES; i++)
+		free((int32_t *)causes[i].ranks);
+}
+
 static int add_variance(struct summary *summary, const cJSON *line, const char **why)
 {
 	const char *severity = record__text(line, KEY(variance, severity)),
@@ -146,7 +185,9 @@ static int add_variance(struct summary *summary, const cJSON *line, const char *
 	    .site_count = state.to_symbol || *state.to ? 1 : 0,
 	    .diagnosis = {.verdict = record__text(line, KEY(variance, verdict))},
 	};
-	int class = record__word(record__text(line, KEY(variance, class)), vapro_class_name, VAPRO_CLASSES), word, ret;
+	int class = record__word(record__text(line, KEY(variance, class)), vapro_class_name, VAPRO_CLASSES), word, ret,
+	    count;
+	struct result_cause causes[RESULT_CAUSES] = {0};
 	const char *shown = record__text(line, KEY(variance, state));
 	struct region *region;
 	char who[160], *inside;
@@ -173,7 +214,10 @@ static int add_variance(struct summary *summary, const cJSON *line, const char *
 		return -ENOMEM;
 	}
 	variance.ranks = ranks;
-	region = regions__get(&summary->regions, job_of(line), variance.id);
+	count = read_causes(record__item(line, KEY(variance, causes)), causes);
+	variance.causes = causes;
+	variance.cause_count = count > 0 ? (uint32_t)count : 0;
+	region = count >= 0 ? regions__get(&summary->regions, job_of(line), variance.id) : NULL;
 	ret = region ? region__fill(region, &variance, NULL) : -ENOMEM;
 	inside = inside_words__of_record(line);
 	if (!ret && inside && !region__set_text(&region->inside, inside))
@@ -181,6 +225,7 @@ static int add_variance(struct summary *summary, const cJSON *line, const char *
 	free(inside);
 	if (!ret)
 		region->user = user_of(line);
+	free_causes(causes);
 	free(ranks);
 	return ret;
 }

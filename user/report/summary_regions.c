@@ -80,6 +80,7 @@ int region__fill(struct region *region, const struct result_variance *variance, 
 	     (!inside || region__set_text(&region->inside, inside)) &&
 	     region__set_text(&region->evidence, variance->evidence) &&
 	     region__set_ranks(region, variance->ranks, variance->rank_count) &&
+	     regions__copy_causes(region, variance->causes, variance->cause_count) &&
 	     (!variance->diagnosis.verdict || region__set_text(&region->verdict, variance->diagnosis.verdict)) &&
 	     (!variance->diagnosis.stage || !region__fill_diagnosis(region, &variance->diagnosis));
 cleanup:
@@ -97,46 +98,67 @@ static double task_seconds(const struct region *region)
 	return sum;
 }
 
+/* Adds a cause of a region; part_count: the region as a whole, of a record of an earlier version. */
+static int add_part(struct causes *causes, const struct region *region, uint32_t number)
+{
+	const struct region_part *part = number < region->part_count ? &region->parts[number] : NULL;
+	bool culprit = *region->culprit.comm && (!part || part->culprit), explained = !part || part->explained;
+	int class = record__word(region->class, vapro_class_name, VAPRO_CLASSES);
+	const struct cause_region add = {
+	    .job = region->job,
+	    .user = region->user,
+	    .id = region->id,
+	    .part = part ? number : 0,
+	    .closed = region->ended,
+	    .confirmed = cause_region__is_sure(region__sure(region), explained, number),
+	    .alarm = cause_region__is_sure(region->alarm, explained, number),
+	    .effect_of = region->effect_of,
+	    .cause = part ? part->cause : region->cause,
+	    .culprit = culprit ? region->culprit.comm : NULL,
+	    .pid = culprit ? region->culprit.pid : 0,
+	    .culprit_seconds = culprit ? region->culprit.seconds : 0,
+	    .task_seconds = culprit ? task_seconds(region) : 0,
+	    .relation = culprit ? region->culprit.relation : VAPRO_FOREIGN,
+	    .place = region->place,
+	    .class = class < VAPRO_CLASSES ? (enum vapro_class) class : VAPRO_COMPUTATION,
+	    .begin_ns = part ? part->begin_ns : region->begin_ns,
+	    .end_ns = part ? part->end_ns : region->end_ns,
+	    .lost_seconds = part ? part->lost_seconds : region->lost_seconds,
+	    .caused_seconds = part ? part->caused_seconds : region->caused_seconds,
+	    .ranks = part ? part->ranks : region->ranks,
+	    .rank_count = part ? part->rank_count : region->rank_count,
+	    .hosts = (const char *const *)region->hosts,
+	    .host_count = region->host_count,
+	};
+
+	return causes__add(causes, &add);
+}
+
+/* Adds the time of a job's ranks. Returns 0 or -ENOMEM. */
+static int add_time(struct causes *causes, const struct job_summary *job)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < job->span_count; i++)
+		ret = causes__add_time(causes, job->said, job->user, job->spans[i].begin_ns, job->spans[i].end_ns,
+				       job->spans[i].rank_seconds);
+	return ret;
+}
+
 int summary__causes(const struct summary *summary, struct causes **out, struct cause_list *list)
 {
 	struct causes *causes = causes__new(&summary->config);
 	int ret = causes ? 0 : -ENOMEM;
 
 	for (size_t i = 0; !ret && i < summary->job_count; i++)
-		ret = causes__add_time(causes, summary->jobs[i].said, summary->jobs[i].user,
-				       summary->jobs[i].rank_seconds);
+		ret = add_time(causes, &summary->jobs[i]);
 	for (size_t i = 0; !ret && i < summary->regions.count; i++) {
 		const struct region *region = &summary->regions.items[i];
-		int class = record__word(region->class, vapro_class_name, VAPRO_CLASSES);
-		const struct cause_region add = {
-		    .job = region->job,
-		    .user = region->user,
-		    .id = region->id,
-		    .closed = region->ended,
-		    .confirmed = region__sure(region),
-		    .alarm = region->alarm,
-		    .effect_of = region->effect_of,
-		    .cause = region->cause,
-		    .culprit = *region->culprit.comm ? region->culprit.comm : NULL,
-		    .pid = region->culprit.pid,
-		    .culprit_seconds = region->culprit.seconds,
-		    .task_seconds = task_seconds(region),
-		    .relation = region->culprit.relation,
-		    .place = region->place,
-		    .class = class < VAPRO_CLASSES ? (enum vapro_class) class : VAPRO_COMPUTATION,
-		    .severity = region->level,
-		    .begin_ns = region->begin_ns,
-		    .end_ns = region->end_ns,
-		    .lost_seconds = region->lost_seconds,
-		    .caused_seconds = region->caused_seconds,
-		    .ranks = region->ranks,
-		    .rank_count = region->rank_count,
-		    .hosts = (const char *const *)region->hosts,
-		    .host_count = region->host_count,
-		};
 
-		if (region->class) /* NULL: a diagnosis without its variance */
-			ret = causes__add(causes, &add);
+		if (!region->class) /* a diagnosis without its variance */
+			continue;
+		for (uint32_t part = 0; !ret && (part < region->part_count || !part); part++)
+			ret = add_part(causes, region, part);
 	}
 	if (!ret)
 		ret = causes__list(causes, list);

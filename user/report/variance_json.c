@@ -12,9 +12,8 @@
 #include "report/record_write.h"
 
 #define NS_PER_S 1e9
-/* Entries smaller than this share of the first in their list are left out. */
-#define LEAST_SITE 0.05
-#define LEAST_INTERFERER 0.01
+#define LEAST_SITE 0.05	      /* of the first in the list */
+#define LEAST_INTERFERER 0.05 /* of the region's loss */
 /* Lists of a variance that is no alarm are shorter: it calls no person. */
 #define SITES_NO_ALARM 3
 #define EXEMPLARS_NO_ALARM 2
@@ -96,6 +95,27 @@ static bool add_culprits(cJSON *object, const struct result_variance *variance)
 	return ok;
 }
 
+static bool add_causes(cJSON *object, const struct result_variance *variance)
+{
+	cJSON *list = record__put_list(object, KEY(variance, causes));
+	bool ok = list;
+
+	for (uint32_t i = 0; ok && i < variance->cause_count; i++) {
+		const struct result_cause *cause = &variance->causes[i];
+		cJSON *item = record__append(list);
+
+		ok = item && record__put_text(item, KEY(region_cause, cause), cause->cause) &&
+		     record__put_bool(item, KEY(region_cause, explained), cause->explained) &&
+		     record__put_text(item, KEY(region_cause, culprit), cause->culprit ? cause->culprit->comm : NULL) &&
+		     record__put_ranks(item, KEY(region_cause, ranks), cause->ranks, cause->rank_count) &&
+		     record__put_time(item, KEY(region_cause, begin), cause->begin_ns) &&
+		     record__put_time(item, KEY(region_cause, end), cause->end_ns) &&
+		     record__put_number(item, KEY(region_cause, lost_seconds), cause->lost_seconds) &&
+		     record__put_number(item, KEY(region_cause, caused_seconds), cause->caused_seconds);
+	}
+	return ok;
+}
+
 static bool add_threads(cJSON *object, const struct result_variance *variance)
 {
 	cJSON *list = record__put_list(object, KEY(variance, threads));
@@ -160,6 +180,8 @@ static bool add_weight(cJSON *object, const struct job_result *result, const str
 	return record__put_text(object, KEY(variance, severity), json_severity_name[variance->severity]) &&
 	       record__put_number(object, KEY(variance, caused_seconds), variance->caused_seconds) &&
 	       record__put_number(object, KEY(variance, cost_pct_of_job), 100 * variance->share) &&
+	       record__put_number(object, KEY(variance, rated_pct), 100 * variance->rated_share) &&
+	       record__put_number(object, KEY(variance, denominator_seconds), variance->denominator_seconds) &&
 	       record__put_text(object, KEY(variance, scope), result->partial ? "node" : "job") &&
 	       record__put_text(object, KEY(variance, confidence), json_confidence_name[confidence]) &&
 	       record__put_bool(object, KEY(variance, from_start), variance->from_start) &&
@@ -183,6 +205,7 @@ static int put_variance(const struct job_result *result, const struct result_var
 		  add_threads(object, variance) && record__put_text(object, KEY(variance, who), variance->who) &&
 		  record__put_number(object, KEY(variance, performance), variance->performance) &&
 		  record__put_number(object, KEY(variance, lost_seconds), variance->lost_seconds) &&
+		  record__put_number(object, KEY(variance, judged_seconds), variance->judged_seconds) &&
 		  record__put_number(object, KEY(variance, observed_pct_of_region), 100 * variance->observed) &&
 		  record__put_number(object, KEY(variance, whole_lost_seconds), variance->whole_lost_seconds) &&
 		  record__put_number(object, KEY(variance, unseen_before_seconds), variance->unseen_before_seconds) &&
@@ -201,7 +224,7 @@ static int put_variance(const struct job_result *result, const struct result_var
 	ok = ok && record__put_bool(object, KEY(variance, still_open), variance->still_open) &&
 	     add_classes(object, variance) && add_sites(object, variance, context->names) &&
 	     inside_words__add_json(object, variance, context->names) && add_culprits(object, variance) &&
-	     add_exemplars(object, variance, context) &&
+	     add_causes(object, variance) && add_exemplars(object, variance, context) &&
 	     (!context->nodes || node_variances__add(context->nodes, object, result, variance));
 	return record__emit(RECORD_OBJECT_variance, object, ok, put, arg);
 }
@@ -262,7 +285,7 @@ static bool add_interferers(cJSON *object, const struct result_variance *varianc
 		char comm[sizeof(interferer->comm) + 1] = "";
 		cJSON *item;
 
-		if (interferer->seconds < LEAST_INTERFERER * diagnosis->interferers[0].seconds)
+		if (variance->lost_seconds > 0 && interferer->seconds < LEAST_INTERFERER * variance->lost_seconds)
 			break;
 		item = record__append(list);
 		memcpy(comm, interferer->comm, sizeof(interferer->comm));

@@ -58,7 +58,6 @@ static struct cause_region make(uint64_t id, uint32_t revision)
 	    .pid = 100 + (uint32_t)(id % 3),
 	    .place = id % 2 ? "host" : "socket",
 	    .class = VAPRO_COMPUTATION,
-	    .severity = VAPRO_WARNING,
 	    .begin_ns = UTC + id * S,
 	    .end_ns = UTC + (id + 2) * S,
 	    .lost_seconds = 0.125 * (double)(id % 16) + revision,
@@ -89,7 +88,7 @@ static void add_all(struct causes *causes, uint64_t seed)
 
 		assert_int_equal(causes__add(causes, &region), 0);
 	}
-	assert_int_equal(causes__add_time(causes, "j", 1, 10000), 0);
+	assert_int_equal(causes__add_time(causes, "j", 1, UTC, UTC + 100 * S, 10000), 0);
 }
 
 static void is_same(const struct cause *a, const struct cause *b)
@@ -160,14 +159,146 @@ static void test_effects(void **state)
 	assert_int_equal(causes__list(causes, &list), 0);
 	assert_int_equal(list.count, 0);
 	cause_list__free(&list);
-	/* its loss is waiting that its cause caused, also where that one's last revision does not count it any more */
-	region = make(7, 1);
-	region.caused_seconds = 0;
+	causes__free(causes);
+}
+
+/* A region has several causes; those that a later revision has no more do not count, in any order. */
+static void test_parts(void **state)
+{
+	static const int orders[][4] = {{0, 1, 2, 3}, {2, 3, 0, 1}, {2, 0, 3, 1}, {0, 2, 1, 3}, {2, 0, 1, 3}};
+
+	(void)state;
+	for (size_t o = 0; o < sizeof(orders) / sizeof(*orders); o++) {
+		struct cause_region parts[4];
+		struct causes *causes = new_causes();
+		struct cause_list list;
+
+		for (int i = 0; i < 4; i++) {
+			parts[i] = make(3, 1);
+			parts[i].confirmed = true;
+			parts[i].revision = i < 2 ? 1 : 2;
+			parts[i].part = i % 2;
+			parts[i].cause = i % 2 ? "stopped" : "throttled";
+			parts[i].lost_seconds = 1 + i;
+		}
+		parts[3].cause = "steal";
+		for (int i = 0; i < 4; i++)
+			assert_int_equal(causes__add(causes, &parts[orders[o][i]]), 0);
+		assert_int_equal(causes__list(causes, &list), 0);
+		assert_int_equal(list.count, 2);
+		assert_string_equal(list.items[0].cause, "steal");
+		assert_true(list.items[0].lost_seconds == 4);
+		assert_string_equal(list.items[1].cause, "throttled");
+		assert_true(list.items[1].lost_seconds == 3);
+		cause_list__free(&list);
+		/* the next revision has one cause only */
+		parts[0].revision = 3;
+		assert_int_equal(causes__add(causes, &parts[0]), 0);
+		assert_int_equal(causes__list(causes, &list), 0);
+		assert_int_equal(list.count, 1);
+		assert_true(list.items[0].lost_seconds == 1);
+		cause_list__free(&list);
+		causes__free(causes);
+	}
+}
+
+/* Regions with several causes are folded together, and stale causes are dropped. */
+static void test_folded_parts(void **state)
+{
+	struct causes *causes = new_causes();
+	const uint64_t count = 2 * CAUSES_REGIONS;
+	struct cause_list list;
+
+	(void)state;
+	for (uint64_t id = 1; id <= count; id++) {
+		for (uint32_t revision = 0; revision < 2; revision++) {
+			for (uint32_t part = 0; part < 3 - revision; part++) {
+				struct cause_region region = make(1, 1);
+
+				region.id = id;
+				region.part = part;
+				region.revision = revision;
+				region.closed = revision;
+				region.cause = part ? part > 1 ? "steal" : "stopped" : "preempted";
+				region.culprit = NULL;
+				region.place = NULL;
+				region.lost_seconds = part ? 0.25 : 0.5;
+				assert_int_equal(causes__add(causes, &region), 0);
+			}
+		}
+	}
+	assert_int_equal(causes__list(causes, &list), 0);
+	assert_int_equal(list.count, 2);
+	assert_true(list.items[0].lost_seconds == 0.5 * (double)count);
+	assert_true(list.items[1].lost_seconds == 0.25 * (double)count);
+	assert_int_equal(list.items[1].regions, count);
+	cause_list__free(&list);
+	causes__free(causes);
+}
+
+#define MINUTE (60 * S)
+
+/* One cause of four ranks' 10 hours: its begin and end in minutes, and what it cost. */
+static void rates(uint64_t begin, uint64_t end, double lost, double caused, double share, enum vapro_severity severity)
+{
+	struct causes *causes = new_causes();
+	struct cause_region region = make(7, 1);
+	struct cause_list list;
+
+	region.alarm = region.confirmed = true;
+	region.begin_ns = UTC + begin * MINUTE;
+	region.end_ns = UTC + end * MINUTE;
+	region.lost_seconds = lost;
+	region.caused_seconds = caused;
 	assert_int_equal(causes__add(causes, &region), 0);
+	for (uint64_t minute = 0; minute < 600; minute += 5)
+		assert_int_equal(
+		    causes__add_time(causes, "j", 1, UTC + minute * MINUTE, UTC + (minute + 5) * MINUTE, 1200), 0);
 	assert_int_equal(causes__list(causes, &list), 0);
 	assert_int_equal(list.count, 1);
-	assert_true(list.items[0].caused_seconds == make(1, 0).lost_seconds);
+	assert_true(fabs(list.items[0].rated_share - share) < 1e-9);
+	assert_true(fabs(list.items[0].denominator_seconds - 14400) < 1e-6);
+	assert_int_equal(list.items[0].severity, severity);
 	cause_list__free(&list);
+	causes__free(causes);
+}
+
+/* A cause is rated by its worst hour, whenever that is, and by what it made others wait. */
+static void test_rating(void **state)
+{
+	(void)state;
+	for (uint64_t begin = 0; begin < 600; begin += 37) {
+		rates(begin, begin + 1, 10, 30, 40.0 / 14400, VAPRO_WARNING);
+		rates(begin, begin + 1, 240, 490, 730.0 / 14400, VAPRO_CRITICAL);
+		rates(begin, begin + 1, 0.09, 2, 2.09 / 14400, VAPRO_INFO);
+		rates(begin, begin + 1, 0.11, 0, 0.11 / 14400, VAPRO_WARNING);
+	}
+	/* half of what lasts two hours lies in one */
+	rates(100, 220, 1500, 0, 750.0 / 14400, VAPRO_CRITICAL);
+	rates(100, 220, 1400, 0, 700.0 / 14400, VAPRO_WARNING);
+}
+
+/* The same of a job of ten minutes: all of its time counts. */
+static void test_rating_of_a_short_job(void **state)
+{
+	struct causes *causes = new_causes();
+	struct cause_region region = make(7, 1);
+	struct cause_list list;
+
+	(void)state;
+	region.alarm = region.confirmed = true;
+	region.lost_seconds = 60;
+	region.caused_seconds = 61;
+	for (int minutes = 10; minutes <= 20; minutes += 10) {
+		assert_int_equal(causes__add(causes, &region), 0);
+		assert_int_equal(causes__add_time(causes, "j", 1, UTC + (uint64_t)(minutes - 10) * MINUTE,
+						  UTC + (uint64_t)minutes * MINUTE, 2400),
+				 0);
+		assert_int_equal(causes__list(causes, &list), 0);
+		assert_true(fabs(list.items[0].rated_share - 121.0 / (240 * minutes)) < 1e-9);
+		assert_int_equal(list.items[0].severity, minutes == 10 ? VAPRO_CRITICAL : VAPRO_WARNING);
+		cause_list__free(&list);
+	}
 	causes__free(causes);
 }
 
@@ -243,7 +374,7 @@ static void reads(const struct cause_region *region, const char *wanted)
 	struct cause_list list;
 
 	assert_int_equal(causes__add(causes, region), 0);
-	assert_int_equal(causes__add_time(causes, region->job, region->user, 1000), 0);
+	assert_int_equal(causes__add_time(causes, region->job, region->user, UTC, UTC + 100 * S, 1000), 0);
 	assert_int_equal(causes__list(causes, &list), 0);
 	assert_int_equal(list.count, 1);
 	assert_string_equal(cause_text__write(&list.items[0], text), wanted);
@@ -337,7 +468,7 @@ static void test_ranks_in_sentences(void **state)
 			region.id++;
 			assert_int_equal(causes__add(causes, &region), 0);
 		}
-		assert_int_equal(causes__add_time(causes, "j", 0, 1000), 0);
+		assert_int_equal(causes__add_time(causes, "j", 0, UTC, UTC + 100 * S, 1000), 0);
 		assert_int_equal(causes__list(causes, &list), 0);
 		assert_int_equal(list.count, 1);
 		assert_string_equal(cause_text__write(&list.items[0], text), cases[i].wanted);
@@ -406,7 +537,7 @@ static void test_records(void **state)
 	(void)state;
 	region.lost_seconds = 1;
 	assert_int_equal(causes__add(causes, &region), 0);
-	assert_int_equal(causes__add_time(causes, "j", 1, 100), 0);
+	assert_int_equal(causes__add_time(causes, "j", 1, UTC, UTC + 100 * S, 100), 0);
 	assert_int_equal(json__causes(causes, UTC, "n9", false, store, &count), 0);
 	assert_int_equal(count, 1);
 	region.revision++;
@@ -450,10 +581,18 @@ static void test_records(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_order),     cmocka_unit_test(test_effects),
-	    cmocka_unit_test(test_bounds),    cmocka_unit_test(test_names),
-	    cmocka_unit_test(test_sentences), cmocka_unit_test(test_ranks_in_sentences),
-	    cmocka_unit_test(test_records),   cmocka_unit_test(test_emitted_again),
+	    cmocka_unit_test(test_order),
+	    cmocka_unit_test(test_effects),
+	    cmocka_unit_test(test_bounds),
+	    cmocka_unit_test(test_parts),
+	    cmocka_unit_test(test_folded_parts),
+	    cmocka_unit_test(test_rating),
+	    cmocka_unit_test(test_rating_of_a_short_job),
+	    cmocka_unit_test(test_names),
+	    cmocka_unit_test(test_sentences),
+	    cmocka_unit_test(test_ranks_in_sentences),
+	    cmocka_unit_test(test_records),
+	    cmocka_unit_test(test_emitted_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -291,8 +291,8 @@ static void test_tally(void **state)
 		struct bundle_rec rec = fragment(10, 11, 0.5 * BIN, 0.25 * BIN);
 
 		rec.series = (uint32_t)i % 40;
-		assert_int_equal(tally__add(&tally, &rec, VAPRO_COMPUTATION, 0.5, false), 0);
-		assert_int_equal(tally__add(&tally, &rec, VAPRO_COMMUNICATION, 1, true), 0);
+		assert_int_equal(tally__add(&tally, &rec, VAPRO_COMPUTATION, 0.5, false, 0, 1), 0);
+		assert_int_equal(tally__add(&tally, &rec, VAPRO_COMMUNICATION, 1, true, 0, 1), 0);
 	}
 	assert_int_equal(tally.series_count, 40);
 	assert_near(tally.lost[VAPRO_COMPUTATION], 25 * BIN, 1000);

@@ -418,7 +418,7 @@ static void test_own_part(void **state)
 			rec.series = 3;
 			rec.learnt = i != 1;
 			assert_int_equal(tally__add(i < 2 ? &variance->retiring : &variance->staying, &rec,
-						    VAPRO_COMPUTATION, 0.5, false),
+						    VAPRO_COMPUTATION, 0.5, false, 0, 1),
 					 0);
 		}
 		assert_near(tally__of(&variance->retiring, 3)->own.n, 0.5, 1e-9);

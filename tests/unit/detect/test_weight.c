@@ -6,6 +6,7 @@
 #define STRIDE 50 /* bins, 10 s */
 
 static struct variance items[4];
+static uint64_t age_bins = STRIDE; /* of the job */
 static struct variance_book book;
 
 static void empty(void)
@@ -17,6 +18,7 @@ static void empty(void)
 static int begin(void **state)
 {
 	empty();
+	age_bins = STRIDE;
 	return setup(state);
 }
 
@@ -38,7 +40,14 @@ static struct variance *add(double lost_ns, uint64_t bins)
 	return variance;
 }
 
-/* Adds the waiting of others for the first variance. */
+/* Adds waiting of other rows for the first variance. */
+static void add_caused(double ns)
+{
+	items[0].others = (double)job->row_count - 1;
+	items[0].total.caused[TALLY_OTHER] += ns;
+}
+
+/* Adds a region of waiting for the first variance. */
 static struct variance *add_effect(double lost_ns, uint64_t bins)
 {
 	struct variance *effect = add(lost_ns, bins);
@@ -52,9 +61,12 @@ static struct variance *add_effect(double lost_ns, uint64_t bins)
 	return effect;
 }
 
+/* Judges a job that began with the first bin and has its age. */
 static void judge(void)
 {
-	assert_int_equal(weight__judge(&book, job, &config), 0);
+	for (size_t row = 0; row < job->row_count; row++)
+		((struct stg_row *)job->rows)[row].from_ns = (uint64_t)(FIRST * BIN);
+	assert_int_equal(weight__judge(&book, job, &config, (uint64_t)((FIRST + (double)age_bins) * BIN)), 0);
 }
 
 /* 50 ms of one of 64 ranks that hold up the other 63 cost the job 3.2 s; alone they cost next to nothing. */
@@ -66,7 +78,7 @@ static void test_one_of_64(void **state)
 		other_job(64, 8);
 		add(50e6, 2);
 		if (holds_up)
-			add_effect(63 * 50e6, 2);
+			add_caused(63 * 50e6);
 		judge();
 		assert_near(items[0].caused_ns, holds_up ? 63 * 50e6 : 0, 1);
 		assert_near(items[0].share, (holds_up ? 64 : 1) * 0.05 / (64 * 10), 1e-9);
@@ -82,7 +94,7 @@ static void test_tick_of_4096(void **state)
 	(void)state;
 	other_job(4096, 8);
 	add(4e6, 1);
-	add_effect(4095 * 4e6, 1);
+	add_caused(4095 * 4e6);
 	judge();
 	assert_near(items[0].share, 4e6 / 10e9, 1e-9);
 	assert_true(items[0].small && !items[0].alarm);
@@ -127,39 +139,95 @@ static void test_own_loss(void **state)
 	assert_true(!items[1].alarm && items[1].small);
 }
 
-/* Severity goes by the share of the job's time, over what the variance lasts or at least a stride. */
+#define MINUTE 300 /* bins */
+#define HOUR (60 * MINUTE)
+
+/* Severity goes by the greatest share of the ranks' time in any hour, or of the whole job while it is shorter. */
 static void test_severity(void **state)
 {
 	static const struct {
 		double lost_ns;
-		uint64_t bins;
+		uint64_t bins, age;
 		enum vapro_severity severity;
+		double denominator_ns;
 	} diagnoses[] = {
-	    /* of four ranks: 40 s in a stride */
-	    {0.05 * 40e9 + 1e6, 10, VAPRO_CRITICAL},
-	    {0.05 * 40e9 - 1e6, 10, VAPRO_WARNING},
-	    {0.05 * 40e9 + 1e6, STRIDE, VAPRO_CRITICAL},
-	    /* the same loss in a region three times as long */
-	    {0.05 * 40e9 + 1e6, 3 * STRIDE, VAPRO_WARNING},
-	    {0.15 * 40e9 + 1e6, 3 * STRIDE, VAPRO_CRITICAL},
-	    {0.002 * 40e9, 1, VAPRO_WARNING},
+	    /* of four ranks: 40 s in ten seconds */
+	    {0.05 * 40e9 + 1e6, 10, STRIDE, VAPRO_CRITICAL, 40e9},
+	    {0.05 * 40e9 - 1e6, 10, STRIDE, VAPRO_WARNING, 40e9},
+	    {0.05 * 40e9 + 1e6, STRIDE, STRIDE, VAPRO_CRITICAL, 40e9},
+	    /* the same loss in a job three times as old */
+	    {0.05 * 40e9 + 1e6, STRIDE, 3 * STRIDE, VAPRO_WARNING, 120e9},
+	    {0.15 * 40e9 + 1e6, 3 * STRIDE, 3 * STRIDE, VAPRO_CRITICAL, 120e9},
+	    {0.002 * 40e9, 1, STRIDE, VAPRO_WARNING, 40e9},
+	    /* after an hour its age does not matter: 14,400 s of four ranks in an hour */
+	    {0.05 * 14400e9 + 1e6, 10, 10 * HOUR, VAPRO_CRITICAL, 14400e9},
+	    {0.05 * 14400e9 - 1e6, 10, 10 * HOUR, VAPRO_WARNING, 14400e9},
+	    /* what lasts for two hours has half of its loss in one */
+	    {0.10 * 14400e9 + 1e9, 2 * HOUR, 10 * HOUR, VAPRO_CRITICAL, 14400e9},
+	    {0.10 * 14400e9 - 1e9, 2 * HOUR, 10 * HOUR, VAPRO_WARNING, 14400e9},
 	};
 
 	(void)state;
 	for (size_t c = 0; c < sizeof(diagnoses) / sizeof(diagnoses[0]); c++) {
 		empty();
 		add(diagnoses[c].lost_ns, diagnoses[c].bins);
+		age_bins = diagnoses[c].age;
 		judge();
 		assert_int_equal(items[0].severity, diagnoses[c].severity);
+		assert_near(items[0].denominator_ns, diagnoses[c].denominator_ns, 1e6);
 		assert_true(items[0].alarm);
 	}
+}
+
+/* The same loss in the first minute and in hour 9 has the same severity, and is listed alike. */
+static void test_when_it_comes(void **state)
+{
+	static const uint64_t begins[] = {10, MINUTE - 5, HOUR - 5, 9 * HOUR, 10 * HOUR - 20};
+	static const double losses[] = {90e6, 0.3e9, 20e9, 800e9};
+
+	(void)state;
+	age_bins = 10 * HOUR;
+	for (size_t l = 0; l < sizeof(losses) / sizeof(*losses); l++) {
+		struct variance first = {0};
+
+		for (size_t b = 0; b < sizeof(begins) / sizeof(*begins); b++) {
+			empty();
+			add(losses[l], 10);
+			items[0].begin += begins[b];
+			items[0].end += begins[b];
+			judge();
+			first = b ? first : items[0];
+			assert_int_equal(items[0].severity, first.severity);
+			assert_int_equal(items[0].small, first.small);
+			assert_near(items[0].rated_share, first.rated_share, 1e-9);
+		}
+	}
+}
+
+/* Nobody is rated by more than all of the time, and rows that came late or ended are not counted before and after. */
+static void test_denominator(void **state)
+{
+	(void)state;
+	for (uint32_t rank = 1; rank < 4; rank++)
+		assert_int_equal(stg__thread_seen(stg, rank, 1, (uint64_t)((FIRST + HOUR) * BIN)), 0);
+	job = stg__job(stg, 0);
+	add(100e9, 10);
+	items[0].begin += 5 * HOUR;
+	items[0].end += 5 * HOUR;
+	age_bins = 10 * HOUR;
+	judge();
+	assert_near(items[0].denominator_ns, 3600e9, 1e6);
+	assert_near(items[0].rated_share, 100.0 / 3600, 1e-9);
+	items[0].total.lost[VAPRO_COMPUTATION] = 9000e9;
+	judge();
+	assert_near(items[0].rated_share, 1, 0);
 }
 
 /* Both borders of severity can be set, and so can the share below which nothing is reported. */
 static void test_tunables(void **state)
 {
 	(void)state;
-	add(60e6, 2); /* 0.0015 of the time */
+	add(60e6, 2); /* 0.0015 of the time of ten seconds */
 	judge();
 	assert_int_equal(items[0].severity, VAPRO_WARNING);
 	config.warning_share = 0.002;
@@ -205,60 +273,23 @@ static void test_ended_ranks(void **state)
 	assert_int_equal(items[0].severity, VAPRO_CRITICAL);
 }
 
-/* A variance merged into another one, or withdrawn, causes nothing and is not judged again. */
-static void test_unmatched(void **state)
-{
-	struct variance *effect;
-
-	(void)state;
-	add(50e6, 2);
-	effect = add_effect(9e9, 2);
-	effect->matched = false;
-	judge();
-	assert_near(items[0].caused_ns, 0, 0);
-	/* the causes of the last window are not added to */
-	effect->matched = true;
-	judge();
-	judge();
-	assert_near(items[0].caused_ns, 9e9, 1);
-	effect->effect_of = 77;
-	judge();
-	assert_near(items[0].caused_ns, 0, 0);
-}
-
-/* What a cause has caused stays, also when it outlasts the bins of an effect; later effects add up. */
-static void test_forgotten_effect(void **state)
-{
-	struct variance *effect;
-
-	(void)state;
-	add(50e6, 2);
-	effect = add_effect(9e9, 2);
-	judge();
-	effect->matched = false;
-	effect->over = effect->left = true;
-	effect->total.lost[VAPRO_COMMUNICATION] = 0;
-	judge();
-	assert_near(items[0].caused_ns, 9e9, 1);
-	book.count = 1;
-	judge();
-	assert_near(items[0].caused_ns, 9e9, 1);
-	add_effect(1e9, 2);
-	judge();
-	judge();
-	assert_near(items[0].caused_ns, 10e9, 1);
-	assert_near(items[0].share, 10.05e9 / 40e9, 1e-9);
-}
-
-/* Two effects of one cause add up; waiting that is known to be an effect is reported with it, however short. */
-static void test_two_effects(void **state)
+/* Waiting is bounded by what the other rows can wait for a part of a loss, and its parts add up. */
+static void test_bounded(void **state)
 {
 	(void)state;
 	add(50e6, 2);
-	add_effect(30e6, 2);
-	add_effect(40e6, 2);
+	add_caused(30e6);
 	judge();
-	assert_near(items[0].caused_ns, 70e6, 1);
+	assert_near(items[0].caused_ns, 30e6, 1);
+	add_caused(9e9);
+	judge();
+	assert_near(items[0].caused_ns, 3 * 50e6, 1);
+	items[0].total.attributed[VAPRO_COMPUTATION] = 50e6;
+	items[0].total.causes = &(struct tally_cause){.part = TALLY_STOPPED, .lost = 20e6};
+	items[0].total.cause_count = 1;
+	items[0].total.caused[TALLY_STOPPED] = 1e9;
+	judge();
+	assert_near(items[0].caused_ns, 3 * 20e6 + 3 * 30e6, 1);
 	assert_true(!items[0].small && items[0].alarm);
 }
 
@@ -294,18 +325,10 @@ static void test_gain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    WEIGHT(test_one_of_64),
-	    WEIGHT(test_tick_of_4096),
-	    WEIGHT(test_effect_of_the_unlisted),
-	    WEIGHT(test_own_loss),
-	    WEIGHT(test_severity),
-	    WEIGHT(test_tunables),
-	    WEIGHT(test_unconfirmed),
-	    WEIGHT(test_ended_ranks),
-	    WEIGHT(test_unmatched),
-	    WEIGHT(test_forgotten_effect),
-	    WEIGHT(test_two_effects),
-	    WEIGHT(test_waiting_without_cause),
+	    WEIGHT(test_one_of_64),   WEIGHT(test_tick_of_4096), WEIGHT(test_effect_of_the_unlisted),
+	    WEIGHT(test_own_loss),    WEIGHT(test_severity),	 WEIGHT(test_tunables),
+	    WEIGHT(test_unconfirmed), WEIGHT(test_ended_ranks),	 WEIGHT(test_when_it_comes),
+	    WEIGHT(test_denominator), WEIGHT(test_bounded),	 WEIGHT(test_waiting_without_cause),
 	    WEIGHT(test_gain),
 	};
 

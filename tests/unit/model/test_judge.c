@@ -119,9 +119,17 @@ static void test_judge(void **state)
 		b = bundle(rank, 0, 1e6, 1, 0);
 		b.flags = VAPRO_BUNDLE_OPEN;
 		rec = judge(b);
-		assert_true(rec.covered && rec.certified);
-		assert_near(rec.reference, rank == 3 ? 2e6 : 1.02e6, 1);
+		/* half of rank 3's duration is other work than that of its state */
+		assert_true(rec.covered == (rank != 3) && rec.certified == (rank != 3));
+		assert_int_equal(rec.reason, rank == 3 ? VAPRO_SPREAD : VAPRO_COVERED);
+		if (rank != 3)
+			assert_near(rec.reference, 1.02e6, 1);
 	}
+	b = bundle(3, 0, 2e6, 1, 0);
+	b.flags = VAPRO_BUNDLE_OPEN;
+	rec = judge(b);
+	assert_true(rec.covered && rec.certified);
+	assert_near(rec.reference, 2e6, 1);
 	/* Preempted time is no on-CPU time. */
 	b = bundle(0, 0, 9e6, 1, 0);
 	b.factor[VAPRO_PREEMPTED] = 8e6;

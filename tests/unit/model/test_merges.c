@@ -200,6 +200,21 @@ static int compare_series(const void *a, const void *b)
 	return (left->series > right->series) - (left->series < right->series);
 }
 
+static int compare_causes(const void *a, const void *b)
+{
+	const struct tally_cause *left = a, *right = b;
+
+	if (left->series != right->series)
+		return left->series < right->series ? -1 : 1;
+	return (left->part > right->part) - (left->part < right->part);
+}
+
+static void is_same_cause(const struct tally_cause *a, const struct tally_cause *b)
+{
+	assert_true(a->series == b->series && a->part == b->part && a->lost == b->lost);
+	assert_true(a->begin == b->begin && a->end == b->end);
+}
+
 static void tallies_are_equal_in_any_order(void **state)
 {
 	struct tally first = {0};
@@ -215,13 +230,19 @@ static void tallies_are_equal_in_any_order(void **state)
 
 				rec.n = below(2) ? 1 : rec.n;
 				assert_int_equal(tally__add(&tallies[i], &rec, below(VAPRO_CLASSES),
-							    below(2) ? 1 : sim_random(&seed), !below(9)),
+							    below(2) ? 1 : sim_random(&seed), !below(9), i, i + k),
 						 0);
 			}
 		}
 		seed = 3000 + round;
 		last = &tallies[merge_at_random(merge_tallies)];
 		qsort(last->series, last->series_count, sizeof(*last->series), compare_series);
+		/* numbers in the list of causes are those of its order */
+		for (size_t i = 0; i < last->series_count; i++)
+			last->series[i].causes = 0;
+		for (size_t i = 0; i < last->cause_count; i++)
+			last->causes[i].next = 0;
+		qsort(last->causes, last->cause_count, sizeof(*last->causes), compare_causes);
 		if (!round) {
 			first = *last;
 			*last = (struct tally){0};
@@ -230,6 +251,9 @@ static void tallies_are_equal_in_any_order(void **state)
 			assert_memory_equal(last, &first, offsetof(struct tally, series));
 			assert_int_equal(last->series_count, first.series_count);
 			assert_memory_equal(last->series, first.series, first.series_count * sizeof(*first.series));
+			assert_int_equal(last->cause_count, first.cause_count);
+			for (size_t i = 0; i < first.cause_count; i++)
+				is_same_cause(&last->causes[i], &first.causes[i]);
 			assert_int_equal(last->worst_count, first.worst_count);
 			for (unsigned i = 0; i < first.worst_count; i++)
 				assert_true(last->worst[i].excess == first.worst[i].excess &&
