@@ -252,7 +252,7 @@ def snapshot(path, text=b"vapro/1 status\ninterval_ms 0\n\n"):
 
 def test_usage(tap, jobs):
     nowhere = os.path.join(jobs.directory, "nowhere")
-    for words, code, named in ((["more"], 2, "no operand"), (["--interval", "0.1"], 2, "0.5 to 3600"), (["--user", "no-such-user-x"], 2, "user"),
+    for words, code, named in ((["more"], 2, "unknown argument"), (["--interval", "0.1"], 2, "expected 500ms to 1h"), (["--user", "no-such-user-x"], 2, "user"),
                                (["--count", "0", "--batch"], 2, "from 1 on"), (["--count", "2"], 2, "--batch"), (["--socket", ""], 2, "path"),
                                (["--once", "--socket", nowhere], 1, "waiting for vaprod"), (["--once", "--socket", nowhere + "/"], 1, "no socket"),
                                (["--socket", nowhere], 1, "use --once or --batch")):

@@ -366,7 +366,7 @@ static void print_effects(const struct regions *regions, const struct effects *e
 		char lost[40];
 
 		duration__text(effect->lost_seconds, lost, sizeof(lost));
-		print(out, head, width, "%s waited %s for it (%s)", effect->who ? effect->who : "?", lost,
+		print(out, head, width, "%s waited %s of that time (%s)", effect->who ? effect->who : "?", lost,
 		      effect->class ? effect->class : "?");
 		head = "";
 	}

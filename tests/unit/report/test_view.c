@@ -219,7 +219,7 @@ static void test_regions(void **state)
 	has("                  vaprod (pid 8, this monitor), 30 ms of CPU time, 2 % of the\n"
 	    "                  loss\n");
 	has("    suggestion    Move it.\n");
-	has("    impact        ranks 0-2 waited 4.00 s for it (communication)\n");
+	has("    impact        ranks 0-2 waited 4.00 s of that time (communication)\n");
 	assert_null(strstr(text, " 2. ")); /* an effect is no region of its own */
 
 	/* a region that is sure by its place alone comes after those that are confirmed */
