@@ -92,7 +92,7 @@ class Mistakes(unittest.TestCase):
         self.mistake("vapro diff --run 1,x run.capture run.capture", USAGE, "--run: invalid run '1,x'; expected 1, 2, ...")
         self.mistake("vapro top --interval 1ms", USAGE, "--interval: invalid duration '1ms'; expected 500ms to 1h")
         self.mistake("vapro top --count 0", USAGE, "--count: invalid number '0'; expected a number from 1 on")
-        self.mistake("vapro top --user nobody-of-this-name", USAGE, "--user: invalid user 'nobody-of-this-name'; expected the name or number")
+        self.mistake("vapro top --user no-such-user", USAGE, "--user: invalid user 'no-such-user'; expected the name or number")
         self.mistake("vapro publish --speed 0 run.capture", USAGE, "--speed: invalid number '0'; expected a number above 0")
         self.mistake("vapro-worker --replicas 2", USAGE, "--replicas: invalid number '2'; expected 1, 3 or 5")
         self.mistake("vapro-worker --memory 1M", USAGE, "--memory: invalid size '1M'; expected at least 16M")

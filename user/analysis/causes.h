@@ -107,7 +107,7 @@ int causes__add(struct causes *causes, const struct cause_region *region);
 /* Adds all that a window reports: its variances and the time of its ranks. Returns 0 or -ENOMEM. */
 int causes__add_result(struct causes *causes, const struct job_result *result);
 
-/* Adds time of a job's ranks, of which shares are, in [begin_ns, end_ns) of UTC. Returns 0 or -ENOMEM. */
+/* Adds the time of a job's ranks in [begin_ns, end_ns), UTC: costs are shares of it. Returns 0 or -ENOMEM. */
 int causes__add_time(struct causes *causes, const char *job, uint32_t user, uint64_t begin_ns, uint64_t end_ns,
 		     double rank_seconds);
 

@@ -100,7 +100,8 @@ bool causes__is_current(const struct causes *causes, size_t region);
 int causes_rating__add(struct cause_minutes *minutes, uint64_t begin_ns, uint64_t end_ns, uint64_t ns);
 int causes_rating__merge(struct cause_minutes *into, const struct cause_minutes *from);
 
-/* Computes the greatest share of an hour, and the ranks' time of which it is; NAN where no time is known. */
+/* Computes the greatest share that costs have of an hour, and the ranks' time of that hour, ns; NAN where it is not
+ * known. */
 void causes_rating__rate(const struct cause_minutes *costs, const struct job_time *time, double *share,
 			 double *denominator_ns);
 

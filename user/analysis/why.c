@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define INTERFERERS_SHOWN 6
-#define PREEMPTED_LEAST 0.05 /* of the loss: less is no reason to list who ran instead */
+#define PREEMPTED_LEAST 0.05 /* of the loss: below, tasks that ran instead are not listed */
 /* Changes for which a diagnosis is emitted again: loss when closed, loss when open, and a cause's share. */
 #define MOVED_LOSS 0.02
 #define MOVED_LOSS_OPEN 0.5

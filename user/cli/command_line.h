@@ -34,7 +34,7 @@ struct command_line {
 int command_line__parse(struct command_line *line, const struct command *command, int argc, char **argv);
 void command_line__free(struct command_line *line);
 
-/* Of a command's `prepare`: reads the configuration files. */
+/* The `prepare` of a command; it reads the configuration files. */
 int command_line__prepare(void *base, const struct command *command, int argc, char **argv);
 
 #endif

@@ -43,7 +43,7 @@ static const struct command *find(const char *name)
 	return NULL;
 }
 
-/* Reports a command that is none. Returns the exit code. */
+/* Reports an unknown command. Returns the exit code. */
 static int unknown(const char *name)
 {
 	struct suggestion suggestion = {.text = name};

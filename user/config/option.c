@@ -353,7 +353,7 @@ bool option__format(const struct option_row *row, const void *base, size_t n, ch
 	default:
 		if (!types[row->type].read)
 			return false;
-		/* 0 where that is no valid value: none was given */
+		/* 0 stands for an option that was not given, where 0 is no valid value */
 		if (row->min > 0 && load_number(row, member) == 0)
 			return false;
 		format_number(row, load_number(row, member), text, size);

@@ -7,75 +7,75 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define ROUNDS 4 /* of a division among losses of which some have reached their bound */
+#define ROUNDS 4 /* of a division: in each, parts reach their bound and leave waiting to others */
 
-/* What a part of a variance's loss may explain in a bin, ns. */
-struct due {
+/* One part of what a variance lost in a bin: the waiting that it may explain, ns. */
+struct part_loss {
 	double lost;   /* of all rows */
 	double weight; /* the same beyond what the rows waited themselves */
 	double used;   /* waiting that it explains already */
 };
 
 /* What a variance lost in a bin. */
-struct dues {
-	struct dues *next; /* of the same bin */
+struct bin_loss {
+	struct bin_loss *next; /* of the same bin */
 	struct variance *variance;
-	struct due parts[TALLY_PARTS];
+	struct part_loss parts[TALLY_PARTS];
 };
 
-/* A variance that may hold others up; dues: by bin from `begin` on, NULL where it lost nothing. */
-struct debtor {
+/* A variance that may delay other rows; losses: by bin from `begin` on, NULL where it lost nothing. */
+struct delayer {
 	struct variance *variance;
 	uint64_t begin, end;
-	struct dues **dues;
+	struct bin_loss **losses;
 };
 
 struct division {
-	struct debtor *debtors; /* ascending by the variance's id */
+	struct delayer *delayers; /* ascending by the variance's id */
 	size_t count;
 	uint64_t begin, end;
-	struct dues **bins; /* first dues of each bin in [begin, end); they own them */
-	double others;	    /* rows that can wait for a row */
+	struct bin_loss **bins; /* list of the losses in each bin of [begin, end), which own them */
+	double others;		/* rows that can wait for a row */
 	const struct parts *window;
 };
 
-static struct dues *dues_in(const struct division *division, uint64_t bin)
+static struct bin_loss *losses_in(const struct division *division, uint64_t bin)
 {
 	return division->bins[bin - division->begin];
 }
 
-static double left_of(const struct division *division, const struct due *due)
+static double left_of(const struct division *division, const struct part_loss *at)
 {
-	return fmax(0, division->others * due->lost - due->used);
+	return fmax(0, division->others * at->lost - at->used);
 }
 
-static bool can_hold_up(const struct variance *variance, const struct heatmap *map)
+static bool can_delay(const struct variance *variance, const struct heatmap *map)
 {
 	return !variance->waiting && variance->matched && variance->begin < map->end && variance->end > map->begin &&
 	       variance->begin < variance->end;
 }
 
-/* Makes room for the dues of all variances that may hold others up. */
+/* Makes room for the losses of all variances that may delay other rows. */
 static int begin(struct division *division, struct variance_book *book, const struct heatmap *map)
 {
 	division->begin = map->begin;
 	division->end = map->end;
-	division->bins = calloc(map->end - map->begin + 1, sizeof(struct dues *));
-	division->debtors = calloc(book->count + 1, sizeof(*division->debtors));
-	if (!division->debtors || !division->bins)
+	division->bins = calloc(map->end - map->begin + 1, sizeof(struct bin_loss *));
+	division->delayers = calloc(book->count + 1, sizeof(*division->delayers));
+	if (!division->delayers || !division->bins)
 		return -ENOMEM;
 	for (size_t i = 0; i < book->count; i++) {
 		struct variance *variance = &book->variances[i];
-		struct debtor *debtor = &division->debtors[division->count];
+		struct delayer *delayer = &division->delayers[division->count];
 
-		if (!can_hold_up(variance, map))
+		if (!can_delay(variance, map))
 			continue;
 		variance->others = division->others;
-		debtor->variance = variance;
-		debtor->begin = variance->begin < map->begin ? map->begin : variance->begin;
-		debtor->end = variance->end > map->end ? map->end : variance->end;
-		debtor->dues = calloc(debtor->end - debtor->begin, sizeof(struct dues *));
-		if (!debtor->dues)
+		delayer->variance = variance;
+		delayer->begin = variance->begin < map->begin ? map->begin : variance->begin;
+		delayer->end = variance->end > map->end ? map->end : variance->end;
+		delayer->losses = calloc(delayer->end - delayer->begin, sizeof(struct bin_loss *));
+		if (!delayer->losses)
 			return -ENOMEM;
 		division->count++;
 	}
@@ -85,42 +85,43 @@ static int begin(struct division *division, struct variance_book *book, const st
 static void clear(struct division *division)
 {
 	for (size_t i = 0; i < division->count; i++)
-		free(division->debtors[i].dues);
+		free(division->delayers[i].losses);
 	for (uint64_t bin = division->begin; division->bins && bin < division->end; bin++) {
-		for (struct dues *dues = dues_in(division, bin), *next; dues; dues = next) {
-			next = dues->next;
-			free(dues);
+		for (struct bin_loss *loss = losses_in(division, bin), *next; loss; loss = next) {
+			next = loss->next;
+			free(loss);
 		}
 	}
-	free(division->debtors);
+	free(division->delayers);
 	free(division->bins);
 }
 
-static struct debtor *debtor_of(const struct division *division, uint32_t id)
+static struct delayer *delayer_of(const struct division *division, uint32_t id)
 {
 	size_t low = 0, high = division->count;
 
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 
-		if (division->debtors[middle].variance->id < id)
+		if (division->delayers[middle].variance->id < id)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < division->count && division->debtors[low].variance->id == id ? &division->debtors[low] : NULL;
+	return low < division->count && division->delayers[low].variance->id == id ? &division->delayers[low] : NULL;
 }
 
-/* The dues of a debtor in a bin of its own. Returns NULL without memory. */
-static struct dues *dues_of(const struct division *division, struct debtor *debtor, uint64_t bin)
+/* Returns the loss of a variance in a bin of its time, NULL without memory. */
+static struct bin_loss *loss_in(const struct division *division, struct delayer *delayer, uint64_t bin)
 {
-	struct dues **own = &debtor->dues[bin - debtor->begin], **first = &division->bins[bin - division->begin];
+	struct bin_loss **own = &delayer->losses[bin - delayer->begin],
+			**first = &division->bins[bin - division->begin];
 
 	if (!*own) {
 		*own = calloc(1, sizeof(**own));
 		if (!*own)
 			return NULL;
-		(*own)->variance = debtor->variance;
+		(*own)->variance = delayer->variance;
 		(*own)->next = *first;
 		*first = *own;
 	}
@@ -147,80 +148,80 @@ static uint64_t first_bin(const struct parts *window, const struct part *part)
 	return late || part->begin >= window->view ? part->begin : window->view;
 }
 
-/* Adds what a bundle lost to the dues of its bins, and moves `from` to the first of these. Returns 0 or -ENOMEM. */
+/* Adds what a bundle lost to the losses in its bins, and moves `from` to the first of these. Returns 0 or -ENOMEM. */
 static int add_part(const struct division *division, const struct heatmap *map, const struct series *series,
 		    const struct part *part, uint64_t *from)
 {
-	struct debtor *debtor = part->guest ? NULL : debtor_of(division, part->variance);
+	struct delayer *delayer = part->guest ? NULL : delayer_of(division, part->variance);
 	uint64_t bin = first_bin(division->window, part), end = part->end;
 	double lost[TALLY_PARTS];
 
-	if (!debtor)
+	if (!delayer)
 		return 0;
 	tally__parts(part->rec, series->class, lost);
-	end = end < debtor->end ? end : debtor->end;
-	for (bin = bin < debtor->begin ? debtor->begin : bin; bin < end; bin++) {
+	end = end < delayer->end ? end : delayer->end;
+	for (bin = bin < delayer->begin ? delayer->begin : bin; bin < end; bin++) {
 		double share = bundle_rec__share(part->rec, bin), net;
-		struct dues *dues = share > 0 ? dues_of(division, debtor, bin) : NULL;
+		struct bin_loss *loss = share > 0 ? loss_in(division, delayer, bin) : NULL;
 
 		if (share <= 0)
 			continue;
-		if (!dues)
+		if (!loss)
 			return -ENOMEM;
 		*from = bin < *from ? bin : *from;
 		net = net_share(map, series->row, bin);
 		for (int i = 0; i < TALLY_PARTS; i++) {
-			dues->parts[i].lost += exact__ns(lost[i] * share);
-			dues->parts[i].weight += exact__ns(lost[i] * share * net);
+			loss->parts[i].lost += exact__ns(lost[i] * share);
+			loss->parts[i].weight += exact__ns(lost[i] * share * net);
 		}
 	}
 	return 0;
 }
 
-/* Gives waiting to a part of dues. Returns what it takes of it. */
-static double give(const struct division *division, struct dues *dues, int part, double ns, uint64_t waited_in)
+/* Attributes waiting to a part of a loss, up to the part's bound. Returns what was attributed, ns. */
+static double attribute(const struct division *division, struct bin_loss *loss, int part, double ns, uint64_t waited_in)
 {
-	struct due *due = &dues->parts[part];
-	struct variance *variance = dues->variance;
+	struct part_loss *at = &loss->parts[part];
+	struct variance *variance = loss->variance;
 	struct tally *tally = waited_in < division->window->retire ? &variance->retiring : &variance->staying;
 
-	ns = exact__ns(fmin(ns, left_of(division, due)));
-	due->used += ns;
+	ns = exact__ns(fmin(ns, left_of(division, at)));
+	at->used += ns;
 	tally->caused[part] += ns;
 	return ns;
 }
 
-/* What a due counts in a division: by its weight, or by what it may still explain. */
-static double count_of(const struct division *division, const struct due *due, bool by_weight)
+/* The share of a part in a division is proportional to its weight, or to the waiting that it may still explain. */
+static double count_of(const struct division *division, const struct part_loss *at, bool by_weight)
 {
-	double left = left_of(division, due);
+	double left = left_of(division, at);
 
-	return left <= 0 ? 0 : by_weight ? fmax(0, due->weight) : left;
+	return left <= 0 ? 0 : by_weight ? fmax(0, at->weight) : left;
 }
 
-static double count_all(const struct division *division, const struct dues *dues, bool by_weight)
+static double count_all(const struct division *division, const struct bin_loss *loss, bool by_weight)
 {
 	double all = 0;
 
-	for (; dues; dues = dues->next) {
+	for (; loss; loss = loss->next) {
 		for (int part = 0; part < TALLY_PARTS; part++)
-			all += count_of(division, &dues->parts[part], by_weight);
+			all += count_of(division, &loss->parts[part], by_weight);
 	}
 	return all;
 }
 
-/* Divides waiting among the dues of a bin. Returns what is left. */
+/* Divides waiting among the losses in a bin. Returns the waiting that is left, ns. */
 static double divide(const struct division *division, uint64_t bin, bool by_weight, double waited, uint64_t waited_in)
 {
 	for (int round = 0; round < ROUNDS && waited >= 1; round++) {
-		double all = count_all(division, dues_in(division, bin), by_weight), rest = waited;
+		double all = count_all(division, losses_in(division, bin), by_weight), rest = waited;
 
-		for (struct dues *dues = all > 0 ? dues_in(division, bin) : NULL; dues; dues = dues->next) {
+		for (struct bin_loss *loss = all > 0 ? losses_in(division, bin) : NULL; loss; loss = loss->next) {
 			for (int part = 0; part < TALLY_PARTS; part++) {
-				double count = count_of(division, &dues->parts[part], by_weight);
+				double count = count_of(division, &loss->parts[part], by_weight);
 
 				if (count > 0)
-					rest -= give(division, dues, part, waited * count / all, waited_in);
+					rest -= attribute(division, loss, part, waited * count / all, waited_in);
 			}
 		}
 		if (rest >= waited)

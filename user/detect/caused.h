@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Waiting is divided (ARCHITECTURE section 7): what ranks waited for late peers in a bin belongs to the losses that
- * made the last ranks late. Each part of a loss (enum tally_part) has a share by how much its rows lost beyond their
- * own waiting in that bin, and at most what all other rows could wait for it; then the losses of the bins shortly
- * before have what is left, since a rank that lost time is waited for later. What no loss explains stays unexplained.
+ * made the last ranks late. It is divided among the parts of the losses in that bin (enum tally_part) in proportion to
+ * what their rows lost beyond their own waiting; a part gets at most what all other rows can wait for it. The waiting
+ * that is left is divided in the same way among the losses of the bins shortly before, since a rank that lost time is
+ * waited for later. Waiting that no loss explains stays unexplained.
  */
 #ifndef VAPRO_CAUSED_H
 #define VAPRO_CAUSED_H

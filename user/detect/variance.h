@@ -105,7 +105,7 @@ double variance__whole_loss(const struct variance *variance, double observed);
  */
 double variance__lost(const struct variance *variance);
 
-/* Returns the judged time of which that was lost, ns. */
+/* Returns the judged time of the rows in which variance__lost was lost, ns. */
 double variance__judged(const struct variance *variance);
 
 /* Returns what a part took of the loss, ns. All parts add up to variance__lost. */

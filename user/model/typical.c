@@ -251,7 +251,9 @@ static int collect(struct series_book *book, const struct workload *workload, st
 		need = needed(book, workload->class, 1);
 		count = batches__groups(&book->scratch, groups);
 		for (unsigned k = 0; k < count; below += groups[k++].n) {
-			/* Calls that wait for one late rank agree, and shorter ones scatter: these are typical if more.
+			/*
+			 * Calls that wait for one late rank have similar durations, while shorter calls scatter.
+			 * The shorter ones are typical where there are more of them.
 			 */
 			if (groups[k].n < need || (workload->class == VAPRO_COMMUNICATION && below > groups[k].n))
 				continue;

@@ -92,7 +92,7 @@ static bool put_bounds(cJSON *schema, const struct record_key *key)
 	       (!key->has_most || cJSON_AddNumberToObject(schema, "maximum", key->most));
 }
 
-/* Adds the names and the values of an object of such. */
+/* Adds the names and the values of an object whose keys are names of a fixed set. */
 static bool put_values(cJSON *schema, const struct record_key *key)
 {
 	static const char *const scalars[] = {"number", "string", "boolean"};

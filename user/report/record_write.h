@@ -41,7 +41,8 @@ bool record__put_state(cJSON *object, const struct vapro_state *state, const str
 /* Puts the job of a record, and its user where known. */
 bool record__put_job(cJSON *object, const char *job, uint32_t user);
 
-/* Puts a name and a number into an object of such; the row of that object has the digits. */
+/* Puts a number under a name into an object whose keys are names of a fixed set; the row of the object has the digits.
+ */
 bool record__put_named(cJSON *map, enum record_row key, const char *name, double value);
 
 /* Put an empty object or list, or append an empty object to a list; return it, or NULL. */
