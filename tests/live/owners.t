@@ -73,6 +73,22 @@ def test_waits_are_the_cause_s(tap, jobs):
                "equal warnings of one owner are one record with their number", bounded)
 
 
+def test_mappings_of_others_are_no_attachment(tap, jobs):
+    with Programs() as programs:
+        daemon, out = begin(jobs)
+        jobs.wait(jobs.start(programs.command("ranks", 1, 2), "first", user=SECOND), 30)
+        maps = jobs.start(programs.command("maps", 3), "maps", user=FIRST)
+        tap.ok(until(lambda: len({r["pid"] for r in of_user(records(out), "process", FIRST)}) == 3, 60),
+               "processes with as many mappings as can be are known", of_user(records(out), "process", FIRST))
+        for number in range(3):
+            ranks = jobs.start(programs.command("ranks", 1, 4), f"ranks{number}", user=SECOND)
+            tap.equal(jobs.wait(ranks, 30), 0, "another user's short job ends well")
+        jobs.stop(maps)
+        lines = end(tap, jobs, daemon, out)
+        pids = {r["pid"] for r in of_user(lines, "process", SECOND) if r["state"] == "attached"}
+        tap.equal(len(pids), 4, "all of these jobs were attached")
+
+
 def test_slots_are_given_back(tap, jobs):
     with Programs() as programs:
         daemon, out = begin(jobs)
@@ -135,4 +151,4 @@ def test_stopped(tap, jobs):
                "calls made while vaprod was stopped are in their own windows", fragments)
 
 
-main(test_waits_are_the_cause_s, test_slots_are_given_back, test_watchdog, test_stopped, held=False)
+main(test_waits_are_the_cause_s, test_mappings_of_others_are_no_attachment, test_slots_are_given_back, test_watchdog, test_stopped, held=False)

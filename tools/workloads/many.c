@@ -4,6 +4,8 @@
  *
  *	many hold LIBRARY COUNT
  *		COUNT processes that map LIBRARY as code and sleep
+ *	many maps LIBRARY COUNT
+ *		COUNT processes that map LIBRARY as code as often as the kernel allows, and sleep
  *	many peers LIBRARY COUNT SECONDS
  *		COUNT processes that each make 50 calls of MPI_Send of LIBRARY every 20 ms, each with a peer that was
  *		never used before: each call is a new state
@@ -61,6 +63,22 @@ static void hold(const char *path)
 
 	if (file < 0 || fstat(file, &st) ||
 	    mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0) == MAP_FAILED) {
+		perror(path);
+		exit(1);
+	}
+	for (;;)
+		pause();
+}
+
+static void map_often(const char *path)
+{
+	int file = open(path, O_RDONLY);
+	unsigned long count = 0;
+
+	/* all begin at the first page of the file, so that neighbours do not become one mapping */
+	while (file >= 0 && mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0) != MAP_FAILED)
+		count++;
+	if (count < 1000) {
 		perror(path);
 		exit(1);
 	}
@@ -164,6 +182,8 @@ static void live(char **argv, int number)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (!strcmp(argv[1], "hold"))
 		hold(argv[2]);
+	if (!strcmp(argv[1], "maps"))
+		map_often(argv[2]);
 	if (!strcmp(argv[1], "ranks"))
 		begin_rank(argv, number);
 	call_peers(argv[2], atof(argv[4]));
@@ -174,8 +194,9 @@ int main(int argc, char **argv)
 {
 	int status, failed = 0;
 
-	if (argc < 4 || (argc < 5 && strcmp(argv[1], "hold") != 0)) {
-		fprintf(stderr, "usage: many hold LIBRARY COUNT | peers|ranks|threads|execs LIBRARY COUNT SECONDS\n");
+	if (argc < 4 || (argc < 5 && strcmp(argv[1], "hold") != 0 && strcmp(argv[1], "maps") != 0)) {
+		fprintf(stderr,
+			"usage: many hold|maps LIBRARY COUNT | peers|ranks|threads|execs LIBRARY COUNT SECONDS\n");
 		return 2;
 	}
 	if (!strcmp(argv[1], "rank")) {
