@@ -53,6 +53,14 @@ ATTACKS = {"none": lambda users, jobs: [], "a mount of the user's": held_by_user
            "a FIFO": fifo, "8 slow ELF files, touched": slow, "4 evicting processes": evict, "all at once": everything}
 
 
+NOT_SEEN = ("not_seen", "lost", "governed", "shed")
+
+
+def seen(window):
+    """Share of a window's time of which the fragments were seen, whether they could be judged or not."""
+    return 1 - sum(gap["time_pct_of_job"] for gap in window["uncovered"] if gap["reason"] in NOT_SEEN) / 100
+
+
 def warnings():
     """Kernel warnings so far, where the log can be read."""
     code = subprocess.run(["dmesg"], capture_output=True, text=True, check=False)
@@ -84,7 +92,7 @@ def forks(seconds):
 
 def bystander_under(name, attack, away):
     """
-    One attack beside a job: {"attached": s or None, "coverage": ..., "term": s, "forks": ms}; None where it cannot be made.
+    One attack beside a job: {"attached": s or None, "coverage", "seen", "term": s, "forks": ms}; None where it cannot be made.
     away: vaprod keeps away from the attackers, and forks are timed without it.
     """
     with Jobs(scratch("held", name.replace(" ", "_").replace("'", "") + ("_away" if away else ""))) as jobs:
@@ -119,7 +127,7 @@ def bystander_under(name, attack, away):
         jobs_of = {r["job"]["identity"] for r in records if r.get("type") == "process" and r.get("pid") in pids}
         windows = [r for r in records if r.get("type") != "window" or r["job"] in jobs_of]
         return {"attached": seconds if found else None, "coverage": mean_over_windows(windows, lambda w: w["coverage"]["total"]),
-                "term": term, "forks": slowest_fork}
+                "seen": mean_over_windows(windows, seen), "term": term, "forks": slowest_fork}
 
 
 def links_of(pid):
@@ -160,6 +168,8 @@ def rows_of_attack(name, found, away):
     return [t.row(f"{name}: another user's job is attached after", f"{seconds:.2f} s" if seconds is not None else "never", "2 s",
                   seconds is not None and seconds < 2),
             t.row(f"{name}: its coverage", f"{found['coverage']:.1%}", f"5 points of {away['coverage']:.1%} (VAPRO=off)", loss < 5),
+            t.row(f"{name}: its time seen, judged or not", f"{found['seen']:.1%}", f"5 points of {away['seen']:.1%} (VAPRO=off)",
+                  100 * (away["seen"] - found["seen"]) < 5 and away["seen"] > 0.5),
             t.row(f"{name}: SIGTERM ends vaprod within", f"{found['term']:.2f} s", "2 s", found["term"] < 2),
             t.row(f"{name}: forks of others, 99.9th percentile", f"{found['forks']:.1f} ms ({away['forks']:.1f} without vaprod)",
                   "10 ms or that", found["forks"] < max(10, 1.5 * away["forks"]))]

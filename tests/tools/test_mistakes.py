@@ -125,6 +125,8 @@ class Mistakes(unittest.TestCase):
         self.mistake("vapro view --job a run.ndjson", USAGE, "--job needs --broker URL")
         self.mistake("vapro view --broker nats://b run.ndjson", USAGE, "a file or --broker is read, not both")
         self.mistake("vaprod --publish-only", USAGE, "--publish-only needs --broker")
+        self.mistake("vaprod --dry-run --broker-ca run.capture", USAGE, "--broker-ca needs --broker URL")
+        self.mistake("vaprod --check-config -c /dev/zero", USAGE, "/dev/zero:1: not a line of text")
         self.mistake("vaprod --broker-cert run.capture --broker nats://b", USAGE, "--broker: a certificate needs its key")
         self.mistake("vapro help vaprod", USAGE, "'vaprod' is no command of vapro", "`vaprod --help`")
         self.mistake("vapro help veiw", USAGE, "unknown command 'veiw'", "did you mean 'view'?")

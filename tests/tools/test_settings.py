@@ -92,7 +92,7 @@ class Settings(unittest.TestCase):
                               ("[output]\nthreshold = 3", "FILE:2: threshold belongs to [analysis]"),
                               ("pid = x", "FILE:1: pid: invalid PID 'x'"), ("quiet = maybe", "FILE:1: quiet: invalid word 'maybe'; expected yes or no"),
                               ("output =", "FILE:1: output: invalid value ''; expected FILE|-"), ("threshold = 85", "expected 1% to 100%"),
-                              ("a: b", "FILE:1: expected 'name = value'")):
+                              ("a: b", "FILE:1: expected 'name = value'"), ("\n" + 20000 * "x", "FILE:2: not a line of text of at most")):
             code, out, err = vaprod("--check-config", config=config)
             self.assertEqual((code, out), (2, ""))
             self.assertIn(words, err)

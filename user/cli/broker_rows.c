@@ -12,22 +12,28 @@ bool broker_rows__write(const void *member, size_t n, char *text, size_t size)
 	return !n && servers && broker__printable(text, size, servers);
 }
 
+const char *broker_rows__without_url(const struct broker_options *broker)
+{
+	return broker->servers	     ? NULL
+	       : broker->credentials ? "broker-credentials"
+	       : broker->ca	     ? "broker-ca"
+	       : broker->cert	     ? "broker-cert"
+	       : broker->key	     ? "broker-key"
+				     : NULL;
+}
+
 int from_rows__check(const struct source_options *source, char *err, size_t err_size)
 {
 	const struct broker_options *broker = &source->broker;
+	const char *lonely = !broker->servers && source->cluster ? "cluster" : broker_rows__without_url(broker);
 	char why[512];
 
-	if (!broker->servers) {
-		if (!source->cluster && !broker->credentials && !broker->ca && !broker->cert && !broker->key)
-			return 0;
-		snprintf(err, err_size, "--%s needs --broker URL: the brokers from which the job is read",
-			 source->cluster       ? "cluster"
-			 : broker->credentials ? "broker-credentials"
-			 : broker->ca	       ? "broker-ca"
-			 : broker->cert	       ? "broker-cert"
-					       : "broker-key");
+	if (lonely) {
+		snprintf(err, err_size, "--%s needs --broker URL: the brokers from which the job is read", lonely);
 		return -EINVAL;
 	}
+	if (!broker->servers)
+		return 0;
 	if (!broker_options__check(broker, why, sizeof(why)))
 		return 0;
 	snprintf(err, err_size, "--broker: %s", why);

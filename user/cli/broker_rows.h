@@ -54,6 +54,9 @@
 /* Writes the addresses of brokers without passwords. */
 bool broker_rows__write(const void *member, size_t n, char *text, size_t size);
 
+/* Returns the name of an option that needs --broker where that is missing; NULL where there is none. */
+const char *broker_rows__without_url(const struct broker_options *broker);
+
 /* Checks what the options need of each other. Returns 0, or -EINVAL with a sentence in err. */
 int from_rows__check(const struct source_options *source, char *err, size_t err_size);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "cli/broker_rows.h"
 #include "cli/commands.h"
 #include "cli/settings.h"
 
@@ -75,8 +76,12 @@ int command_line__prepare(void *base, const struct command *command, int argc, c
 /* Whether publishing is complete, once all options are read. Returns 0 or EXIT_USAGE. */
 static int check_publishing(const struct command *command, const struct publishing_options *publish)
 {
+	const char *lonely = broker_rows__without_url(&publish->broker);
 	char why[400];
 
+	if (lonely)
+		return command__fail(command, EXIT_USAGE, "--%s needs --broker URL: the brokers to which to publish",
+				     lonely);
 	if (!publish->broker.servers)
 		return publish->only ? command__fail(command, EXIT_USAGE, "--publish-only needs --broker") : 0;
 	if (broker_options__check(&publish->broker, why, sizeof(why)))

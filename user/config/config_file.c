@@ -4,10 +4,10 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define SECTION_BYTES 64
+#define LINE_BYTES 16384
 
 static char *trim(char *text)
 {
@@ -62,8 +62,7 @@ static int read_line(char *text, char *section, const char *prefix, config_file_
 
 int config_file__read(const char *path, config_file_line call, void *ctx, char *err, size_t err_size)
 {
-	char *line = NULL, prefix[512], section[SECTION_BYTES] = "";
-	size_t capacity = 0;
+	char line[LINE_BYTES], prefix[512], section[SECTION_BYTES] = "";
 	unsigned number = 0;
 	int ret = 0;
 	FILE *file = fopen(path, "re");
@@ -74,10 +73,16 @@ int config_file__read(const char *path, config_file_line call, void *ctx, char *
 		return ret;
 	}
 	errno = 0;
-	while (!ret && getline(&line, &capacity, file) >= 0) {
+	while (!ret && fgets(line, sizeof(line), file)) {
 		char *text;
 
 		number++;
+		if (!strchr(line, '\n') && !feof(file)) { /* NUL bytes hide the end of a line, too */
+			snprintf(err, err_size, "%s:%u: not a line of text of at most %d bytes", path, number,
+				 LINE_BYTES - 2);
+			ret = -EINVAL;
+			break;
+		}
 		cut_comment(line);
 		text = trim(line);
 		if (!*text || *text == ';')
@@ -89,7 +94,6 @@ int config_file__read(const char *path, config_file_line call, void *ctx, char *
 		ret = errno ? -errno : -EIO;
 		snprintf(err, err_size, "%s: %s", path, strerror(-ret));
 	}
-	free(line);
 	fclose(file);
 	return ret;
 }

@@ -488,7 +488,7 @@ int daemon__run(const struct daemon_options *options)
 		status = daemon__open_outputs(&daemon);
 	if (!status) {
 		if (options->progress)
-			log__progress("starting");
+			log__progress("starting: the cost of a probe is being measured");
 		status = daemon__set_up(&daemon, err, sizeof(err));
 		if (status)
 			log__error("%s", err);

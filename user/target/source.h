@@ -4,8 +4,8 @@
  * file: by build-id or .gnu_debuglink, below /usr/lib/debug or, but not in the background, beside the image. All of it
  * is read confined, and names are demangled there.
  */
-#ifndef VAPRO_SOURCE_H
-#define VAPRO_SOURCE_H
+#ifndef VAPRO_TARGET_SOURCE_H
+#define VAPRO_TARGET_SOURCE_H
 
 #include <sys/types.h>
 
