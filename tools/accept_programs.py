@@ -6,6 +6,7 @@ results     the same results as without vaprod, and every MPI call seen (here). 
             tests/count preloaded, which counts the calls for itself
 coverage, overhead, inject, bystanders, sentences
             programs_*.py, on the programs of programs_list.py
+causes      programs_causes.py, on programs of its own beside a foreign load
 """
 import argparse
 import os
@@ -17,6 +18,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from accept_common import *  # noqa: E402,F401,F403 - the checks' own vocabulary
 from accept_common import t  # noqa: E402
 import programs_bystanders  # noqa: E402
+import programs_causes  # noqa: E402
 import programs_common  # noqa: E402
 import programs_coverage  # noqa: E402
 import programs_inject  # noqa: E402
@@ -24,7 +26,7 @@ import programs_overhead  # noqa: E402
 import programs_sentences  # noqa: E402
 from programs_list import PROGRAMS as WATCHED  # noqa: E402
 
-PARTS = {"coverage": programs_coverage, "overhead": programs_overhead, "inject": programs_inject, "bystanders": programs_bystanders,
+PARTS = {"coverage": programs_coverage, "overhead": programs_overhead, "inject": programs_inject, "bystanders": programs_bystanders, "causes": programs_causes,
          "sentences": programs_sentences}
 OPTIONS = programs_common.Options()
 EXAML = "/usr/lib/examl/bin/examl-sse3"  # any processor has it, and the other builds round otherwise
@@ -262,7 +264,7 @@ def add_options(parser):
     """The command line's part that is about programs."""
     def names(text):
         wanted = text.split(",")
-        unknown = set(wanted) - {*WATCHED, "random_work", "bystanders", "oversubscribed", "stopped_rank", "debugger"}
+        unknown = set(wanted) - {*WATCHED, *(program.name for program in programs_causes.PROGRAMS), "random_work", "bystanders", "oversubscribed", "stopped_rank", "debugger"}
         if unknown:
             raise argparse.ArgumentTypeError(f"{', '.join(sorted(unknown))}: there are {', '.join(WATCHED)}")
         return wanted

@@ -5,7 +5,7 @@ Finds contradictions in the records of runs, without knowing what happened: cont
 and returns 1 where there are any. What two records, or two keys of one record, say of the same thing must agree:
 
 waiting     what a variance or a cause made others wait is at most (ranks of the job - 1) times what was lost to it
-attributed  an alarm that the kernel attributes lost at least what is attributed to it
+attributed  an alarm that the kernel attributes lost at least what is attributed to it, outside of calls
 unnamed     a factor that cost --min-lost or more in an alarm is named in its verdict and has an entry among its causes
 causes      the causes of a region add up to its loss, and the causes of a run to the losses of its regions
 severity    is that of the rated share and the own loss, and no warning is below both bounds; the worst is listed first
@@ -73,8 +73,9 @@ def impacts(diagnosis):
 
 def check_attributed(variance, diagnosis, name):
     attributed = sum(impacts(diagnosis).get(factor, 0) for factor in ("suspension", "irq"))
+    in_calls = variance.get("lost_by_class", {}).get("communication", 0) if variance["class"] != "communication" else 0
     if variance["alarm"] and BY_KERNEL.match(variance["evidence"]) and \
-            variance["lost_seconds"] < attributed - max(0.05, 0.05 * attributed):
+            variance["lost_seconds"] + in_calls < attributed - max(0.05, 0.05 * attributed):
         yield "attributed", f"{name}: {variance['lost_seconds']:.3f} s lost, {attributed:.3f} s of it attributed"
 
 

@@ -193,8 +193,11 @@ def vaprod_options(directory, options, group):
     return (CLOSED_BUDGET if group == "closed" else ()) + captured
 
 
-def one_run(directory, program, injections, options, group=None):
-    """Returns the scores of the injections, the other alarms, and what was measured beside them."""
+def one_run(directory, program, injections, options, group=None, load=None, judge=score.score_run):
+    """
+    Returns what judge finds, mostly the scores of the injections and the other alarms, and what was measured beside them.
+    load: other work all the time, with start and finish.
+    """
     os.makedirs(directory)
     seconds = length_of(injections)
     frozen = any(one["kind"] == "freeze" for one in injections)
@@ -207,6 +210,8 @@ def one_run(directory, program, injections, options, group=None):
         how = {"first": seconds + 2, "seconds": 4} if group == "first" else {"seconds": seconds + 2}
         job = program.start(jobs, groups, directory, files, **how)
         pids = ranks_of(job, program)
+        if load:
+            load.start(jobs, seconds)
         begun = time.monotonic()
         cpus = list(range(min(CPUS, len(pids) * program.threads)))
         sampler = Sampler(pids, cpus, daemon.pid, os.path.join(directory, "log") if program.log == "thermo" else None)
@@ -228,6 +233,8 @@ def one_run(directory, program, injections, options, group=None):
             time.sleep(TAIL)
             jobs.stop(job)
         sampler.finish()
+        if load:
+            load.finish(jobs)
         end_vaprod(jobs, daemon)
     truths = truths_of(program, directory, sampler)
     learn_outside(truths, done)
@@ -245,7 +252,7 @@ def one_run(directory, program, injections, options, group=None):
             one["closed"] = sampler.closed_share(*sampled)
     log_losses(done, truths)
     records = t.load_records(ndjson)
-    result = score.score_run(records, done, truths, sampler.delay_s)
+    result = judge(records, done, truths, sampler.delay_s)
     overhead = [w["overhead_pct"]["mean"] for w in of_type(records, "window") if w["overhead_pct"]["mean"] is not None]
     result.update(overhead_pct=max(overhead, default=None), others=round(sampler.others_beside(done), 4),
                   warnings=sorted({w["code"] for w in of_type(records, "warning")}))

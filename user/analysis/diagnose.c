@@ -311,7 +311,8 @@ static int diagnose_interference(struct analysis_job *job, const struct analysis
 		if (!owner)
 			continue;
 		item = diagnoses__get(&job->diagnoses, owner);
-		if (!item || case__interfere(item, at->bin < span->retire ? CASE_RETIRING : CASE_STAYING, &at->task))
+		if (!item || case__interfere(item, at->bin < span->retire ? CASE_RETIRING : CASE_STAYING, &at->task,
+					     at->row, at->bin))
 			return -ENOMEM;
 		at->counted = at->bin < span->retire;
 	}

@@ -16,6 +16,8 @@
 
 #define ROW_SHARE 0.05	/* of a part's greatest loss of a row: rows with less have no part in it */
 #define REST_SHARE 0.03 /* of a loss: within the precision of its parts, and added to the greatest */
+#define TASK_SHARE 0.05 /* of a loss: tasks that took as much are a cause of their own */
+#define TASKS_MOST 3	/* causes of their own, beside the task that is named first */
 
 /* What a part of a loss took from each row of a variance, and when. */
 struct row_part {
@@ -159,9 +161,104 @@ static int compare_causes(const void *a, const void *b)
 	return strcmp(left->cause, right->cause);
 }
 
+/* Tasks of one name that ran instead of a region's threads. */
+struct preempter {
+	double seconds;
+	uint64_t begin, end; /* bins; equal: not known */
+	bool scattered;	     /* over more rows than are listed */
+};
+
+static bool is_foreign(enum vapro_relation relation)
+{
+	return relation == VAPRO_FOREIGN || relation == VAPRO_MONITOR;
+}
+
+/* Sums the tasks of a name, by rows in the time of all. */
+static struct preempter sum_tasks(const struct builder *builder, const struct variance *variance,
+				  const struct interferers *tasks, const char *comm, struct row_part *rows)
+{
+	struct preempter sum = {0};
+
+	memset(rows, 0, variance->row_count * sizeof(*rows));
+	for (size_t i = 0; i < tasks->count; i++) {
+		const struct interferer *item = &tasks->items[i];
+
+		if (strcmp(item->task.comm, comm) != 0 || !is_foreign(item->task.relation))
+			continue;
+		sum.seconds += item->task.seconds;
+		sum.scattered |= item->row_count > INTERFERER_ROWS;
+		for (uint32_t k = 0; k < item->row_count && k < INTERFERER_ROWS; k++) {
+			size_t at = row_index(builder, variance, item->rows[k]);
+
+			if (at < variance->row_count)
+				rows[at].lost += item->row_seconds[k];
+		}
+		if (item->begin == item->end)
+			continue;
+		sum.begin = sum.begin == sum.end || item->begin < sum.begin ? item->begin : sum.begin;
+		sum.end = item->end > sum.end ? item->end : sum.end;
+	}
+	for (size_t i = 0; i < variance->row_count; i++) {
+		rows[i].begin = sum.begin;
+		rows[i].end = sum.end;
+	}
+	return sum;
+}
+
+/*
+ * Divides the last cause, waits for a CPU, by those that ran instead: a hog of a second beside a daemon that runs all
+ * the time has seconds, ranks and times of its own. The rest stays with the task that is named first. Returns 0 or
+ * -ENOMEM.
+ */
+static int divide_by_tasks(const struct builder *builder, const struct variance *variance,
+			   const struct interferers *tasks, struct row_part *rows, const struct result_variance *out,
+			   struct result_cause *causes, uint32_t *count)
+{
+	const struct result_diagnosis *diagnosis = &out->diagnosis;
+	struct result_cause *first = &causes[*count - 1];
+	double lost = first->lost_seconds, caused = first->caused_seconds;
+	uint32_t known = *count;
+	struct preempter sum;
+
+	for (uint32_t i = 0; i < diagnosis->interferer_count && *count < known + TASKS_MOST; i++) {
+		const struct result_interferer *task = &diagnosis->interferers[i];
+		struct result_cause *cause = &causes[*count];
+		bool named = !strcmp(task->comm, first->culprit->comm);
+		double share;
+
+		for (uint32_t k = known; k < *count; k++)
+			named |= !strcmp(task->comm, causes[k].culprit->comm);
+		if (named || !is_foreign(task->relation))
+			continue;
+		sum = sum_tasks(builder, variance, tasks, task->comm, rows);
+		share = sum.seconds / diagnosis->interfered;
+		if (sum.scattered || sum.begin == sum.end || share * lost < builder->context->config.min_lost_s ||
+		    share * lost < TASK_SHARE * out->lost_seconds)
+			continue;
+		*cause = (struct result_cause){.cause = first->cause,
+					       .explained = true,
+					       .culprit = task,
+					       .lost_seconds = share * lost,
+					       .caused_seconds = share * caused};
+		if (place_cause(builder, variance, rows, cause))
+			return -ENOMEM;
+		first->lost_seconds -= cause->lost_seconds;
+		first->caused_seconds -= cause->caused_seconds;
+		(*count)++;
+	}
+	if (*count == known)
+		return 0;
+	sum = sum_tasks(builder, variance, tasks, first->culprit->comm, rows);
+	if (sum.scattered || sum.begin == sum.end)
+		return 0;
+	first->rank_count = 0;
+	return place_cause(builder, variance, rows, first);
+}
+
 /* Adds the parts that the kernel attributes, each where it cost much, or was much of the loss. Returns 0 or -ENOMEM. */
-static int add_attributed(const struct builder *builder, const struct variance *variance, struct row_part *rows,
-			  const struct result_variance *out, struct result_cause *causes, uint32_t *count)
+static int add_attributed(const struct builder *builder, const struct variance *variance,
+			  const struct diagnosis_of *item, struct row_part *rows, const struct result_variance *out,
+			  struct result_cause *causes, uint32_t *count)
 {
 	const struct vapro_config *config = &builder->context->config;
 
@@ -182,6 +279,9 @@ static int add_attributed(const struct builder *builder, const struct variance *
 		if (place_cause(builder, variance, rows, cause))
 			return -ENOMEM;
 		(*count)++;
+		if (cause->culprit && is_foreign(cause->culprit->relation) &&
+		    divide_by_tasks(builder, variance, &item->interferers[CASE_SUM], rows, out, causes, count))
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -237,7 +337,8 @@ static void name_first(struct result_diagnosis *diagnosis, struct result_cause *
 		diagnosis->culprit = causes[i].culprit;
 }
 
-int result__causes(const struct builder *builder, const struct variance *variance, struct result_variance *out)
+int result__causes(const struct builder *builder, const struct variance *variance, const struct diagnosis_of *item,
+		   struct result_variance *out)
 {
 	struct result_cause *causes = builder__take(builder, RESULT_CAUSES, sizeof(*causes));
 	struct row_part *rows = calloc(variance->row_count + 1, sizeof(*rows));
@@ -248,7 +349,7 @@ int result__causes(const struct builder *builder, const struct variance *varianc
 		causes[count++] = only_cause(out);
 		error = place_cause(builder, variance, NULL, causes);
 	} else if (!error) {
-		error = add_attributed(builder, variance, rows, out, causes, &count);
+		error = add_attributed(builder, variance, item, rows, out, causes, &count);
 		if (!error)
 			error = add_rest(builder, variance, rows, out, causes, &count);
 		if (!error)

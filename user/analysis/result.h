@@ -51,7 +51,8 @@ int builder__emitted(const struct builder *builder, struct job_result *result);
  * Lists the causes of a variance whose diagnosis is complete but for its words, and names the greatest one and its
  * culprit in the diagnosis. Returns 0 or -ENOMEM.
  */
-int result__causes(const struct builder *builder, const struct variance *variance, struct result_variance *out);
+int result__causes(const struct builder *builder, const struct variance *variance, const struct diagnosis_of *item,
+		   struct result_variance *out);
 
 /*
  * Builds the diagnosis of a variance that is complete otherwise; rows: the variance's own, compared with those

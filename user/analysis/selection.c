@@ -103,7 +103,7 @@ static int add_interference(struct analysis_context *context, struct analysis_jo
 		if (at->bin < span->begin || at->bin >= span->end)
 			continue;
 		for (size_t k = 0; k < job->chosen.count; k++) {
-			if (case__interfere(job->chosen.items[k], CASE_RETIRING, &at->task))
+			if (case__interfere(job->chosen.items[k], CASE_RETIRING, &at->task, at->row, at->bin))
 				return -ENOMEM;
 		}
 	}

@@ -129,9 +129,8 @@ static int build_interferers(const struct builder *builder, const struct diagnos
 	interferers = builder__take(builder, diagnosis->interferer_count, sizeof(*interferers));
 	if (!interferers)
 		return -ENOMEM;
-	if (diagnosis->interferer_count)
-		memcpy(interferers, item->interferers[CASE_SUM].items,
-		       diagnosis->interferer_count * sizeof(*interferers));
+	for (uint32_t i = 0; i < diagnosis->interferer_count; i++)
+		interferers[i] = item->interferers[CASE_SUM].items[i].task;
 	diagnosis->interferers = interferers;
 	diagnosis->interfered = interferers__seconds(&item->interferers[CASE_SUM]);
 	return 0;
@@ -283,7 +282,7 @@ int builder__diagnosis(const struct builder *builder, const struct diagnosis_of 
 	diagnosis->abnormal = (uint32_t)lround(case__sum(item)->abnormal);
 	diagnosis->normal = (uint32_t)lround(case__sum(item)->normal);
 	root_cause__find(out, waiting, transfer);
-	if (variance && result__causes(builder, variance, out))
+	if (variance && result__causes(builder, variance, item, out))
 		return -ENOMEM;
 	advice__write(out, waiting, transfer, text, sizeof(text));
 	diagnosis->advice = arena__copy(&builder->context->arena, text);

@@ -354,19 +354,20 @@ double variance__judged(const struct variance *variance)
 double variance__part(const struct variance *variance, enum tally_part part)
 {
 	const struct tally *tally = &variance->total;
-	double lost = part == TALLY_OTHER ? variance__lost(variance) : 0;
+	double lost = variance__lost(variance), attributed = 0, own = 0;
 
 	if (variance->waiting || variance->path)
-		return lost;
+		return part == TALLY_OTHER ? lost : 0;
 	for (size_t i = 0; i < tally->cause_count; i++) {
 		const struct tally_cause *cause = &tally->causes[i];
 
-		if (part == TALLY_OTHER)
-			lost -= cause->part == TALLY_OTHER ? 0 : cause->lost;
-		else
-			lost += cause->part == (uint32_t)part ? cause->lost : 0;
+		attributed += cause->part == TALLY_OTHER ? 0 : cause->lost;
+		own += cause->part == (uint32_t)part ? cause->lost : 0;
 	}
-	return fmax(0, lost);
+	if (part == TALLY_OTHER)
+		return fmax(0, lost - attributed);
+	/* some of it fell into calls that wait as long without */
+	return attributed > lost ? own * lost / attributed : fmax(0, own);
 }
 
 double variance__least_s(const struct vapro_config *config)

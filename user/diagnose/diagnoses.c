@@ -80,10 +80,11 @@ struct contribution *case__part(struct diagnosis_of *item, enum case_part part)
 	return item->parts[part];
 }
 
-int case__interfere(struct diagnosis_of *item, enum case_part part, const struct result_interferer *task)
+int case__interfere(struct diagnosis_of *item, enum case_part part, const struct result_interferer *task, uint32_t row,
+		    uint64_t bin)
 {
 	item->stale = true;
-	return interferers__add(&item->interferers[part], task);
+	return interferers__add(&item->interferers[part], task, row, bin);
 }
 
 const struct contribution *case__sum(const struct diagnosis_of *item)

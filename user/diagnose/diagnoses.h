@@ -55,8 +55,9 @@ struct diagnosis_of *diagnoses__find(const struct diagnoses *diagnoses, uint32_t
 /* Returns a part to add to, made where it is missing; NULL when out of memory. */
 struct contribution *case__part(struct diagnosis_of *item, enum case_part part);
 
-/* Adds a task that ran instead to a part. Returns 0 or -ENOMEM. */
-int case__interfere(struct diagnosis_of *item, enum case_part part, const struct result_interferer *task);
+/* Adds a task that ran instead of a row's thread in a bin to a part. Returns 0 or -ENOMEM. */
+int case__interfere(struct diagnosis_of *item, enum case_part part, const struct result_interferer *task, uint32_t row,
+		    uint64_t bin);
 
 /* Returns the sum of all parts, never NULL; to be called after diagnoses__sum. */
 const struct contribution *case__sum(const struct diagnosis_of *item);

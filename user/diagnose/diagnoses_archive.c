@@ -53,12 +53,13 @@ static const struct archive_column moment_columns[] = {
 static const struct archive_table moment_table = ARCHIVE_TABLE("moments", struct regression_moments, moment_columns);
 
 static const struct archive_column task_columns[] = {
-    ARCHIVE_MANY(struct result_interferer, comm),
-    ARCHIVE_ONE(struct result_interferer, pid),
-    ARCHIVE_ONE(struct result_interferer, relation),
-    ARCHIVE_ONE(struct result_interferer, seconds),
+    ARCHIVE_MANY(struct interferer, task.comm),	   ARCHIVE_ONE(struct interferer, task.pid),
+    ARCHIVE_ONE(struct interferer, task.relation), ARCHIVE_ONE(struct interferer, task.seconds),
+    ARCHIVE_ONE(struct interferer, begin),	   ARCHIVE_ONE(struct interferer, end),
+    ARCHIVE_ONE(struct interferer, row_count),	   ARCHIVE_MANY(struct interferer, rows),
+    ARCHIVE_MANY(struct interferer, row_seconds),
 };
-static const struct archive_table task_table = ARCHIVE_TABLE("interferers", struct result_interferer, task_columns);
+static const struct archive_table task_table = ARCHIVE_TABLE("interferers", struct interferer, task_columns);
 
 static const struct archive_column forgotten_columns[] = {ARCHIVE_ONE(struct interferers, forgotten)};
 static const struct archive_table forgotten_table = ARCHIVE_TABLE("forgotten", struct interferers, forgotten_columns);
@@ -79,7 +80,10 @@ static void archive_interferers(struct archive *archive, struct interferers *tas
 	archive__record(archive, &forgotten_table, tasks);
 	archive__rows(archive, &task_table, &tasks->items, &tasks->count, &tasks->capacity);
 	for (size_t i = 0; archive__reads(archive) && i < tasks->count; i++)
-		archive__check(archive, tasks->items[i].relation < VAPRO_RELATIONS, "an interferer is of no kind");
+		archive__check(archive,
+			       tasks->items[i].task.relation < VAPRO_RELATIONS &&
+				   tasks->items[i].row_count <= INTERFERER_ROWS + 1,
+			       "an interferer is of no kind");
 }
 
 static void archive_case(struct archive *archive, struct diagnosis_of *item)

@@ -3,8 +3,12 @@
 
 #include "base/grow.h"
 
+#include <vapro/bundle.h>
+
 /* A node runs thousands of short tasks: at this number the half that took least is forgotten. */
 #define INTERFERERS_MAX 256
+
+#define MARK_LEAST 0.05 /* share of a bin from which on it belongs to the time of a task */
 
 #define OTHERS_LEAST 0.5 /* share of others below which the job's own threads are to blame, as in evidence_calls.c */
 
@@ -15,7 +19,8 @@ const char *const interferers__relation[VAPRO_RELATIONS] = {[VAPRO_FOREIGN] = "f
 
 static int compare(const void *a, const void *b)
 {
-	const struct result_interferer *left = a, *right = b;
+	const struct result_interferer *left = &((const struct interferer *)a)->task;
+	const struct result_interferer *right = &((const struct interferer *)b)->task;
 
 	if (left->seconds != right->seconds)
 		return left->seconds > right->seconds ? -1 : 1;
@@ -28,36 +33,77 @@ void interferers__sort(struct interferers *interferers)
 		qsort(interferers->items, interferers->count, sizeof(*interferers->items), compare);
 }
 
-int interferers__add(struct interferers *interferers, const struct result_interferer *task)
+static void add_row(struct interferer *item, uint32_t row, double seconds)
 {
-	struct result_interferer *item;
+	for (uint32_t i = 0; i < item->row_count && i < INTERFERER_ROWS; i++) {
+		if (item->rows[i] == row) {
+			item->row_seconds[i] += seconds;
+			return;
+		}
+	}
+	if (item->row_count < INTERFERER_ROWS) {
+		item->rows[item->row_count] = row;
+		item->row_seconds[item->row_count] = seconds;
+	}
+	if (item->row_count <= INTERFERER_ROWS)
+		item->row_count++;
+}
 
-	if (!task->pid || task->seconds <= 0)
-		return 0;
+static void join(struct interferer *into, const struct interferer *from)
+{
+	into->task.seconds += from->task.seconds;
+	for (uint32_t i = 0; i < from->row_count && i < INTERFERER_ROWS; i++)
+		add_row(into, from->rows[i], from->row_seconds[i]);
+	if (from->row_count > INTERFERER_ROWS)
+		into->row_count = from->row_count;
+	if (from->begin == from->end)
+		return;
+	into->begin = into->begin == into->end || from->begin < into->begin ? from->begin : into->begin;
+	into->end = from->end > into->end ? from->end : into->end;
+}
+
+static int add_item(struct interferers *interferers, const struct interferer *from)
+{
+	struct interferer *item;
+
 	for (size_t i = interferers->count; i-- > 0;) {
 		item = &interferers->items[i];
-		if (item->pid == task->pid && !strncmp(item->comm, task->comm, sizeof(item->comm) - 1)) {
-			item->seconds += task->seconds;
+		if (item->task.pid == from->task.pid &&
+		    !strncmp(item->task.comm, from->task.comm, sizeof(item->task.comm) - 1)) {
+			join(item, from);
 			return 0;
 		}
 	}
 	if (interferers->count >= INTERFERERS_MAX) {
 		interferers__sort(interferers);
 		while (interferers->count > INTERFERERS_MAX / 2)
-			interferers->forgotten += interferers->items[--interferers->count].seconds;
+			interferers->forgotten += interferers->items[--interferers->count].task.seconds;
 	}
 	if (grow(&interferers->items, &interferers->capacity, interferers->count + 1, sizeof(*interferers->items)))
 		return -ENOMEM;
 	item = &interferers->items[interferers->count++];
-	*item = *task;
-	item->comm[sizeof(item->comm) - 1] = '\0';
+	*item = *from;
+	item->task.comm[sizeof(item->task.comm) - 1] = '\0';
 	return 0;
+}
+
+int interferers__add(struct interferers *interferers, const struct result_interferer *task, uint32_t row, uint64_t bin)
+{
+	struct interferer item = {.task = *task, .row_count = 1, .rows = {row}, .row_seconds = {task->seconds}};
+
+	if (!task->pid || task->seconds <= 0)
+		return 0;
+	if (task->seconds >= MARK_LEAST * VAPRO_BIN_NS / 1e9) {
+		item.begin = bin;
+		item.end = bin + 1;
+	}
+	return add_item(interferers, &item);
 }
 
 int interferers__merge(struct interferers *into, const struct interferers *from)
 {
 	for (size_t i = 0; i < from->count; i++) {
-		if (interferers__add(into, &from->items[i]))
+		if (add_item(into, &from->items[i]))
 			return -ENOMEM;
 	}
 	into->forgotten += from->forgotten;
@@ -69,7 +115,7 @@ double interferers__seconds(const struct interferers *interferers)
 	double sum = interferers->forgotten;
 
 	for (size_t i = 0; i < interferers->count; i++)
-		sum += interferers->items[i].seconds;
+		sum += interferers->items[i].task.seconds;
 	return sum;
 }
 
@@ -78,8 +124,8 @@ double interferers__monitor(const struct interferers *interferers)
 	double sum = 0;
 
 	for (size_t i = 0; i < interferers->count; i++)
-		if (interferers->items[i].relation == VAPRO_MONITOR)
-			sum += interferers->items[i].seconds;
+		if (interferers->items[i].task.relation == VAPRO_MONITOR)
+			sum += interferers->items[i].task.seconds;
 	return sum;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tasks that ran instead of the threads of a variance: their time, added by (comm, pid). Sums add over windows. */
+/* Tasks that ran instead of the threads of a variance: their time, added by (comm, pid), and where and when they did.
+ */
 #ifndef VAPRO_INTERFERERS_H
 #define VAPRO_INTERFERERS_H
 
@@ -7,17 +8,28 @@
 
 #include <stddef.h>
 
+#define INTERFERER_ROWS 4 /* a task is on one CPU at a time: few rows of a job lose to it */
+
+struct interferer {
+	struct result_interferer task; /* its seconds are those of all rows */
+	uint64_t begin, end;	       /* bins of which it took a twentieth or more of a row; equal: none */
+	uint32_t row_count;	       /* more than INTERFERER_ROWS: some are not listed */
+	uint32_t rows[INTERFERER_ROWS];
+	double row_seconds[INTERFERER_ROWS];
+};
+
 struct interferers {
-	struct result_interferer *items;
+	struct interferer *items;
 	size_t count, capacity;
 	double forgotten; /* seconds of tasks that are no longer in items */
 };
 
 /*
- * Adds a task, but not pid 0: the idle task displaces no other. Of very many tasks those that took least so
- * far are forgotten, so that one which takes much is emitted, however late it comes. Returns 0 or -ENOMEM.
+ * Adds what a task took from a row of the job in a bin, but not pid 0: the idle task displaces no other. Of very many
+ * tasks those that took least so far are forgotten, so that one which takes much is emitted, however late it comes.
+ * Returns 0 or -ENOMEM.
  */
-int interferers__add(struct interferers *interferers, const struct result_interferer *task);
+int interferers__add(struct interferers *interferers, const struct result_interferer *task, uint32_t row, uint64_t bin);
 int interferers__merge(struct interferers *into, const struct interferers *from);
 
 /* Returns the seconds of all tasks that were added. */

@@ -84,12 +84,17 @@ static void bin(uint32_t rank, uint64_t at, struct vapro_account sums)
 	assert_int_equal(analysis__add_account(analysis, &sums), 0);
 }
 
+static void task(uint32_t rank, uint64_t at, const char *comm, uint32_t pid, uint64_t ns)
+{
+	struct vapro_interference one = {.thread = rank, .pid = pid, .bin = START + at, .preempted_ns = ns};
+
+	snprintf(one.comm, sizeof(one.comm), "%s", comm);
+	assert_int_equal(analysis__add_interference(analysis, &one), 0);
+}
+
 static void interfere(uint32_t rank, uint64_t at, uint32_t pid, uint64_t ns)
 {
-	struct vapro_interference one = {
-	    .thread = rank, .pid = pid, .bin = START + at, .preempted_ns = ns, .comm = "hog"};
-
-	assert_int_equal(analysis__add_interference(analysis, &one), 0);
+	task(rank, at, "hog", pid, ns);
 }
 
 /* Adds a process's reports before each window: a job without reports has ended. */
@@ -387,6 +392,50 @@ static void a_thread_that_works_unseen(void **state)
 	assert_false(found.team_unseen);
 }
 
+static const struct result_cause *cause_by(const struct result_variance *variance, const char *comm)
+{
+	for (uint32_t i = 0; i < variance->cause_count; i++)
+		if (variance->causes[i].culprit && !strcmp(variance->causes[i].culprit->comm, comm))
+			return &variance->causes[i];
+	fail();
+	return NULL;
+}
+
+/* A daemon takes 30 % of both ranks all the time, a hog 2 s of rank 1 meanwhile: each is a cause with times of its own.
+ */
+static void a_hog_beside_a_daemon(void **state)
+{
+	const struct result_cause *cause;
+
+	(void)state;
+	for (uint64_t at = 0; at < 100; at++) {
+		bool hog = at >= 40 && at < 50;
+
+		for (uint32_t rank = 0; rank < 2; rank++) {
+			task(rank, at, "daemon", 70, 60 * MS);
+			task(rank, at, "kworker", 80 + rank, 1 * MS);
+			bin(rank, at, (struct vapro_account){.preempted_ns = (hog && rank == 1 ? 151 : 61) * MS});
+		}
+		if (hog)
+			task(1, at, "hog", 4242, 90 * MS);
+	}
+	windows(20);
+	assert_int_equal(result->variance_count, 1);
+	assert_int_equal(result->variances[0].cause_count, 2);
+	cause = cause_by(&result->variances[0], "hog");
+	assert_string_equal(cause->cause, "preempted");
+	assert_near(cause->lost_seconds, 0.9, 0.01);
+	assert_int_equal(cause->rank_count, 1);
+	assert_int_equal(cause->ranks[0], 1);
+	assert_near((double)(cause->begin_ns - UTC(0)) / 1e9, 8, 1e-6);
+	assert_near((double)(cause->end_ns - UTC(0)) / 1e9, 10, 1e-6);
+	cause = cause_by(&result->variances[0], "daemon");
+	assert_near(cause->lost_seconds, 200 * .061, 0.01);
+	assert_int_equal(cause->rank_count, 2);
+	assert_near((double)(cause->begin_ns - UTC(0)) / 1e9, 0, 1e-6);
+	assert_near((double)(cause->end_ns - UTC(0)) / 1e9, 20, 1e-6);
+}
+
 /*
  * A computation of 18 s without history is reported before its end; then its fragment cannot be judged, and the
  * bins stay what the account says. Without an account all of the computation would be slow, or none of it.
@@ -487,12 +536,19 @@ static void an_early_loss_stays(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    JOB(a_hog_without_a_fragment),     JOB(a_quota_without_a_fragment),
-	    JOB(a_stop_without_a_fragment),    JOB(stolen_time_without_a_fragment),
-	    JOB(a_quiet_account_is_silent),    JOB(an_oversubscribed_job),
-	    JOB(an_idle_thread_takes_no_part), JOB(a_thread_that_never_ran_takes_no_part),
-	    JOB(fragments_carry_their_own),    JOB(a_thread_that_works_unseen),
-	    JOB(a_long_computation),	       JOB(a_question_about_the_account),
+	    JOB(a_hog_beside_a_daemon),
+	    JOB(a_hog_without_a_fragment),
+	    JOB(a_quota_without_a_fragment),
+	    JOB(a_stop_without_a_fragment),
+	    JOB(stolen_time_without_a_fragment),
+	    JOB(a_quiet_account_is_silent),
+	    JOB(an_oversubscribed_job),
+	    JOB(an_idle_thread_takes_no_part),
+	    JOB(a_thread_that_never_ran_takes_no_part),
+	    JOB(fragments_carry_their_own),
+	    JOB(a_thread_that_works_unseen),
+	    JOB(a_long_computation),
+	    JOB(a_question_about_the_account),
 	    JOB(an_early_loss_stays),
 	};
 

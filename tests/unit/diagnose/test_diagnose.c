@@ -280,7 +280,7 @@ static int add(struct interferers *interferers, const char *comm, uint32_t pid, 
 	struct result_interferer task = {.pid = pid, .seconds = seconds};
 
 	snprintf(task.comm, sizeof(task.comm), "%s", comm);
-	return interferers__add(interferers, &task);
+	return interferers__add(interferers, &task, 0, 1);
 }
 
 static void test_interferers(void **state)
@@ -295,9 +295,32 @@ static void test_interferers(void **state)
 	assert_int_equal(add(&interferers, "hog", 9, 1), 0);
 	interferers__sort(&interferers);
 	assert_int_equal(interferers.count, 3);
-	assert_string_equal(interferers.items[0].comm, "hog");
-	assert_int_equal(interferers.items[0].pid, 8);
-	assert_near(interferers.items[0].seconds, 2.5, 1e-9);
+	assert_string_equal(interferers.items[0].task.comm, "hog");
+	assert_int_equal(interferers.items[0].task.pid, 8);
+	assert_near(interferers.items[0].task.seconds, 2.5, 1e-9);
+	interferers__clear(&interferers);
+}
+
+/* Time and rows of a task; a moment of it is not its begin, and more rows than a few are not listed. */
+static void test_interferer_place(void **state)
+{
+	static const struct result_interferer moment = {.comm = "hog", .pid = 8, .seconds = 0.001};
+	static const struct result_interferer half = {.comm = "hog", .pid = 8, .seconds = 0.1};
+	struct interferers interferers = {0};
+
+	(void)state;
+	assert_int_equal(interferers__add(&interferers, &moment, 3, 10), 0);
+	assert_int_equal(interferers.items[0].begin, interferers.items[0].end);
+	assert_int_equal(interferers__add(&interferers, &half, 4, 22), 0);
+	assert_int_equal(interferers__add(&interferers, &half, 4, 20), 0);
+	assert_int_equal(interferers.items[0].begin, 20);
+	assert_int_equal(interferers.items[0].end, 23);
+	assert_int_equal(interferers.items[0].row_count, 2);
+	assert_near(interferers.items[0].row_seconds[1], 0.2, 1e-9);
+	for (uint32_t row = 10; row < 14; row++)
+		assert_int_equal(interferers__add(&interferers, &half, row, 21), 0);
+	assert_true(interferers.items[0].row_count > INTERFERER_ROWS);
+	assert_near(interferers.items[0].task.seconds, 0.601, 1e-9);
 	interferers__clear(&interferers);
 }
 
@@ -314,8 +337,8 @@ static void test_many_interferers(void **state)
 	}
 	interferers__sort(&interferers);
 	assert_true(interferers.count <= 256);
-	assert_string_equal(interferers.items[0].comm, "hog");
-	assert_near(interferers.items[0].seconds, 200 * 0.05, 1e-9);
+	assert_string_equal(interferers.items[0].task.comm, "hog");
+	assert_near(interferers.items[0].task.seconds, 200 * 0.05, 1e-9);
 	assert_near(interferers__seconds(&interferers), 200 * 0.05 + 5000 * 1e-3 + 5000 * 4999 / 2 * 1e-9, 1e-6);
 	interferers__clear(&interferers);
 }
@@ -342,7 +365,7 @@ static void test_cases(void **state)
 	case__part(diagnoses__get(&diagnoses, 1), CASE_PAST)->impact[NODE_PREEMPTED] = 3;
 	case__part(diagnoses__get(&diagnoses, 2), CASE_RETIRING)->impact[NODE_PREEMPTED] = 7;
 	case__interfere(diagnoses__get(&diagnoses, 2), CASE_RETIRING,
-			&(struct result_interferer){.comm = "hog", .pid = 1, .seconds = 1});
+			&(struct result_interferer){.comm = "hog", .pid = 1, .seconds = 1}, 0, 1);
 	assert_int_equal(diagnoses__merge(&diagnoses, 1, 2), 0);
 	assert_int_equal(diagnoses__sum(&diagnoses), 0);
 	assert_near(case__sum(diagnoses__get(&diagnoses, 2))->impact[NODE_PREEMPTED], 15, 0);
@@ -441,6 +464,7 @@ int main(void)
 	    cmocka_unit_test(test_contribution_without_normals),
 	    cmocka_unit_test(test_negative_shares),
 	    cmocka_unit_test(test_interferers),
+	    cmocka_unit_test(test_interferer_place),
 	    cmocka_unit_test(test_many_interferers),
 	    cmocka_unit_test(test_cases),
 	    cmocka_unit_test(test_many_cases),
