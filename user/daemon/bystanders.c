@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "daemon/bystanders.h"
+#include "daemon/tracker_private.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "base/base_name.h"
-#include "daemon/tracker_private.h"
 #include "target/translator.h"
 
 #define KEEP_NS 60000000000ULL /* links of each target stay so long after their reason has gone */
