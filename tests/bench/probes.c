@@ -36,7 +36,7 @@
 #include "probe/elf/reader.h"
 #include "target/image.h"
 #include "target/process.h"
-#include "probe/bpf/shared.h"
+#include "probe/bpf/kernel_side.h"
 
 #define SITES_MAX 1024
 #define LINKS_MAX 1024

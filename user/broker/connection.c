@@ -108,10 +108,11 @@ int broker_options__check(const struct broker_options *options, char *err, size_
 		host_part(at, &length);
 		if (!length || (!begins(at, "nats://") && !begins(at, "tls://"))) {
 			/* the text may hold a password: only its number is printed */
-			snprintf(err, err_size,
-				 "address %zu of the broker is not valid: write nats://HOST[:PORT] or tls://HOST[:PORT], "
-				 "several of one cluster separated by commas",
-				 count + 1);
+			snprintf(
+			    err, err_size,
+			    "address %zu of the broker is not valid: write nats://HOST[:PORT] or tls://HOST[:PORT], "
+			    "several of one cluster separated by commas",
+			    count + 1);
 			return -EINVAL;
 		}
 		if (++count > SERVERS_MAX) {

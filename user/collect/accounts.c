@@ -11,7 +11,7 @@
 
 #include "../bpf/logic.h"
 #include "base/clock.h"
-#include "probe/bpf/shared.h"
+#include "probe/bpf/kernel_side.h"
 
 #define COPY_ATTEMPTS 16
 

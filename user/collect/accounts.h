@@ -9,7 +9,7 @@
 #include <vapro/bundle.h>
 #include <vapro/bpf/thread_account.h>
 
-#include "probe/bpf/bpf_object.h"
+#include "probe/bpf/kernel_side.h"
 
 struct accounts;
 

@@ -15,7 +15,7 @@
 #include "collect/interferer_name.h"
 #include "collect/pool_reader.h"
 #include "probe/pmu/counters.h"
-#include "probe/bpf/shared.h"
+#include "probe/bpf/kernel_side.h"
 
 #define BATCH 1024
 #define GRACE_NS 60000000ULL /* a program that read the clock just before a bin's end has merged by then */

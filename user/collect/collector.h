@@ -8,7 +8,7 @@
 
 #include "collect/resolver.h"
 #include "capture/stream.h"
-#include "probe/bpf/bpf_object.h"
+#include "probe/bpf/kernel_side.h"
 
 struct collector;
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "collect/map_walk.h"
-#include "probe/bpf/shared.h"
+#include "probe/bpf/kernel_side.h"
 
 #define PATHS KERNEL_PATHS
 #define CACHE (2 * KERNEL_STATES) /* places by hash of the id; where one is in use, the next */

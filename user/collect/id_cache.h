@@ -8,7 +8,7 @@
 #ifndef VAPRO_NUMBERED_H
 #define VAPRO_NUMBERED_H
 
-#include "probe/bpf/bpf_object.h"
+#include "probe/bpf/kernel_side.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "../bpf/logic.h"
-#include "probe/bpf/shared.h"
+#include "probe/bpf/kernel_side.h"
 
 struct merged {
 	struct kernel_side *side;

@@ -16,7 +16,7 @@
 #include "collect/state_names.h"
 #include "base/grow.h"
 #include "base/table.h"
-#include "probe/bpf/shared.h"
+#include "probe/bpf/kernel_side.h"
 
 #define UNUSED_SHARE 16		/* 1/16 of the memory cap is for states of processes that ended */
 #define UNUSED_BYTES (16 << 20) /* limit without a cap */

@@ -9,7 +9,7 @@
 
 #include "capture/stream.h"
 #include "collect/id_cache.h"
-#include "probe/bpf/bpf_object.h"
+#include "probe/bpf/kernel_side.h"
 #include "target/process.h"
 
 struct resolver;

@@ -20,7 +20,7 @@
 #include "report/pipeline.h"
 #include "daemon/stderr_guard.h"
 #include "overhead/enforcer.h"
-#include "probe/bpf/shared.h"
+#include "probe/bpf/kernel_side.h"
 #include "sandbox/confine.h"
 #include <vapro/bpf/thread_account.h>
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "probe/bpf/shared.h"
+#include "probe/bpf/kernel_side.h"
 
 void io_tracing__init(struct io_tracing *io, struct kernel_side *side, const struct costs *costs,
 		      enum vapro_tristate mode, double bound, uint64_t now_ns)

@@ -19,7 +19,7 @@
 #include "report/lines.h"
 #include "report/pipeline.h"
 #include "probe/bpf/sampler.h"
-#include "probe/bpf/shared.h"
+#include "probe/bpf/kernel_side.h"
 
 static int tee_put(struct stream_sink *sink, const struct stream_event *event)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/bpf/shared.h"
+#include "probe/bpf/kernel_side.h"
 #include "target/finder.h"
 
 #define WAKE_NS 4e6 /* cost of a thread's hits that wakes: a new process's allowance */

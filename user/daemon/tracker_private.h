@@ -7,7 +7,7 @@
 #include "target/image.h"
 #include "target/topology.h"
 #include "probe/elf/static_mpi.h"
-#include "probe/bpf/shared.h"
+#include "probe/bpf/kernel_side.h"
 #include "daemon/attach_costs.h"
 #include "daemon/owners.h"
 #include "daemon/repeats.h"

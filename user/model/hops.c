@@ -22,9 +22,10 @@
 #define TRIALS_MOST 8	    /* at the same time */
 #define TRIAL_NS 60000000000ULL
 #define DOUBTED_MORE 8 /* a trial without success ends when so many times the time of the first doubt was judged */
-#define SERIES_A_SECOND 4096 /* series reviewed in a second; where there are more, reviews are several seconds apart   \
-			      */
-#define GROWN 1.1	     /* growth in fragments that renews the steadiness */
+#define SERIES_A_SECOND                                                                                                \
+	4096	  /* series reviewed in a second; where there are more, reviews are several seconds apart              \
+		   */
+#define GROWN 1.1 /* growth in fragments that renews the steadiness */
 
 const char *const vapro_hop_name[VAPRO_HOPS] = {
     [VAPRO_HOP_NONE] = "none", [VAPRO_HOP_UP] = "up",		[VAPRO_HOP_STAYS] = "stays",

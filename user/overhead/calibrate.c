@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "overhead/calibrate_private.h"
-#include "probe/bpf/shared.h"
+#include "probe/bpf/kernel_side.h"
 
 /* Batches are short, so that some of many are not disturbed, and go on for a time, however slow traps are here. */
 #define BATCH_CALLS 200

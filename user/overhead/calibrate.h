@@ -7,7 +7,7 @@
 #define VAPRO_CALIBRATE_H
 
 #include "overhead/costs.h"
-#include "probe/bpf/bpf_object.h"
+#include "probe/bpf/kernel_side.h"
 
 /* Measures costs. Returns 0, or -errno with a sentence in err: then costs are 0 and the run should report that. */
 int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs, char *err, size_t err_size);

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "overhead/calibrate_private.h"
-#include "probe/bpf/shared.h"
+#include "probe/bpf/kernel_side.h"
 
 #define BOUND 1.25
 

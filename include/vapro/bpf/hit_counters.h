@@ -24,7 +24,7 @@
 #define KERNEL_TIMED_EVERY 31
 #define KERNEL_TIMED_MOST_NS 16000
 
-/* Causes of lost fragments: enum vapro_loss has the same numbers (user/probe/bpf/bpf_object.c asserts it). */
+/* Causes of lost fragments: enum vapro_loss has the same numbers (user/probe/bpf/kernel_side.c asserts it). */
 #define KERNEL_LOSSES 16 /* a power of two */
 
 enum kernel_loss {

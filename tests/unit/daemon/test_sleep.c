@@ -12,7 +12,7 @@
 #include <poll.h>
 
 #include "daemon/sleep.h"
-#include "probe/bpf/shared.h"
+#include "probe/bpf/kernel_side.h"
 
 #define LONG_NS 600000000000L /* a sleep that is not ended fails by the runner's limit */
 

@@ -9,7 +9,7 @@
 
 #include "functions/functions.h"
 #include "probe/attach/attached_image.h"
-#include "probe/bpf/bpf_object.h"
+#include "probe/bpf/kernel_side.h"
 #include "target/process.h"
 
 struct attacher;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/grow.h"
-#include "probe/bpf/shared.h"
+#include "probe/bpf/kernel_side.h"
 
 #define BATCH 256
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "probe/bpf/bpf_object.h"
+#include "probe/bpf/kernel_side.h"
 
 #define SAMPLER_THREADS 16 /* sampled at once */
 #define SAMPLER_HZ 49	   /* no divisor or multiple of the kernel's tick */

@@ -5,7 +5,6 @@
 #include <bpf/libbpf.h>
 #include <stddef.h>
 
-#include "probe/bpf/bpf_object.h"
 #include "vapro.skel.h"
 
 #define MAP(id, name) [KERNEL_MAP_##id] = offsetof(struct vapro_bpf, maps.name)
@@ -38,22 +37,12 @@ static const size_t maps[KERNEL_MAPS] = {
     MAP(WAKES, wakes),
 };
 
-static struct bpf_map *map_of(struct kernel_side *side, enum kernel_map map)
+struct bpf_map *shared__map(struct vapro_bpf *bpf, enum kernel_map map)
 {
-	return *(struct bpf_map **)((char *)kernel_side__bpf(side) + maps[map]);
+	return *(struct bpf_map **)((char *)bpf + maps[map]);
 }
 
-int kernel_side__map(struct kernel_side *side, enum kernel_map map)
-{
-	return bpf_map__fd(map_of(side, map));
-}
-
-uint32_t kernel_side__map_room(struct kernel_side *side, enum kernel_map map)
-{
-	return bpf_map__max_entries(map_of(side, map));
-}
-
-struct kernel_shared kernel_shared__of(struct vapro_bpf *bpf)
+struct kernel_shared shared__of(struct vapro_bpf *bpf)
 {
 	return (struct kernel_shared){
 	    .utc_offset_ns = &bpf->bss->utc_offset_ns,
@@ -87,9 +76,8 @@ struct kernel_shared kernel_shared__of(struct vapro_bpf *bpf)
 	};
 }
 
-void kernel_side__look(struct kernel_side *side, struct kernel_account_look *look)
+void shared__look(struct vapro_bpf *bpf, struct kernel_account_look *look)
 {
-	struct vapro_bpf *bpf = kernel_side__bpf(side);
 	int program = bpf_program__fd(bpf->progs.account_look);
 	LIBBPF_OPTS(bpf_test_run_opts, run);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the loaded BPF object shares with user space: descriptors of its maps, and its variables (bpf/maps.h). */
+/* What the BPF object shares with user space: its maps and its variables (bpf/maps.h), which kernel_side.h gives. */
 #ifndef VAPRO_SHARED_H
 #define VAPRO_SHARED_H
 
 #include <vapro/bpf/thread_account.h>
 #include <vapro/bpf/thread_state.h>
 
-struct kernel_side;
+struct bpf_map;
 struct vapro_bpf;
 
 /* Maps that user space reads or writes. */
@@ -54,17 +54,12 @@ struct kernel_shared {
 };
 
 /* Returns the addresses in a loaded object. */
-struct kernel_shared kernel_shared__of(struct vapro_bpf *bpf);
+struct kernel_shared shared__of(struct vapro_bpf *bpf);
 
-/* Returns the descriptor of a map. */
-int kernel_side__map(struct kernel_side *side, enum kernel_map map);
+/* Returns a map of a loaded object. */
+struct bpf_map *shared__map(struct vapro_bpf *bpf, enum kernel_map map);
 
-/* Returns how many entries a map has room for. */
-uint32_t kernel_side__map_room(struct kernel_side *side, enum kernel_map map);
-
-const struct kernel_shared *kernel_side__shared(const struct kernel_side *side);
-
-/* Brings a look at an account up to the present; it stays as it is where the kernel cannot. */
-void kernel_side__look(struct kernel_side *side, struct kernel_account_look *look);
+/* Does what kernel_side__look() says. */
+void shared__look(struct vapro_bpf *bpf, struct kernel_account_look *look);
 
 #endif

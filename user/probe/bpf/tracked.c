@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The processes that the kernel side tracks, and its state of their threads: see bpf_object.h. */
+/* The processes that the kernel side tracks, and its state of their threads: see kernel_side.h. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "probe/bpf/bpf_object.h"
+#include "probe/bpf/kernel_side.h"
 #include "probe/bpf/first_account.h"
 #include "target/process.h"
 #include "vapro.skel.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "probe/bpf/bpf_object.h"
+#include "probe/bpf/kernel_side.h"
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -19,7 +19,6 @@
 #include "probe/pmu/counters.h"
 #include "target/kernel_range.h"
 #include "target/machine.h"
-#include "probe/bpf/shared.h"
 #include "vapro.skel.h"
 
 #define INTERFERENCE_PER_CPU 1024
@@ -289,7 +288,7 @@ struct kernel_side *kernel_side__load(const struct vapro_config *config, struct 
 		kernel_side__free(side);
 		return NULL;
 	}
-	side->shared = kernel_shared__of(side->bpf);
+	side->shared = shared__of(side->bpf);
 	for (size_t i = 0; i < KERNEL_SLOTS; i++)
 		side->shared.owners[i] = (struct kernel_owner){.share = KERNEL_SHARE_ALL, .tokens = KERNEL_TOKENS};
 	return side;
@@ -316,6 +315,21 @@ struct vapro_bpf *kernel_side__bpf(struct kernel_side *side)
 const struct kernel_shared *kernel_side__shared(const struct kernel_side *side)
 {
 	return &side->shared;
+}
+
+int kernel_side__map(struct kernel_side *side, enum kernel_map map)
+{
+	return bpf_map__fd(shared__map(side->bpf, map));
+}
+
+uint32_t kernel_side__map_room(struct kernel_side *side, enum kernel_map map)
+{
+	return bpf_map__max_entries(shared__map(side->bpf, map));
+}
+
+void kernel_side__look(struct kernel_side *side, struct kernel_account_look *look)
+{
+	shared__look(side->bpf, look);
 }
 
 enum attach_mode kernel_side__mode(const struct kernel_side *side)

@@ -14,6 +14,7 @@
 
 #include "probe/bpf/features.h"
 #include "probe/bpf/modes.h"
+#include "probe/bpf/shared.h"
 
 struct counters;
 struct kernel_side;
@@ -35,8 +36,20 @@ struct kernel_side *kernel_side__load(const struct vapro_config *config, struct 
 				      size_t err_size, int *status);
 void kernel_side__free(struct kernel_side *side);
 
-/* The skeleton, for probe/bpf and probe/pmu; all others use probe/bpf/shared.h. */
+/* The skeleton, for probe/bpf and probe/pmu; all others use what follows. */
 struct vapro_bpf *kernel_side__bpf(struct kernel_side *side);
+
+/* Returns the addresses of the object's variables, valid as long as the object. */
+const struct kernel_shared *kernel_side__shared(const struct kernel_side *side);
+
+/* Returns the descriptor of a map. */
+int kernel_side__map(struct kernel_side *side, enum kernel_map map);
+
+/* Returns how many entries a map has room for. */
+uint32_t kernel_side__map_room(struct kernel_side *side, enum kernel_map map);
+
+/* Brings a look at an account up to the present; it stays as it is where the kernel cannot. */
+void kernel_side__look(struct kernel_side *side, struct kernel_account_look *look);
 
 enum attach_mode kernel_side__mode(const struct kernel_side *side);
 
