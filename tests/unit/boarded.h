@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "report/board.h"
-#include "report/json.h"
+#include "report/window_json.h"
 #include "sample.h"
 
 #define BOARDED_USER 1001  /* as in struct vapro_thread: uid 1000 */
@@ -25,7 +25,7 @@ static inline void boarded__window(struct board *board, const struct job_result 
 	const struct json_context context = {.host = "n1", .daemon_cpu_pct = 0.5, .io_traced_pct = 0, .io_tax_pct = 0};
 
 	board__begin(board, result);
-	json__window(result, &context, boarded__line, board);
+	window_json__put(result, &context, boarded__line, board);
 }
 
 /* A window of each user's job; that of the other user is named secret and has the sample's regions under other ids. */

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "analysis/analysis_private.h"
-#include "report/json.h"
+#include "report/window_json.h"
 
 struct lines {
 	char *text;
@@ -68,7 +68,7 @@ static inline void record(const struct analysis *analysis, const struct job_resu
 	for (uint32_t i = 0; i < threads; i++)
 		about[i] = stg__thread(analysis->context.stg, i)->about;
 	for (uint32_t i = 0; i < count; i++)
-		assert_int_equal(json__window(&results[i], &context, add_line, run.into), 0);
+		assert_int_equal(window_json__put(&results[i], &context, add_line, run.into), 0);
 	analysis__shed(analysis, &shed);
 	analysis__stage_request(analysis, &request);
 	analysis__hop_request((struct analysis *)analysis, (run.into->windows + 1) * 1000000000ULL, &hop);

@@ -2,6 +2,8 @@
 /* Lines of causes: the variances of one cause, culprit and kind of place as one record. */
 #include "report/cause_json.h"
 
+#include "report/json.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -92,7 +94,7 @@ static int put_cause(const struct cause *cause, uint32_t number, uint64_t end_ns
 	return record__emit(RECORD_OBJECT_cause, object, ok, put, arg);
 }
 
-int json__causes(struct causes *causes, uint64_t end_ns, const char *host, bool final, record_put put, void *arg)
+int cause_json__put(struct causes *causes, uint64_t end_ns, const char *host, bool final, record_put put, void *arg)
 {
 	struct cause_list list;
 	int ret = causes__list(causes, &list);

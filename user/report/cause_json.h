@@ -4,12 +4,12 @@
 #define VAPRO_REPORT_CAUSE_JSON_H
 
 #include "analysis/causes.h"
-#include "report/json.h"
+#include "report/record_write.h"
 
 /*
  * Puts a line for each cause that changed much since its last one; final: for all of them, which are then the whole of
  * the run. Returns 0, -ENOMEM or the value of put.
  */
-int json__causes(struct causes *causes, uint64_t end_ns, const char *host, bool final, record_put put, void *arg);
+int cause_json__put(struct causes *causes, uint64_t end_ns, const char *host, bool final, record_put put, void *arg);
 
 #endif

@@ -1,40 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Results as NDJSON lines (ARCHITECTURE section 9). json__window() converts one job's window to
- * lines: window, heatmap, variance, diagnosis, imbalance, drift, rare. The other functions make the
- * parts of every line: the head, times, rank ranges, rounded numbers, text that is valid UTF-8
- * whatever a task calls itself.
+ * The parts of every line of NDJSON (ARCHITECTURE section 9): times, rank ranges, rounded numbers, text that is valid
+ * UTF-8 whatever a task calls itself.
  */
 #ifndef VAPRO_REPORT_JSON_H
 #define VAPRO_REPORT_JSON_H
 
 #include <cjson/cJSON.h>
 #include <vapro/analysis.h>
-#include "capture/stream.h"
-#include "report/node_variances.h"
-#include "report/record_write.h"
-#include "report/source_names.h"
 
 #define JSON_TIME_SIZE 96 /* the compiler cannot know that months are below 13 */
-
-/* Facts that a line reports beside the result itself. */
-struct json_context {
-	const char *host;
-	struct stream_clock clock;	  /* present clock pair; zeros where unknown */
-	double daemon_cpu_pct;		  /* NAN where unknown */
-	double io_traced_pct, io_tax_pct; /* NAN where unknown; see struct stream_window */
-	double bystander_hits, bystander_pct;
-	const struct vapro_thread *threads; /* by id, for the ranks of exemplars; may be NULL */
-	uint32_t thread_count;
-	const struct source_names *names;   /* NULL: none */
-	const struct node_variances *nodes; /* NULL: none */
-};
-
-/* Puts the lines of a window. Returns 0, -ENOMEM or the value of put. */
-int json__window(const struct job_result *result, const struct json_context *context, record_put put, void *arg);
-
-/* Puts the lines of the heat maps of a result. Returns as json__window() does. */
-int json__heatmaps(const struct job_result *result, const struct json_context *context, record_put put, void *arg);
 
 /* Writes RFC 3339, UTC, nanoseconds: "2026-01-31T12:00:00.000000000Z". Returns buf, of JSON_TIME_SIZE bytes. */
 char *json__time(uint64_t utc_ns, char *buf);
@@ -60,8 +35,5 @@ char *json__finish(cJSON *object);
 /* Names of severities and confidences in lines. */
 extern const char *const json_severity_name[VAPRO_SEVERITIES];
 extern const char *const json_confidence_name[VAPRO_CONFIRMED + 1];
-
-/* Internal: puts the variance and diagnosis lines of a window. */
-int json__variances(const struct job_result *result, const struct json_context *context, record_put put, void *arg);
 
 #endif

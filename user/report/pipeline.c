@@ -217,7 +217,7 @@ static int end_window(struct pipeline *pipeline, const struct stream_window *win
 		if (pipeline->board)
 			board__begin(pipeline->board, &results[i]);
 		if (!ret)
-			ret = json__window(&results[i], &context, put_line, pipeline);
+			ret = window_json__put(&results[i], &context, put_line, pipeline);
 		if (!ret)
 			ret = causes__add_result(pipeline->causes, &results[i]);
 		if (!ret && pipeline->summary)
@@ -228,7 +228,8 @@ static int end_window(struct pipeline *pipeline, const struct stream_window *win
 	if (!ret && window->last && pipeline->selected)
 		ret = check_selection(pipeline, results, count);
 	if (!ret)
-		ret = json__causes(pipeline->causes, window->end_ns, pipeline->host, window->last, put_line, pipeline);
+		ret =
+		    cause_json__put(pipeline->causes, window->end_ns, pipeline->host, window->last, put_line, pipeline);
 	if (!ret)
 		ret = report_shed(pipeline);
 	if (pipeline->lines)
@@ -459,7 +460,7 @@ int pipeline__put_maps(struct stream_sink *sink, const struct board_reader *read
 
 	for (uint32_t i = 0; !ret && i < count; i++) {
 		if (board_reader__sees(reader, results[i].user))
-			ret = json__heatmaps(&results[i], &context, put, arg);
+			ret = window_json__put_heatmaps(&results[i], &context, put, arg);
 	}
 	return ret;
 }

@@ -8,6 +8,7 @@
 
 #include "model/state_id.h"
 #include "report/json.h"
+#include "report/source_names.h"
 
 bool record__put(cJSON *object, enum record_row key, cJSON *item)
 {

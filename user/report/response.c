@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "report/json.h"
 #include "report/regions.h"
 #include "report/summary_parts.h"
 
@@ -194,7 +195,7 @@ int response__json(const struct response *response, record_put put, void *arg)
 	int ret = 0;
 
 	for (uint32_t i = 0; !ret && i < response->job_count; i++)
-		ret = json__variances(&response->jobs[i], &response->context, put, arg);
+		ret = window_json__put_variances(&response->jobs[i], &response->context, put, arg);
 	return ret;
 }
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <vapro/analysis.h>
 
-#include "report/json.h"
+#include "report/window_json.h"
 
 struct response {
 	const struct job_result *jobs;

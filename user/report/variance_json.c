@@ -9,7 +9,8 @@
 #include "model/state_id.h"
 #include "report/inside_words.h"
 #include "report/json.h"
-#include "report/record_write.h"
+#include "report/node_variances.h"
+#include "report/window_json.h"
 
 #define NS_PER_S 1e9
 #define LEAST_SITE 0.05	      /* of the first in the list */
@@ -368,7 +369,8 @@ static int put_diagnosis(const struct job_result *result, const struct result_va
 	return record__emit(RECORD_OBJECT_diagnosis, object, ok, put, arg);
 }
 
-int json__variances(const struct job_result *result, const struct json_context *context, record_put put, void *arg)
+int window_json__put_variances(const struct job_result *result, const struct json_context *context, record_put put,
+			       void *arg)
 {
 	int ret = 0;
 

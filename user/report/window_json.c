@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "report/json.h"
-#include "report/record_write.h"
+#include "report/window_json.h"
 
 #define NS_PER_S 1e9
 #define LEAST_UNCOVERED 0.02 /* least share of the ranks' time of a named state */
@@ -329,7 +329,8 @@ static int put_rare(const struct job_result *result, const struct result_rare *r
 	return record__emit(RECORD_OBJECT_rare, object, ok, put, arg);
 }
 
-int json__heatmaps(const struct job_result *result, const struct json_context *context, record_put put, void *arg)
+int window_json__put_heatmaps(const struct job_result *result, const struct json_context *context, record_put put,
+			      void *arg)
 {
 	int ret = 0;
 
@@ -338,14 +339,14 @@ int json__heatmaps(const struct job_result *result, const struct json_context *c
 	return ret;
 }
 
-int json__window(const struct job_result *result, const struct json_context *context, record_put put, void *arg)
+int window_json__put(const struct job_result *result, const struct json_context *context, record_put put, void *arg)
 {
 	int ret = put_window(result, context, put, arg);
 
 	if (!ret)
-		ret = json__heatmaps(result, context, put, arg);
+		ret = window_json__put_heatmaps(result, context, put, arg);
 	if (!ret)
-		ret = json__variances(result, context, put, arg);
+		ret = window_json__put_variances(result, context, put, arg);
 	for (uint32_t i = 0; !ret && i < result->imbalance_count; i++)
 		ret = put_imbalance(result, &result->imbalances[i], context, put, arg);
 	for (uint32_t i = 0; !ret && i < result->drift_count; i++)

@@ -307,7 +307,7 @@ static void test_records(void **state)
 
 	(void)state;
 	sample__fill(&result);
-	json__window(&result, &context, collect, &text);
+	window_json__put(&result, &context, collect, &text);
 	boarded__window(board, &result);
 	board__end(board, result.end_ns);
 	assert_int_equal(board__records(other, result.job, result.user, text, strlen(text)), 0);

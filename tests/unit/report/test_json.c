@@ -4,6 +4,7 @@
 
 #include "parsed.h"
 #include "report/json.h"
+#include "report/window_json.h"
 #include "sample.h"
 
 static struct vapro_thread threads[] = {
@@ -28,7 +29,7 @@ static void render(void)
 	struct job_result result;
 
 	sample__fill(&result);
-	assert_int_equal(json__window(&result, &context, keep, NULL), 0);
+	assert_int_equal(window_json__put(&result, &context, keep, NULL), 0);
 }
 
 static void test_window(void **state)
@@ -185,7 +186,7 @@ static void test_imbalance(void **state)
 	imbalance.certain = false;
 	result.imbalances = &imbalance;
 	result.partial = false;
-	assert_int_equal(json__window(&result, &context, keep, NULL), 0);
+	assert_int_equal(window_json__put(&result, &context, keep, NULL), 0);
 	object = parsed(7);
 	assert_int_equal(cJSON_GetArraySize(at(object, "shared")), 0);
 	is_null(object, "variance");
@@ -241,7 +242,7 @@ static void test_chosen(void **state)
 	chosen.id = 0;
 	result = (struct job_result){
 	    .job = "j", .performance = {NAN, NAN, NAN}, .selections = &chosen, .selection_count = 1};
-	assert_int_equal(json__window(&result, &context, keep, NULL), 0);
+	assert_int_equal(window_json__put(&result, &context, keep, NULL), 0);
 	assert_int_equal(line_count, 2);
 	object = parsed(1);
 	is_text(object, "type", "diagnosis");
@@ -289,7 +290,7 @@ static void test_short(void **state)
 				     .uncovered_count = 4,
 				     .variances = &variance,
 				     .variance_count = 1};
-	assert_int_equal(json__window(&result, &context, keep, NULL), 0);
+	assert_int_equal(window_json__put(&result, &context, keep, NULL), 0);
 	assert_int_equal(line_count, 3);
 	object = parsed(0);
 	assert_int_equal(cJSON_GetArraySize(at(object, "uncovered")), 3);
@@ -314,7 +315,7 @@ static void test_short(void **state)
 	is_text(object, "factors/2/name", "preempted");
 	cJSON_Delete(object);
 	variance.diagnosis.same = true;
-	assert_int_equal(json__window(&result, &context, keep, NULL), 0);
+	assert_int_equal(window_json__put(&result, &context, keep, NULL), 0);
 	assert_int_equal(line_count, 3 + 2);
 }
 
@@ -331,7 +332,7 @@ static void test_errors(void **state)
 	cJSON *object;
 
 	(void)state;
-	assert_int_equal(json__window(&result, &context, keep, &refuse), -EIO);
+	assert_int_equal(window_json__put(&result, &context, keep, &refuse), -EIO);
 	assert_int_equal(line_count, 1);
 	object = parsed(0); /* an empty job is a line all the same */
 	is_null(object, "daemon_cpu_pct");
@@ -387,7 +388,7 @@ static void test_user(void **state)
 	(void)state;
 	sample__fill(&result);
 	result.user = 1;
-	assert_int_equal(json__window(&result, &context, keep, NULL), 0);
+	assert_int_equal(window_json__put(&result, &context, keep, NULL), 0);
 	assert_true(line_count > 5);
 	for (size_t i = 0; i < line_count; i++) {
 		cJSON *object = parsed(i);
@@ -397,7 +398,7 @@ static void test_user(void **state)
 	}
 	clear(NULL);
 	result.user = 0;
-	assert_int_equal(json__window(&result, &context, keep, NULL), 0);
+	assert_int_equal(window_json__put(&result, &context, keep, NULL), 0);
 	for (size_t i = 0; i < line_count; i++) {
 		cJSON *object = parsed(i);
 
