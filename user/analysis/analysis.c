@@ -5,6 +5,7 @@
 #include "analysis/diagnose.h"
 #include "analysis/memory.h"
 #include "analysis/history.h"
+#include "analysis/result.h"
 
 #include "model/groups.h"
 #include "base/grow.h"

@@ -139,23 +139,24 @@ static int compare_clocks(const void *a, const void *b)
 	return strcmp(left->host, right->host);
 }
 
-int clock_shift__list(const struct builder *builder, struct job_result *result)
+int clock_shift__list(struct analysis_context *context, const struct analysis_job *job, const struct stg_job *about,
+		      struct job_result *result)
 {
-	uint32_t hosts = builder->about->host_count;
+	uint32_t hosts = about->host_count;
 	struct result_clock *clocks;
 
 	if (hosts < 2)
 		return 0;
-	clocks = builder__take(builder, hosts, sizeof(*clocks));
+	clocks = arena__take(&context->arena, hosts * sizeof(*clocks));
 	if (!clocks)
 		return -ENOMEM;
-	for (size_t row = 0; row < builder->about->row_count; row++) {
-		uint32_t host = builder->about->rows[row].host_number;
-		struct clock_offset offset = clocks__of(builder->job->clocks, host);
-		double error_ns = host_clocks__error_ns(builder->context->host_clocks, builder->about->rows[row].host);
+	for (size_t row = 0; row < about->row_count; row++) {
+		uint32_t host = about->rows[row].host_number;
+		struct clock_offset offset = clocks__of(job->clocks, host);
+		double error_ns = host_clocks__error_ns(context->host_clocks, about->rows[row].host);
 
 		clocks[host] = (struct result_clock){
-		    .host = builder->about->rows[row].host,
+		    .host = about->rows[row].host,
 		    .known = offset.known,
 		    .offset_s = offset.known ? offset.offset_ns / 1e9 : NAN,
 		    .spread_s = offset.known ? offset.spread_ns / 1e9 : NAN,

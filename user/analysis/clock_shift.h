@@ -8,7 +8,7 @@
 #ifndef VAPRO_ANALYSIS_CLOCK_SHIFT_H
 #define VAPRO_ANALYSIS_CLOCK_SHIFT_H
 
-#include "analysis/result.h"
+#include "analysis/window.h"
 
 /* ns to add to the times of a host's single fragments, modulo 2^64. */
 uint64_t clock_shift__exact(const struct analysis_context *context, const struct analysis_job *job, uint32_t thread);
@@ -27,7 +27,8 @@ int clock_shift__observe(struct analysis_context *context, struct analysis_job *
 /* Estimates the offsets, and shifts what has entered since bin `begin` accordingly. Returns 0 or -ENOMEM. */
 int clock_shift__end_window(struct analysis_context *context, struct analysis_job *job, uint64_t begin);
 
-/* Lists the clocks of a job of several hosts. Returns 0 or -ENOMEM. */
-int clock_shift__list(const struct builder *builder, struct job_result *result);
+/* Lists the clocks of a job of several hosts, in the arena of the context. Returns 0 or -ENOMEM. */
+int clock_shift__list(struct analysis_context *context, const struct analysis_job *job, const struct stg_job *about,
+		      struct job_result *result);
 
 #endif

@@ -471,7 +471,8 @@ int analysis_result__build(struct analysis_context *context, struct analysis_job
 						 : NAN;
 	}
 	result->coverage_total = fmin(1, result->coverage_total);
-	if (build_ranks(&builder, result) || clock_shift__list(&builder, result) || builder__heatmaps(&builder, result))
+	if (build_ranks(&builder, result) || clock_shift__list(context, job, builder.about, result) ||
+	    builder__heatmaps(&builder, result))
 		return -ENOMEM;
 	return build_variances(&builder, result) || builder__selections(&builder, result) ? -ENOMEM : 0;
 }

@@ -4,6 +4,7 @@
 #include "analysis/history.h"
 #include "analysis/window_private.h"
 #include "model/groups.h"
+#include "model/job_series.h"
 
 #include <errno.h>
 #include <stdlib.h>

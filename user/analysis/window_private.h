@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Shared by a window's analysis (window.c) and by what histories take over from bundles (window_learn.c). */
+/* Shared by a window's analysis (window_run.c) and by what histories take over from bundles (window_learn.c). */
 #ifndef VAPRO_ANALYSIS_WINDOW_PRIVATE_H
 #define VAPRO_ANALYSIS_WINDOW_PRIVATE_H
 

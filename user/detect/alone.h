@@ -7,7 +7,7 @@
 #ifndef VAPRO_ALONE_H
 #define VAPRO_ALONE_H
 
-#include "detect/evidence.h"
+#include "detect/evidence_input.h"
 
 enum alone {
 	ALONE_NOT_MOVED,

@@ -2,6 +2,7 @@
 #include "detect/coverage.h"
 
 #include "base/grow.h"
+#include "model/job_series.h"
 
 #include <math.h>
 #include <stdlib.h>

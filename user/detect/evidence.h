@@ -17,18 +17,7 @@
 #ifndef VAPRO_EVIDENCE_H
 #define VAPRO_EVIDENCE_H
 
-#include "detect/variance.h"
-
-struct evidence_input {
-	const struct vapro_config *config;
-	const struct heatmap *map;
-	const struct stg_job *job;
-	const struct series_book *series;
-	const struct stg *stg;
-	enum vapro_workload_source source;
-	uint64_t begin, end; /* bins: the new part */
-	bool partial;	     /* some ranks of the world are not seen */
-};
+#include "detect/evidence_input.h"
 
 /*
  * Adds the loss of bins in which two states were slow to the tallies, for bins in [view, retire) to

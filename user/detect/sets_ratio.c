@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Times of rows in the view, over their expected times: see sets.h. */
 #include "detect/sets_private.h"
+#include "model/job_series.h"
 
 #include <math.h>
 #include <stdlib.h>

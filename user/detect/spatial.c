@@ -3,6 +3,7 @@
 
 #include "base/grow.h"
 #include "base/table.h"
+#include "model/job_series.h"
 
 #include <math.h>
 

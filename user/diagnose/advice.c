@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "diagnose/verdict.h"
-
 #define DOMINATES 0.5 /* share of the loss that a cure must be for */
 #define MOST 0.6      /* share of the interference that names one task */
 
@@ -114,7 +112,7 @@ static void advise_waiting(const struct result_variance *variance, bool transfer
 	const char *ranks = variance->who, *region;
 	int length;
 
-	region = verdict__region(variance, &length);
+	region = root_cause__region(variance, &length);
 	if (region && !variance->effect_of)
 		snprintf(buf, size,
 			 "%s waited at the barrier of %.*s: compare the work of the region's threads, and what runs "

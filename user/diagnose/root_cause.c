@@ -3,7 +3,6 @@
 
 #include "diagnose/factors.h"
 #include "diagnose/interferers.h"
-#include "diagnose/verdict.h"
 
 #include <string.h>
 
@@ -52,6 +51,20 @@ bool root_cause__polls(enum vapro_class class, const char *factor)
 	return class == VAPRO_COMMUNICATION && node <= NODE_BACKEND;
 }
 
+const char *root_cause__region(const struct result_variance *variance, int *length)
+{
+	static const char before[] = "function=", after[] = ":barrier";
+	const char *labels = variance->site_count ? variance->sites[0].state->labels : NULL;
+	const char *name = labels ? strstr(labels, before) : NULL, *end;
+
+	if (!name)
+		return NULL;
+	name += sizeof(before) - 1;
+	end = name + strcspn(name, " ");
+	*length = (int)(end - name) - (int)(sizeof(after) - 1);
+	return *length > 0 && !strncmp(name + *length, after, sizeof(after) - 1) ? name : NULL;
+}
+
 static bool waits_for_cpu(const char *factor)
 {
 	return !strcmp(factor, "preempted") || !strcmp(factor, "wakeup_wait");
@@ -66,7 +79,7 @@ void root_cause__find(struct result_variance *variance, bool waiting, bool trans
 	diagnosis->culprit = NULL;
 	if (variance->slow_path) {
 		diagnosis->cause = CAUSE_SLOW_PATH;
-	} else if (waiting && verdict__region(variance, &length)) {
+	} else if (waiting && root_cause__region(variance, &length)) {
 		diagnosis->cause = CAUSE_BARRIER;
 	} else if (waiting) {
 		diagnosis->cause = transfer ? CAUSE_TRANSFER : CAUSE_LATE_PEER;

@@ -27,6 +27,12 @@ const struct result_factor *root_cause__factor(const struct result_diagnosis *di
 const char *root_cause__finest(const struct result_diagnosis *diagnosis, const char *factor);
 
 /*
+ * Returns the name of the parallel region at whose barrier most was lost, of *length bytes; NULL where most was lost
+ * elsewhere than at the barrier of a team of threads.
+ */
+const char *root_cause__region(const struct result_variance *variance, int *length);
+
+/*
  * Fills cause and culprit of a variance's diagnosis, which is complete otherwise. The culprit points into the
  * diagnosis' interferers.
  */

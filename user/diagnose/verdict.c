@@ -247,20 +247,6 @@ static void say_slow_path(struct text *text, const struct result_variance *varia
 	    duration__text(variance->lost_seconds, lost, sizeof(lost)));
 }
 
-const char *verdict__region(const struct result_variance *variance, int *length)
-{
-	static const char before[] = "function=", after[] = ":barrier";
-	const char *labels = variance->site_count ? variance->sites[0].state->labels : NULL;
-	const char *name = labels ? strstr(labels, before) : NULL, *end;
-
-	if (!name)
-		return NULL;
-	name += sizeof(before) - 1;
-	end = name + strcspn(name, " ");
-	*length = (int)(end - name) - (int)(sizeof(after) - 1);
-	return *length > 0 && !strncmp(name + *length, after, sizeof(after) - 1) ? name : NULL;
-}
-
 /* At the barrier of a team nothing is transferred: its threads wait for the last one of them. */
 static void say_barrier(struct text *text, const struct result_variance *variance, const char *region, int length)
 {
@@ -284,7 +270,7 @@ static void say_loss(struct text *text, const struct result_variance *variance, 
 {
 	const struct result_diagnosis *diagnosis = &variance->diagnosis;
 	int length = 0;
-	const char *region = waiting ? verdict__region(variance, &length) : NULL;
+	const char *region = waiting ? root_cause__region(variance, &length) : NULL;
 	char lost[32];
 
 	say(text, "%s", variance->who);

@@ -14,12 +14,6 @@
  */
 void verdict__place(const struct result_shared *shared, uint32_t count, uint32_t rows, char *buf, size_t size);
 
-/*
- * Returns the name of the parallel region at whose barrier most was lost, of *length bytes; NULL where most was lost
- * elsewhere than at the barrier of a team of threads.
- */
-const char *verdict__region(const struct result_variance *variance, int *length);
-
 /* Writes the verdict, at most size bytes, of a variance whose diagnosis is complete otherwise. */
 void verdict__write(const struct result_variance *variance, bool waiting, bool transfer, char *buf, size_t size);
 

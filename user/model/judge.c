@@ -7,6 +7,7 @@
 #include "model/reference.h"
 #include "model/scatter.h"
 #include "model/typical.h"
+#include "model/job_series.h"
 
 #include <math.h>
 

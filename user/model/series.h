@@ -19,7 +19,6 @@
 #include "model/batches.h"
 #include "model/cluster.h"
 #include "model/histogram.h"
-#include "model/job_series.h"
 #include "model/bundle_rec.h"
 #include "base/pool.h"
 #include "model/stg.h"
@@ -27,6 +26,8 @@
 #include "model/truth.h"
 
 #include <vapro/analysis.h>
+
+struct job_series;
 
 #define SERIES_NONE UINT32_MAX
 #define SERIES_LATEST SERIES_NONE /* in by_key, in place of a workload: the series found last */

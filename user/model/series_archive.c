@@ -4,6 +4,7 @@
  * in each window, and are not written.
  */
 #include "model/series.h"
+#include "model/job_series.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -31,7 +31,8 @@ struct json_context {
 int window_json__put(const struct job_result *result, const struct json_context *context, record_put put, void *arg);
 
 /* Puts the lines of the heat maps of a result. Returns as window_json__put() does. */
-int window_json__put_heatmaps(const struct job_result *result, const struct json_context *context, record_put put, void *arg);
+int window_json__put_heatmaps(const struct job_result *result, const struct json_context *context, record_put put,
+			      void *arg);
 
 /* Puts the variance and diagnosis lines of a window, as window_json__put() does. */
 int window_json__put_variances(const struct job_result *result, const struct json_context *context, record_put put,

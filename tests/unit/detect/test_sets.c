@@ -2,6 +2,7 @@
 /* Sets of ranks that are slower than the others throughout the view, such as the ranks of a bad node. */
 #include "detect/sets.h"
 #include "painted.h"
+#include "model/job_series.h"
 
 #define RANKS 64
 #define WORKLOADS 2

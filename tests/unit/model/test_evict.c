@@ -16,6 +16,7 @@
 #include "model/evict.h"
 #include "model/judge.h"
 #include "sim.h"
+#include "model/job_series.h"
 
 #define RANKS 16
 #define BIN VAPRO_BIN_NS

@@ -6,6 +6,7 @@
 #include "base/grow.h"
 #include "model/own_part.h"
 #include "base/table.h"
+#include "model/job_series.h"
 
 #include <math.h>
 

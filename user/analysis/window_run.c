@@ -8,6 +8,7 @@
 #include "detect/unseen_waits.h"
 #include "model/groups.h"
 #include "model/judge.h"
+#include "model/job_series.h"
 
 #include <errno.h>
 #include <math.h>
