@@ -27,7 +27,7 @@
 #include <vapro/config.h>
 
 #include "base/clock.h"
-#include "collect/callsite.h"
+#include "collect/callsites.h"
 #include "collect/labels.h"
 #include "collect/pool_reader.h"
 #include "overhead/calibrate.h"
@@ -37,6 +37,7 @@
 #include "target/image.h"
 #include "target/process.h"
 #include "probe/bpf/kernel_side.h"
+#include "collect/image_cache.h"
 
 #define SITES_MAX 1024
 #define LINKS_MAX 1024
@@ -360,10 +361,10 @@ static bool take_bundle(void *ctx, const struct kernel_bundle_key *key, const st
 }
 
 /* Records are not analysed here; their maps must not fill up. */
-static void empty_maps(struct ring_buffer *ring, struct merged *merged)
+static void empty_maps(struct ring_buffer *ring, struct pool_reader *pool)
 {
 	ring_buffer__consume(ring);
-	merged__read(merged, (uint32_t)(utc_now() / KERNEL_BIN_NS - 1), take_bundle, NULL);
+	pool_reader__read(pool, (uint32_t)(utc_now() / KERNEL_BIN_NS - 1), take_bundle, NULL);
 }
 
 static int obey(char *line)
@@ -389,7 +390,7 @@ int main(int argc, char **argv)
 {
 	struct vapro_config config;
 	struct ring_buffer *ring;
-	struct merged *merged;
+	struct pool_reader *pool;
 	static char line[16384];
 	char err[512];
 	int status;
@@ -404,18 +405,18 @@ int main(int argc, char **argv)
 	empty = load_empty();
 	ring = ring_buffer__new(kernel_side__map(side, KERNEL_MAP_RING), discard, NULL, NULL);
 	*kernel_side__shared(side)->utc_offset_ns = utc_now() - mono_now();
-	merged = merged__new(side, utc_now());
-	if (empty < 0 || !ring || !merged || kernel_side__watch_tasks(side, err, sizeof(err))) {
+	pool = pool_reader__new(side, utc_now());
+	if (empty < 0 || !ring || !pool || kernel_side__watch_tasks(side, err, sizeof(err))) {
 		fprintf(stderr, "probes: %s\n", strerror(errno));
 		return 1;
 	}
 	while (fgets(line, sizeof(line), stdin)) {
 		obey(line);
 		fflush(stdout);
-		empty_maps(ring, merged);
+		empty_maps(ring, pool);
 	}
 	take_out();
-	merged__free(merged);
+	pool_reader__free(pool);
 	ring_buffer__free(ring);
 	kernel_side__free(side);
 	return 0;

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "collect/accounts.h"
-#include "collect/interferer_name.h"
+#include "collect/interferer_names.h"
 #include "collect/pool_reader.h"
 #include "probe/pmu/counters.h"
 #include "probe/bpf/kernel_side.h"
@@ -27,7 +27,7 @@ struct collector {
 	struct resolver *resolver;
 	struct stream_sink *sink;
 	struct ring_buffer *ring;
-	struct merged *merged;
+	struct pool_reader *pool;
 	struct accounts *accounts;
 	collector_event event;
 	void *ctx;
@@ -204,9 +204,9 @@ struct collector *collector__new(struct kernel_side *side, struct resolver *reso
 	collector->values = calloc(BATCH, sizeof(*collector->values));
 	collector->ring =
 	    ring_buffer__new(kernel_side__map(collector->side, KERNEL_MAP_RING), on_record, collector, NULL);
-	collector->merged = merged__new(side, utc_now());
+	collector->pool = pool_reader__new(side, utc_now());
 	collector->accounts = accounts__new(side);
-	if (!collector->keys || !collector->dead || !collector->values || !collector->ring || !collector->merged ||
+	if (!collector->keys || !collector->dead || !collector->values || !collector->ring || !collector->pool ||
 	    !collector->accounts) {
 		collector__free(collector);
 		errno = ENOMEM;
@@ -225,7 +225,7 @@ void collector__free(struct collector *collector)
 	if (!collector)
 		return;
 	ring_buffer__free(collector->ring);
-	merged__free(collector->merged);
+	pool_reader__free(collector->pool);
 	accounts__free(collector->accounts);
 	free(collector->waiting);
 	free(collector->keys);
@@ -370,7 +370,7 @@ int collector__drain_bins(struct collector *collector, uint64_t now_ns)
 		return 0;
 	collector->last_bin = last;
 	resolver__begin(collector->resolver);
-	status = merged__read(collector->merged, (uint32_t)last, emit_merged, collector);
+	status = pool_reader__read(collector->pool, (uint32_t)last, emit_merged, collector);
 	if (!status)
 		status = accounts__read(collector->accounts, from, last, collector->offset_ns, emit_account, collector);
 	/* Reading a map walks through all its buckets: only a map with new bins is read. */

@@ -21,7 +21,7 @@ struct path {
 	struct kernel_path_key key;
 };
 
-struct numbered {
+struct id_cache {
 	struct kernel_side *side;
 	struct numbered_vertex *vertices;
 	struct numbered_edge *edges;
@@ -31,35 +31,35 @@ struct numbered {
 	} swept; /* ids below this were looked for in this drain */
 };
 
-struct numbered *numbered__new(struct kernel_side *side)
+struct id_cache *id_cache__new(struct kernel_side *side)
 {
-	struct numbered *numbered = calloc(1, sizeof(*numbered));
+	struct id_cache *cache = calloc(1, sizeof(*cache));
 
-	if (!numbered)
+	if (!cache)
 		return NULL;
-	numbered->side = side;
-	numbered->vertices = calloc(CACHE, sizeof(*numbered->vertices));
-	numbered->edges = calloc(CACHE, sizeof(*numbered->edges));
-	numbered->paths = calloc(PATHS, sizeof(*numbered->paths));
-	if (numbered->vertices && numbered->edges && numbered->paths)
-		return numbered;
-	numbered__free(numbered);
+	cache->side = side;
+	cache->vertices = calloc(CACHE, sizeof(*cache->vertices));
+	cache->edges = calloc(CACHE, sizeof(*cache->edges));
+	cache->paths = calloc(PATHS, sizeof(*cache->paths));
+	if (cache->vertices && cache->edges && cache->paths)
+		return cache;
+	id_cache__free(cache);
 	return NULL;
 }
 
-void numbered__free(struct numbered *numbered)
+void id_cache__free(struct id_cache *cache)
 {
-	if (!numbered)
+	if (!cache)
 		return;
-	free(numbered->vertices);
-	free(numbered->edges);
-	free(numbered->paths);
-	free(numbered);
+	free(cache->vertices);
+	free(cache->edges);
+	free(cache->paths);
+	free(cache);
 }
 
-void numbered__begin(struct numbered *numbered)
+void id_cache__begin(struct id_cache *cache)
 {
-	numbered->swept = (struct sweeps){0};
+	cache->swept = (struct sweeps){0};
 }
 
 /* Returns where the search for an id begins: consecutive ids are far apart, so that no long runs are in use. */
@@ -70,35 +70,35 @@ static uint32_t first_place(uint32_t id)
 }
 
 /* Returns the place of an id, or the one that it may have. */
-static struct numbered_vertex *vertex_place(const struct numbered *numbered, uint32_t id)
+static struct numbered_vertex *vertex_place(const struct id_cache *cache, uint32_t id)
 {
 	uint32_t first = first_place(id);
 
 	for (uint32_t i = first; i < first + PROBES; i++) {
-		struct numbered_vertex *vertex = &numbered->vertices[i & (CACHE - 1)];
+		struct numbered_vertex *vertex = &cache->vertices[i & (CACHE - 1)];
 
 		if (vertex->id == id || !vertex->id)
 			return vertex;
 	}
-	return &numbered->vertices[first];
+	return &cache->vertices[first];
 }
 
-static struct numbered_edge *edge_place(const struct numbered *numbered, uint32_t id)
+static struct numbered_edge *edge_place(const struct id_cache *cache, uint32_t id)
 {
 	uint32_t first = first_place(id);
 
 	for (uint32_t i = first; i < first + PROBES; i++) {
-		struct numbered_edge *edge = &numbered->edges[i & (CACHE - 1)];
+		struct numbered_edge *edge = &cache->edges[i & (CACHE - 1)];
 
 		if (edge->id == id || !edge->id)
 			return edge;
 	}
-	return &numbered->edges[first];
+	return &cache->edges[first];
 }
 
-static void keep_vertex(struct numbered *numbered, const void *key, uint32_t id)
+static void keep_vertex(struct id_cache *cache, const void *key, uint32_t id)
 {
-	struct numbered_vertex *vertex = vertex_place(numbered, id);
+	struct numbered_vertex *vertex = vertex_place(cache, id);
 
 	if (vertex->id == id)
 		return;
@@ -107,9 +107,9 @@ static void keep_vertex(struct numbered *numbered, const void *key, uint32_t id)
 	vertex->state = -1;
 }
 
-static void keep_edge(struct numbered *numbered, const void *key, uint32_t id)
+static void keep_edge(struct id_cache *cache, const void *key, uint32_t id)
 {
-	struct numbered_edge *edge = edge_place(numbered, id);
+	struct numbered_edge *edge = edge_place(cache, id);
 
 	if (edge->id == id)
 		return;
@@ -118,17 +118,17 @@ static void keep_edge(struct numbered *numbered, const void *key, uint32_t id)
 	edge->state = -1;
 }
 
-static void keep_path(struct numbered *numbered, const void *key, uint32_t id)
+static void keep_path(struct id_cache *cache, const void *key, uint32_t id)
 {
-	struct path *path = &numbered->paths[id & (PATHS - 1)];
+	struct path *path = &cache->paths[id & (PATHS - 1)];
 
 	path->id = id;
 	path->key = *(const struct kernel_path_key *)key;
 }
 
 /* Reads a whole kernel table of {key -> id} into the cache. */
-static void sweep(struct numbered *numbered, int map, size_t key_size,
-		  void (*keep)(struct numbered *numbered, const void *key, uint32_t id))
+static void sweep(struct id_cache *cache, int map, size_t key_size,
+		  void (*keep)(struct id_cache *cache, const void *key, uint32_t id))
 {
 	char *keys = calloc(SWEEP, key_size);
 	uint32_t *ids = calloc(SWEEP, sizeof(*ids)), count, in, out = 0;
@@ -141,7 +141,7 @@ static void sweep(struct numbered *numbered, int map, size_t key_size,
 		if (status && errno != ENOENT)
 			break;
 		for (uint32_t i = 0; i < count; i++)
-			keep(numbered, keys + i * key_size, ids[i]);
+			keep(cache, keys + i * key_size, ids[i]);
 	}
 	free(keys);
 	free(ids);
@@ -184,9 +184,9 @@ static bool belongs(void *ctx, const void *key, const void *value)
 }
 
 /* A vertex was purged where its number is known and its process is not. */
-static bool is_purged(const struct numbered *numbered, uint32_t id)
+static bool is_purged(const struct id_cache *cache, uint32_t id)
 {
-	const struct numbered_vertex *vertex = vertex_place(numbered, id);
+	const struct numbered_vertex *vertex = vertex_place(cache, id);
 
 	return vertex->id == id && vertex->key.tgid == 0;
 }
@@ -207,38 +207,37 @@ static bool vertex_belongs(void *ctx, const void *key, const void *value)
 }
 
 /* Marks the vertices of these processes; all that the kernel side has are known then. */
-static void mark(struct numbered *numbered, const struct purged *purged)
+static void mark(struct id_cache *cache, const struct purged *purged)
 {
-	sweep(numbered, kernel_side__map(numbered->side, KERNEL_MAP_VERTICES), sizeof(struct kernel_vertex_key),
-	      keep_vertex);
+	sweep(cache, kernel_side__map(cache->side, KERNEL_MAP_VERTICES), sizeof(struct kernel_vertex_key), keep_vertex);
 	for (uint32_t i = 0; i < CACHE; i++)
-		if (numbered->vertices[i].id && is_in(purged, numbered->vertices[i].key.tgid))
-			numbered->vertices[i].key.tgid = 0;
+		if (cache->vertices[i].id && is_in(purged, cache->vertices[i].key.tgid))
+			cache->vertices[i].key.tgid = 0;
 }
 
 /* Drops what was marked, and the edges between these. Without memory they stay, and their places are in use. */
-static void drop_marked(struct numbered *numbered)
+static void drop_marked(struct id_cache *cache)
 {
-	struct numbered_vertex *vertices = numbered->vertices;
-	struct numbered_edge *edges = numbered->edges;
+	struct numbered_vertex *vertices = cache->vertices;
+	struct numbered_edge *edges = cache->edges;
 
-	numbered->edges = calloc(CACHE, sizeof(*edges));
-	if (numbered->edges) {
+	cache->edges = calloc(CACHE, sizeof(*edges));
+	if (cache->edges) {
 		for (uint32_t i = 0; i < CACHE; i++)
-			if (edges[i].id && !is_purged(numbered, edges[i].key.from))
-				*edge_place(numbered, edges[i].id) = edges[i];
+			if (edges[i].id && !is_purged(cache, edges[i].key.from))
+				*edge_place(cache, edges[i].id) = edges[i];
 		free(edges);
 	} else {
-		numbered->edges = edges;
+		cache->edges = edges;
 	}
-	numbered->vertices = calloc(CACHE, sizeof(*vertices));
-	if (!numbered->vertices) {
-		numbered->vertices = vertices;
+	cache->vertices = calloc(CACHE, sizeof(*vertices));
+	if (!cache->vertices) {
+		cache->vertices = vertices;
 		return;
 	}
 	for (uint32_t i = 0; i < CACHE; i++)
 		if (vertices[i].id && vertices[i].key.tgid)
-			*vertex_place(numbered, vertices[i].id) = vertices[i];
+			*vertex_place(cache, vertices[i].id) = vertices[i];
 	free(vertices);
 }
 
@@ -258,7 +257,7 @@ static void give_back(struct kernel_side *side, struct kernel_counters *made)
 	made->vertices = made->edges = made->handles = made->paths = 0;
 }
 
-void numbered__purge(struct numbered *numbered, const struct numbered_process *processes, size_t count)
+void id_cache__purge(struct id_cache *cache, const struct numbered_process *processes, size_t count)
 {
 	static const struct {
 		enum kernel_map map;
@@ -273,16 +272,16 @@ void numbered__purge(struct numbered *numbered, const struct numbered_process *p
 	    {KERNEL_MAP_REQUESTS, offsetof(struct kernel_request_key, tgid)},
 	    {KERNEL_MAP_REQUEST_SLOTS, offsetof(struct kernel_request_key, tgid)},
 	};
-	struct kernel_side *side = numbered->side;
+	struct kernel_side *side = cache->side;
 	struct purged purged;
 
 	if (!count)
 		return;
 	list_tgids(&purged, processes, count);
 	/* an edge's process is its vertices', so all must be cached */
-	mark(numbered, &purged);
-	map_walk__delete(kernel_side__map(side, KERNEL_MAP_EDGES), edge_belongs, numbered);
-	drop_marked(numbered);
+	mark(cache, &purged);
+	map_walk__delete(kernel_side__map(side, KERNEL_MAP_EDGES), edge_belongs, cache);
+	drop_marked(cache);
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++) {
 		purged.offset = maps[i].offset;
 		map_walk__delete(kernel_side__map(side, maps[i].map), belongs, &purged);
@@ -294,17 +293,17 @@ void numbered__purge(struct numbered *numbered, const struct numbered_process *p
 	(*kernel_side__shared(side)->states_epoch)++;
 }
 
-void numbered__give_back(struct numbered *numbered, const struct numbered_process *processes, size_t count)
+void id_cache__give_back(struct id_cache *cache, const struct numbered_process *processes, size_t count)
 {
-	const struct kernel_shared *shared = kernel_side__shared(numbered->side);
-	struct kernel_side *side = numbered->side;
+	const struct kernel_shared *shared = kernel_side__shared(cache->side);
+	struct kernel_side *side = cache->side;
 	struct purged purged;
 
 	list_tgids(&purged, processes, count);
-	mark(numbered, &purged);
-	map_walk__delete(kernel_side__map(side, KERNEL_MAP_EDGES), edge_belongs, numbered);
-	map_walk__delete(kernel_side__map(side, KERNEL_MAP_VERTICES), vertex_belongs, numbered);
-	drop_marked(numbered);
+	mark(cache, &purged);
+	map_walk__delete(kernel_side__map(side, KERNEL_MAP_EDGES), edge_belongs, cache);
+	map_walk__delete(kernel_side__map(side, KERNEL_MAP_VERTICES), vertex_belongs, cache);
+	drop_marked(cache);
 	for (size_t i = 0; i < count; i++) {
 		struct kernel_counters *made = &shared->counters[processes[i].slot & (KERNEL_SLOTS - 1)];
 		struct kernel_owner *owner = &shared->owners[made->owner & (KERNEL_SLOTS - 1)];
@@ -320,76 +319,76 @@ void numbered__give_back(struct numbered *numbered, const struct numbered_proces
 	(*shared->states_epoch)++;
 }
 
-struct numbered_vertex *numbered__vertex(struct numbered *numbered, uint32_t id, int *status)
+struct numbered_vertex *id_cache__vertex(struct id_cache *cache, uint32_t id, int *status)
 {
-	struct numbered_vertex *vertex = vertex_place(numbered, id);
+	struct numbered_vertex *vertex = vertex_place(cache, id);
 	uint32_t place = id & (KERNEL_NEW_VERTICES - 1);
 	struct kernel_vertex by_id;
 
 	if (vertex->id == id)
 		return vertex;
 	/* a program may have new states all the time: a walk through the map of all states for each is too expensive */
-	if (!bpf_map_lookup_elem(kernel_side__map(numbered->side, KERNEL_MAP_VERTICES_BY_ID), &place, &by_id) &&
+	if (!bpf_map_lookup_elem(kernel_side__map(cache->side, KERNEL_MAP_VERTICES_BY_ID), &place, &by_id) &&
 	    by_id.id == id) {
-		keep_vertex(numbered, &by_id.key, id);
+		keep_vertex(cache, &by_id.key, id);
 		return vertex;
 	}
 	/* what a sweep has not found below the number that was next then has been removed */
-	*status = numbered->swept.vertices && id >= numbered->swept.vertices ? -EAGAIN : -ENOENT;
-	if (!numbered->swept.vertices) {
-		numbered->swept.vertices = *kernel_side__shared(numbered->side)->next_vertex;
-		sweep(numbered, kernel_side__map(numbered->side, KERNEL_MAP_VERTICES), sizeof(struct kernel_vertex_key),
+	*status = cache->swept.vertices && id >= cache->swept.vertices ? -EAGAIN : -ENOENT;
+	if (!cache->swept.vertices) {
+		cache->swept.vertices = *kernel_side__shared(cache->side)->next_vertex;
+		sweep(cache, kernel_side__map(cache->side, KERNEL_MAP_VERTICES), sizeof(struct kernel_vertex_key),
 		      keep_vertex);
-		vertex = vertex_place(numbered, id);
+		vertex = vertex_place(cache, id);
 	}
 	return vertex->id == id ? vertex : NULL;
 }
 
-struct numbered_edge *numbered__edge(struct numbered *numbered, uint32_t id, int *status)
+struct numbered_edge *id_cache__edge(struct id_cache *cache, uint32_t id, int *status)
 {
-	struct numbered_edge *edge = edge_place(numbered, id);
+	struct numbered_edge *edge = edge_place(cache, id);
 	uint32_t place = id & (KERNEL_STATES - 1);
 	struct kernel_edge by_id;
 
 	if (edge->id == id)
 		return edge;
-	if (!bpf_map_lookup_elem(kernel_side__map(numbered->side, KERNEL_MAP_EDGES_BY_ID), &place, &by_id) &&
+	if (!bpf_map_lookup_elem(kernel_side__map(cache->side, KERNEL_MAP_EDGES_BY_ID), &place, &by_id) &&
 	    by_id.id == id) {
-		keep_edge(numbered, &by_id.key, id);
+		keep_edge(cache, &by_id.key, id);
 		return edge;
 	}
-	*status = numbered->swept.edges && id >= numbered->swept.edges ? -EAGAIN : -ENOENT;
-	if (!numbered->swept.edges) {
-		numbered->swept.edges = *kernel_side__shared(numbered->side)->next_edge;
-		sweep(numbered, kernel_side__map(numbered->side, KERNEL_MAP_EDGES), sizeof(struct kernel_edge_key),
+	*status = cache->swept.edges && id >= cache->swept.edges ? -EAGAIN : -ENOENT;
+	if (!cache->swept.edges) {
+		cache->swept.edges = *kernel_side__shared(cache->side)->next_edge;
+		sweep(cache, kernel_side__map(cache->side, KERNEL_MAP_EDGES), sizeof(struct kernel_edge_key),
 		      keep_edge);
-		edge = edge_place(numbered, id);
+		edge = edge_place(cache, id);
 	}
 	return edge->id == id ? edge : NULL;
 }
 
-const struct kernel_path_key *numbered__path(struct numbered *numbered, uint32_t id)
+const struct kernel_path_key *id_cache__path(struct id_cache *cache, uint32_t id)
 {
-	struct path *path = &numbered->paths[id & (PATHS - 1)];
+	struct path *path = &cache->paths[id & (PATHS - 1)];
 
-	if (path->id != id && id >= numbered->swept.paths) {
-		numbered->swept.paths = *kernel_side__shared(numbered->side)->next_path;
-		sweep(numbered, kernel_side__map(numbered->side, KERNEL_MAP_PATHS), sizeof(struct kernel_path_key),
+	if (path->id != id && id >= cache->swept.paths) {
+		cache->swept.paths = *kernel_side__shared(cache->side)->next_path;
+		sweep(cache, kernel_side__map(cache->side, KERNEL_MAP_PATHS), sizeof(struct kernel_path_key),
 		      keep_path);
 	}
 	return path->id == id ? &path->key : NULL;
 }
 
-const struct numbered_vertex *numbered__known_vertex(const struct numbered *numbered, uint32_t id)
+const struct numbered_vertex *id_cache__known_vertex(const struct id_cache *cache, uint32_t id)
 {
-	const struct numbered_vertex *vertex = vertex_place(numbered, id);
+	const struct numbered_vertex *vertex = vertex_place(cache, id);
 
 	return vertex->id == id ? vertex : NULL;
 }
 
-const struct numbered_edge *numbered__known_edge(const struct numbered *numbered, uint32_t id)
+const struct numbered_edge *id_cache__known_edge(const struct id_cache *cache, uint32_t id)
 {
-	const struct numbered_edge *edge = edge_place(numbered, id);
+	const struct numbered_edge *edge = edge_place(cache, id);
 
 	return edge->id == id ? edge : NULL;
 }

@@ -5,8 +5,8 @@
  * kernel maps. Ids grow without end: where two that are in use would have one place in a cache, the second has the
  * next.
  */
-#ifndef VAPRO_NUMBERED_H
-#define VAPRO_NUMBERED_H
+#ifndef VAPRO_ID_CACHE_H
+#define VAPRO_ID_CACHE_H
 
 #include "probe/bpf/kernel_side.h"
 
@@ -26,28 +26,28 @@ struct numbered_edge {
 	int64_t state;
 };
 
-struct numbered;
+struct id_cache;
 
 /* NULL when out of memory. */
-struct numbered *numbered__new(struct kernel_side *side);
-void numbered__free(struct numbered *numbered);
+struct id_cache *id_cache__new(struct kernel_side *side);
+void id_cache__free(struct id_cache *cache);
 
 /*
  * Begins a drain. A drain sweeps the tables at most once for ids not seen yet; paths again for ids that
  * were given since.
  */
-void numbered__begin(struct numbered *numbered);
+void id_cache__begin(struct id_cache *cache);
 
 /* NULL with -EAGAIN in *status where the id may be younger than this drain's sweep, else with -ENOENT. */
-struct numbered_vertex *numbered__vertex(struct numbered *numbered, uint32_t id, int *status);
-struct numbered_edge *numbered__edge(struct numbered *numbered, uint32_t id, int *status);
+struct numbered_vertex *id_cache__vertex(struct id_cache *cache, uint32_t id, int *status);
+struct numbered_edge *id_cache__edge(struct id_cache *cache, uint32_t id, int *status);
 
 /* NULL where the kernel side no longer has the id. */
-const struct kernel_path_key *numbered__path(struct numbered *numbered, uint32_t id);
+const struct kernel_path_key *id_cache__path(struct id_cache *cache, uint32_t id);
 
 /* Looks in the cache, without a sweep; NULL. */
-const struct numbered_vertex *numbered__known_vertex(const struct numbered *numbered, uint32_t id);
-const struct numbered_edge *numbered__known_edge(const struct numbered *numbered, uint32_t id);
+const struct numbered_vertex *id_cache__known_vertex(const struct id_cache *cache, uint32_t id);
+const struct numbered_edge *id_cache__known_edge(const struct id_cache *cache, uint32_t id);
 
 struct numbered_process {
 	pid_t pid;
@@ -55,9 +55,9 @@ struct numbered_process {
 };
 
 /* Removes the states of processes that go on: those that are met again get new numbers. */
-void numbered__give_back(struct numbered *numbered, const struct numbered_process *processes, size_t count);
+void id_cache__give_back(struct id_cache *cache, const struct numbered_process *processes, size_t count);
 
 /* Removes the entries of processes that ended from all maps of the kernel side, at most KERNEL_SLOTS. */
-void numbered__purge(struct numbered *numbered, const struct numbered_process *processes, size_t count);
+void id_cache__purge(struct id_cache *cache, const struct numbered_process *processes, size_t count);
 
 #endif

@@ -12,7 +12,7 @@
 #include <vapro/bundle.h>
 #include <vapro/bpf/abi.h>
 
-#include "collect/callsite.h"
+#include "collect/callsites.h"
 
 #define LABELS_MAX 384
 #define LABELS_COMMS 256

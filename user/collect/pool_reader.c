@@ -10,86 +10,87 @@
 #include "../bpf/logic.h"
 #include "probe/bpf/kernel_side.h"
 
-struct merged {
+struct pool_reader {
 	struct kernel_side *side;
 	struct bpf_pool_slot *mapped; /* first `size` bytes of the pool; NULL: none */
 	size_t size;
 	uint32_t read_out[2]; /* bundles read of each half */
 };
 
-struct merged *merged__new(struct kernel_side *side, uint64_t now_ns)
+struct pool_reader *pool_reader__new(struct kernel_side *side, uint64_t now_ns)
 {
-	struct merged *merged = calloc(1, sizeof(*merged));
+	struct pool_reader *reader = calloc(1, sizeof(*reader));
 
-	if (!merged)
+	if (!reader)
 		return NULL;
-	merged->side = side;
+	reader->side = side;
 	*kernel_side__shared(side)->closed_bin = (uint32_t)(now_ns / KERNEL_BIN_NS - 1);
-	return merged;
+	return reader;
 }
 
-void merged__free(struct merged *merged)
+void pool_reader__free(struct pool_reader *reader)
 {
-	if (!merged)
+	if (!reader)
 		return;
-	if (merged->mapped)
-		munmap(merged->mapped, merged->size);
-	free(merged);
+	if (reader->mapped)
+		munmap(reader->mapped, reader->size);
+	free(reader);
 }
 
 /* Maps the first count places at least. Returns 0 or -errno. */
-static int map(struct merged *merged, uint32_t count)
+static int map(struct pool_reader *reader, uint32_t count)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE),
 	       size = (sizeof(struct bpf_pool_slot) * count + page - 1) & ~(page - 1);
 	void *mapped;
 
-	if (size <= merged->size)
+	if (size <= reader->size)
 		return 0;
 	mapped =
-	    mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, kernel_side__map(merged->side, KERNEL_MAP_POOL), 0);
+	    mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, kernel_side__map(reader->side, KERNEL_MAP_POOL), 0);
 	if (mapped == MAP_FAILED)
 		return -errno;
-	if (merged->mapped)
-		munmap(merged->mapped, merged->size);
-	merged->mapped = mapped;
-	merged->size = size;
+	if (reader->mapped)
+		munmap(reader->mapped, reader->size);
+	reader->mapped = mapped;
+	reader->size = size;
 	return 0;
 }
 
 /* Reads even or odd bins. */
-static void read_half(struct merged *merged, unsigned odd, uint32_t last, uint32_t used, merged_bundle emit, void *ctx)
+static void read_half(struct pool_reader *reader, unsigned odd, uint32_t last, uint32_t used, merged_bundle emit,
+		      void *ctx)
 {
 	for (uint32_t i = 0; i < used; i++) {
-		struct bpf_pool_slot *place = &merged->mapped[2 * i + odd];
+		struct bpf_pool_slot *place = &reader->mapped[2 * i + odd];
 
 		/* 0: already read, or being written; the bin is not over then */
 		if (!__atomic_load_n(&place->key.state, __ATOMIC_ACQUIRE) || bin_after(place->key.bin, last) ||
 		    !emit(ctx, &place->key, &place->bundle))
 			continue;
 		__atomic_store_n(&place->key.state, 0, __ATOMIC_RELEASE);
-		merged->read_out[odd]++;
+		reader->read_out[odd]++;
 	}
 }
 
-int merged__read(struct merged *merged, uint32_t last, merged_bundle emit, void *ctx)
+int pool_reader__read(struct pool_reader *reader, uint32_t last, merged_bundle emit, void *ctx)
 {
-	uint32_t half = kernel_side__map_room(merged->side, KERNEL_MAP_POOL) / 2;
+	uint32_t half = kernel_side__map_room(reader->side, KERNEL_MAP_POOL) / 2;
 
-	*kernel_side__shared(merged->side)->closed_bin = last;
+	*kernel_side__shared(reader->side)->closed_bin = last;
 	for (unsigned odd = 0; odd < 2; odd++) {
-		uint32_t *given = &kernel_side__shared(merged->side)->pool_used[odd],
+		uint32_t *given = &kernel_side__shared(reader->side)->pool_used[odd],
 			 used = __atomic_load_n(given, __ATOMIC_ACQUIRE);
 		uint32_t count = used < half ? used : half;
-		int status = map(merged, 2 * count);
+		int status = map(reader, 2 * count);
 
 		if (status)
 			return status;
-		read_half(merged, odd, last, count, emit, ctx);
+		read_half(reader, odd, last, count, emit, ctx);
 		/* a half with more bundles by now goes on */
-		if (merged->read_out[odd] == count &&
+		if (reader->read_out[odd] == count &&
 		    __atomic_compare_exchange_n(given, &used, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-			merged->read_out[odd] = 0;
+			reader->read_out[odd] = 0;
 	}
 	return 0;
 }

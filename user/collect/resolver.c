@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/callsite.h"
+#include "collect/callsites.h"
+#include "collect/image_cache.h"
 #include "collect/labels.h"
 #include "collect/id_cache.h"
 #include "collect/name_reader.h"
@@ -45,7 +46,7 @@ struct resolver {
 	size_t thread_count, thread_room; /* entries; ids go on */
 	struct table *by_tid;		  /* places of the tids' present threads; NULL: linear search */
 	uint32_t next_thread;
-	struct numbered *numbered;
+	struct id_cache *ids;
 	struct state_names *states;
 	struct name_reader *names;
 	struct image_cache *images;
@@ -63,12 +64,12 @@ struct resolver *resolver__new(struct kernel_side *side, struct stream_sink *sin
 	resolver->sink = sink;
 	resolver->host = host;
 	resolver->config = config;
-	resolver->numbered = numbered__new(side);
+	resolver->ids = id_cache__new(side);
 	resolver->states = state_names__new(config->memory_cap ? config->memory_cap / UNUSED_SHARE : UNUSED_BYTES);
 	resolver->names = name_reader__new(sink);
 	resolver->images = image_cache__new(resolver->names);
 	resolver->by_tid = table__new();
-	if (!resolver->numbered || !resolver->states || !resolver->names || !resolver->images || !resolver->by_tid) {
+	if (!resolver->ids || !resolver->states || !resolver->names || !resolver->images || !resolver->by_tid) {
 		resolver__free(resolver);
 		return NULL;
 	}
@@ -90,7 +91,7 @@ void resolver__free(struct resolver *resolver)
 	free(resolver->processes);
 	free(resolver->threads);
 	table__free(resolver->by_tid);
-	numbered__free(resolver->numbered);
+	id_cache__free(resolver->ids);
 	state_names__free(resolver->states);
 	image_cache__free(resolver->images);
 	name_reader__free(resolver->names);
@@ -310,12 +311,12 @@ int64_t resolver__thread(struct resolver *resolver, uint32_t tid, uint32_t tgid)
 
 void resolver__begin(struct resolver *resolver)
 {
-	numbered__begin(resolver->numbered);
+	id_cache__begin(resolver->ids);
 }
 
 void resolver__purge(struct resolver *resolver, const struct numbered_process *processes, size_t count)
 {
-	numbered__purge(resolver->numbered, processes, count);
+	id_cache__purge(resolver->ids, processes, count);
 }
 
 void resolver__remove(struct resolver *resolver, pid_t pid)
@@ -342,7 +343,7 @@ void resolver__remove(struct resolver *resolver, pid_t pid)
 
 void resolver__give_back(struct resolver *resolver, const struct numbered_process *processes, size_t count)
 {
-	numbered__give_back(resolver->numbered, processes, count);
+	id_cache__give_back(resolver->ids, processes, count);
 }
 
 /* Announces a state of a process unless one with equal texts is known. */
@@ -370,7 +371,7 @@ static void resolve_site(struct resolver *resolver, struct known_process *known,
 			 struct site_name *name)
 {
 	bool other = key->path == KERNEL_OTHER_PATHS;
-	const struct kernel_path_key *path = key->path && !other ? numbered__path(resolver->numbered, key->path) : NULL;
+	const struct kernel_path_key *path = key->path && !other ? id_cache__path(resolver->ids, key->path) : NULL;
 
 	if (resolver->config->states == VAPRO_BY_CALL_PATH)
 		site_name__by_path(name, known->callsites, key, path);
@@ -407,8 +408,8 @@ static int64_t vertex_state(struct resolver *resolver, struct numbered_vertex *v
 static int64_t edge_state(struct resolver *resolver, uint32_t id, const struct kernel_edge_key *key)
 {
 	int status = -ENOENT;
-	struct numbered_vertex *from = numbered__vertex(resolver->numbered, key->from, &status);
-	struct numbered_vertex *to = from ? numbered__vertex(resolver->numbered, key->to, &status) : NULL;
+	struct numbered_vertex *from = id_cache__vertex(resolver->ids, key->from, &status);
+	struct numbered_vertex *to = from ? id_cache__vertex(resolver->ids, key->to, &status) : NULL;
 	struct known_process *known = to ? process_of(resolver, to->key.tgid) : NULL;
 	char labels[LABELS_MAX], common[LABELS_MAX];
 	struct site_name site_from, site_to;
@@ -440,8 +441,8 @@ int64_t resolver__state(struct resolver *resolver, uint32_t id, uint32_t *tgid)
 	int status = -ENOENT;
 
 	if (id & KERNEL_EDGE) {
-		struct numbered_edge *edge = numbered__edge(resolver->numbered, id & ~KERNEL_EDGE, &status);
-		struct numbered_vertex *to = edge ? numbered__vertex(resolver->numbered, edge->key.to, &status) : NULL;
+		struct numbered_edge *edge = id_cache__edge(resolver->ids, id & ~KERNEL_EDGE, &status);
+		struct numbered_vertex *to = edge ? id_cache__vertex(resolver->ids, edge->key.to, &status) : NULL;
 
 		if (!to)
 			return status;
@@ -450,7 +451,7 @@ int64_t resolver__state(struct resolver *resolver, uint32_t id, uint32_t *tgid)
 			edge->state = edge_state(resolver, id & ~KERNEL_EDGE, &edge->key);
 		return edge->state;
 	} else {
-		struct numbered_vertex *vertex = numbered__vertex(resolver->numbered, id, &status);
+		struct numbered_vertex *vertex = id_cache__vertex(resolver->ids, id, &status);
 
 		if (!vertex)
 			return status;
@@ -463,7 +464,7 @@ int64_t resolver__state(struct resolver *resolver, uint32_t id, uint32_t *tgid)
 
 static bool vertex_approx(struct resolver *resolver, uint32_t id)
 {
-	const struct numbered_vertex *vertex = numbered__known_vertex(resolver->numbered, id);
+	const struct numbered_vertex *vertex = id_cache__known_vertex(resolver->ids, id);
 
 	return vertex && vertex->key.flags & (KERNEL_VERTEX_APPROX | KERNEL_VERTEX_NO_SIZE);
 }
@@ -475,7 +476,7 @@ bool resolver__approx(struct resolver *resolver, uint32_t id)
 	if (!(id & KERNEL_EDGE))
 		return vertex_approx(resolver, id);
 	id &= ~KERNEL_EDGE;
-	edge = numbered__known_edge(resolver->numbered, id);
+	edge = id_cache__known_edge(resolver->ids, id);
 	return edge && (vertex_approx(resolver, edge->key.from) || vertex_approx(resolver, edge->key.to));
 }
 

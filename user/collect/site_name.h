@@ -9,7 +9,7 @@
 
 #include <vapro/bpf/abi.h>
 
-#include "collect/callsite.h"
+#include "collect/callsites.h"
 
 #define SITE_TEXT_MAX ((1 + KERNEL_HOPS) * CALLSITE_MAX)
 

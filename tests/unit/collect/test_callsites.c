@@ -18,10 +18,11 @@
 
 #include <cmocka.h>
 
-#include "collect/callsite.h"
+#include "collect/callsites.h"
 #include "probe/elf/survey.h"
 #include "sandbox/confine.h"
 #include "target/process.h"
+#include "collect/image_cache.h"
 
 #define CASES "build/test/site_cases.so"
 #define FUNCTION "no_frame"

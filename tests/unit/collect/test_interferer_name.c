@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "collect/interferer_name.h"
+#include "collect/interferer_names.h"
 
 /* Executes a copy of cat in memory, which waits for the other end of its input. */
 static pid_t execute_from_memory(const char *argument, int *input)

@@ -3,8 +3,8 @@
  * Names of tasks whose program was executed from memory: the kernel calls them by the file, "memfd:sealed-91", which
  * says nothing to people. Their process is called by its first argument instead.
  */
-#ifndef VAPRO_INTERFERER_NAME_H
-#define VAPRO_INTERFERER_NAME_H
+#ifndef VAPRO_INTERFERER_NAMES_H
+#define VAPRO_INTERFERER_NAMES_H
 
 #include <sys/types.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "collect/interferer_name.h"
+#include "collect/interferer_names.h"
 
 #include <fcntl.h>
 #include <stdio.h>

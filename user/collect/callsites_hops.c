@@ -5,7 +5,7 @@
  * when a call-site ends there. Looking up takes time that ranks may need: all of an image are looked up in one request,
  * in the background and after a rest (image_cache__look_up()).
  */
-#include "collect/callsite_private.h"
+#include "collect/callsites_private.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>

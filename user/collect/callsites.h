@@ -3,20 +3,19 @@
  * Call-sites: raw return addresses of a process become `name@<first 12 of build-id>+0xOFFSET` with
  * the file offset, so that ranks, address randomisation and restarts agree (ARCHITECTURE section 3).
  */
-#ifndef VAPRO_CALLSITE_H
-#define VAPRO_CALLSITE_H
+#ifndef VAPRO_CALLSITES_H
+#define VAPRO_CALLSITES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "target/image.h"
 #include "target/process.h"
 
 #define CALLSITE_MAX 192 /* bytes of a text or symbol */
 
-struct image_cache;
 struct callsites;
+struct image_cache;
 
 struct callsite {
 	char text[CALLSITE_MAX];
@@ -24,22 +23,6 @@ struct callsite {
 	const char *path;	   /* the image's, as the process sees it, or NULL; lives as long as the call-sites */
 	bool transparent;	   /* inside an image that should have been looked through */
 };
-
-struct name_reader;
-
-/* Images by device and inode, shared by all processes. names outlives the cache; NULL: places are not named. */
-struct image_cache *image_cache__new(struct name_reader *names);
-void image_cache__free(struct image_cache *cache);
-
-/*
- * Reads the images of a process that its attachment needs. transparent: as for callsites__push_transparent(). 0, also
- * where some cannot be read, or where that takes longer confine__is_later() with a sentence: to be called again.
- */
-int image_cache__prepare(struct image_cache *cache, const struct process *process, const char *transparent, char *err,
-			 size_t err_size);
-
-/* Reports an image that could not be read, each once: its call-sites have no names. false: none. */
-bool image_cache__trouble(struct image_cache *cache, char *text, size_t size);
 
 /*
  * The call-sites of one process, which must outlive them; files that the process maps are held open
@@ -78,28 +61,10 @@ void callsites__push_transparent(struct callsites *callsites, int transparent, i
 bool callsites__frame(struct callsites *callsites, uint64_t address, struct callsite *site);
 
 /*
- * Hopping distinguishes calls of a call-site by their callers, for all processes that map its image. site is a text
- * of callsites__resolve(). Returns 0; -EAGAIN while its frame is looked up, which begins with the first request; or
- * -EPERM with a refusal: the end of a sentence whose subject is the call-site; then *top says whether the reason is
- * that nothing of the program calls it. callsites__push_hops() carries hops out for a process.
- */
-int image_cache__hop(struct image_cache *cache, const char *site, const char **refusal, bool *top);
-void image_cache__unhop(struct image_cache *cache, const char *site);
-
-/*
  * Says whether an address lies in the C library or in a language's runtime, between the program and a system call.
  * Such an address is hopped from the next image_cache__look_up() on.
  */
 bool callsites__in_runtime(struct callsites *callsites, uint64_t address);
-
-/*
- * Looks up wanted frames in the background, one image at a time and for at most 1 % of a CPU's time. Returns whether
- * callsites__push_hops() has anything new.
- */
-bool image_cache__look_up(struct image_cache *cache, uint64_t now_ns);
-
-/* Reports a runtime with a frame that cannot be hopped, each once. false: none. */
-bool image_cache__hop_trouble(struct image_cache *cache, char *text, size_t size);
 
 /* Updates the process's hopped call-sites on the kernel side, also removing former ones. Returns how many are set. */
 size_t callsites__push_hops(struct callsites *callsites, int map);

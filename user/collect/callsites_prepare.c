@@ -3,7 +3,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include "collect/callsite_private.h"
+#include "collect/callsites_private.h"
 #include "probe/elf/transparent.h"
 #include "sandbox/user_file.h"
 
