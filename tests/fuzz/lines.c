@@ -2,7 +2,7 @@
 /* Fuzzer of fragments as NDJSON: vapro analyze --format ndjson. */
 #include <stdio.h>
 
-#include "capture/capture.h"
+#include "capture/ndjson.h"
 #include "fuzz.h"
 
 #define LINES 160

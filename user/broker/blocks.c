@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "broker/blocks.h"
 
-void publisher__put_block(struct publisher *publisher, const struct wire_job *job, const char *host,
-			  const struct block *block)
+void blocks__put(struct publisher *publisher, const struct wire_job *job, const char *host, const struct block *block)
 {
 	char subject[WIRE_SUBJECT_MAX], id[WIRE_ID_MAX];
 	struct publish_message message = {.subject = subject,

@@ -7,7 +7,6 @@
 #include "wire/block.h"
 
 /* Hands a block over to the publisher, which counts it where it discards it. The bytes are the publisher's then. */
-void publisher__put_block(struct publisher *publisher, const struct wire_job *job, const char *host,
-			  const struct block *block);
+void blocks__put(struct publisher *publisher, const struct wire_job *job, const char *host, const struct block *block);
 
 #endif

@@ -76,7 +76,7 @@ static void land(struct publisher *publisher, const char *id, natsStatus status,
 	pthread_cond_broadcast(&publisher->changed);
 	pthread_mutex_unlock(&publisher->lock);
 	if (done)
-		item__free(done);
+		publisher__free_item(done);
 }
 
 /* Says why messages are not taken, once for each reason. */
@@ -368,7 +368,7 @@ void publisher__free(struct publisher *publisher)
 		struct item *item = publisher->first;
 
 		publisher->first = item->next;
-		item__free(item);
+		publisher__free_item(item);
 	}
 	natsOptions_Destroy(publisher->options);
 	pthread_cond_destroy(&publisher->changed);

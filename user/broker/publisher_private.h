@@ -47,7 +47,7 @@ struct publisher {
 	char servers[256];
 };
 
-void item__free(struct item *item);
+void publisher__free_item(struct item *item);
 
 /* Adds a sentence to the news. */
 void publisher__say(struct publisher *publisher, enum publisher_news kind, const char *format, ...)

@@ -12,7 +12,7 @@
 
 #define ITEM_BYTES 128 /* of a message beside its texts and bytes */
 
-void item__free(struct item *item)
+void publisher__free_item(struct item *item)
 {
 	free(item->subject);
 	free(item->id);
@@ -94,7 +94,7 @@ static void make_room(struct publisher *publisher, uint64_t bytes)
 		}
 		publisher__unlink(publisher, place);
 		publisher__count_drop(publisher, item->run, item->fragments, item->named);
-		item__free(item);
+		publisher__free_item(item);
 	}
 }
 
@@ -131,7 +131,7 @@ int publisher__put(struct publisher *publisher, const struct publish_message *me
 	}
 	pthread_mutex_unlock(&publisher->lock);
 	if (ret && item)
-		item__free(item);
+		publisher__free_item(item);
 	return ret;
 }
 

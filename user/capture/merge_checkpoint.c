@@ -66,7 +66,7 @@ static void archive_ids(struct archive *archive, struct ids *ids, uint32_t most)
 		int ret = -EINVAL;
 
 		if (archive__check(archive, list[i].ours < most, "a number of a thread or state does not exist"))
-			ret = merge_source__set_id(ids, list[i].theirs, list[i].ours);
+			ret = stream_merge__set_id(ids, list[i].theirs, list[i].ours);
 		if (ret == -ENOMEM)
 			archive__fail(archive, ret, "out of memory");
 		archive__check(archive, !ret, "a number of a thread or state is too large");

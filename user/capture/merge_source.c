@@ -15,7 +15,7 @@ static int room(struct ids *ids, uint32_t theirs)
 	return grow(&ids->items, &ids->capacity, (size_t)theirs + 1, sizeof(*ids->items));
 }
 
-int merge_source__set_id(struct ids *ids, uint32_t theirs, uint32_t ours)
+int stream_merge__set_id(struct ids *ids, uint32_t theirs, uint32_t ours)
 {
 	int ret = room(ids, theirs);
 
@@ -54,7 +54,7 @@ static int announce_later(struct source *source, struct ids *ids, uint32_t id, c
 
 static int add_thread(struct stream_merge *merge, struct source *source, struct stream_event *event)
 {
-	int ret = merge_source__set_id(&source->threads, event->thread.id, merge->thread_count);
+	int ret = stream_merge__set_id(&source->threads, event->thread.id, merge->thread_count);
 
 	if (ret)
 		return ret;
@@ -84,7 +84,7 @@ static int add_state(struct stream_merge *merge, struct source *source, struct s
 	free(key);
 	if (id-- == INTERN_NONE)
 		return -ENOMEM;
-	ret = merge_source__set_id(&source->states, state->id, id);
+	ret = stream_merge__set_id(&source->states, state->id, id);
 	if (ret || id < merge->state_count)
 		return ret;
 	event->state.id = merge->state_count++;
@@ -114,7 +114,7 @@ static int use_announced(struct source *source, struct ids *ids, uint32_t *id)
 }
 
 /* Puts an event that is due: by window it has its source's ids still. */
-int merge_source__put_event(struct stream_sink *sink, const struct stream_event *event)
+int stream_merge__put_event(struct stream_sink *sink, const struct stream_event *event)
 {
 	struct source *source = (struct source *)sink;
 	struct stream_event ours = *event;
@@ -150,7 +150,7 @@ int merge_source__put_event(struct stream_sink *sink, const struct stream_event 
 }
 
 /* Puts what a source holds and is due. */
-int merge_source__put_due(struct stream_merge *merge, struct source *source, uint64_t end_ns)
+int stream_merge__put_due(struct stream_merge *merge, struct source *source, uint64_t end_ns)
 {
 	return held_events__put(source->held, end_ns, merge->when == MERGE_BY_WINDOW ? &source->due : merge->sink);
 }
@@ -278,7 +278,7 @@ static int take_bundle(const struct stream_merge *merge, struct source *source, 
 }
 
 /* Puts a source's event at once, or holds it until its window. */
-int merge_source__take(struct stream_merge *merge, struct source *source, struct stream_event *event)
+int stream_merge__take(struct stream_merge *merge, struct source *source, struct stream_event *event)
 {
 	switch (event->type) {
 	case STREAM_LINE:

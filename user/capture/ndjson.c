@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/capture.h"
+#include "capture/ndjson.h"
 #include "capture/ndjson_private.h"
 #include "base/grow.h"
 #include "base/printable.h"
@@ -433,7 +433,7 @@ void ndjson__free(struct ndjson *ndjson)
 	intern__free(ndjson->state_keys);
 	intern__free(ndjson->truths);
 	intern__free(ndjson->hosts);
-	ndjson_names__free(&ndjson->names);
+	ndjson_line__free_names(&ndjson->names);
 	free(ndjson->threads);
 	free(ndjson->seen);
 	free(ndjson->places);

@@ -466,7 +466,7 @@ void ndjson_line__free(struct ndjson_line *line)
 	free(line->truth);
 }
 
-void ndjson_names__free(struct ndjson_names *names)
+void ndjson_line__free_names(struct ndjson_names *names)
 {
 	for (int i = 0; i < NDJSON_NAMED; i++)
 		free(names->magnitude[i]);

@@ -34,6 +34,6 @@ struct ndjson_line {
 int ndjson_line__parse(struct ndjson_line *line, const char *text, struct ndjson_names *names, char *why,
 		       size_t why_size);
 void ndjson_line__free(struct ndjson_line *line);
-void ndjson_names__free(struct ndjson_names *names);
+void ndjson_line__free_names(struct ndjson_names *names);
 
 #endif

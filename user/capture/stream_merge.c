@@ -18,7 +18,7 @@ static int read_ahead(struct stream_merge *merge, struct source *source, uint64_
 		if (ret == -EAGAIN)
 			return 0;
 		if (ret > 0)
-			ret = merge_source__take(merge, source, &event);
+			ret = stream_merge__take(merge, source, &event);
 		else if (!ret)
 			source->finished = true;
 	}
@@ -110,7 +110,7 @@ static int put_window(struct stream_merge *merge, uint64_t begin_ns, uint64_t en
 	int ret = stream__put(merge->sink, &event);
 
 	for (size_t i = 0; !ret && i < merge->count; i++)
-		ret = merge_source__put_due(merge, merge->order[i], end_ns);
+		ret = stream_merge__put_due(merge, merge->order[i], end_ns);
 	for (size_t i = 0; i < merge->count; i++) {
 		drop_windows(merge->sources[i], end_ns);
 		drop_marks(merge->sources[i], end_ns);
@@ -214,7 +214,7 @@ int stream_merge__finish(struct stream_merge *merge, bool complete)
 	int ret = merge->last ? 0 : put_rest(merge);
 
 	for (size_t i = 0; !ret && i < merge->count; i++)
-		ret = merge_source__put_due(merge, merge->order[i], UINT64_MAX);
+		ret = stream_merge__put_due(merge, merge->order[i], UINT64_MAX);
 	if (!ret && complete)
 		ret = stream__put(merge->sink, &end);
 	return ret;
@@ -270,7 +270,7 @@ int stream_merge__add(struct stream_merge *merge, struct merge_reader *reader)
 
 	if (!source)
 		return -ENOMEM;
-	source->due.put = merge_source__put_event;
+	source->due.put = stream_merge__put_event;
 	source->merge = merge;
 	source->reader = reader;
 	source->held = held_events__new();
@@ -331,7 +331,7 @@ uint64_t stream_merge__held_block(const struct stream_merge *merge, int source)
 bool stream_merge__replayed(const struct stream_merge *merge)
 {
 	for (size_t i = 0; i < merge->count; i++) {
-		if (!merge->sources[i]->finished && merge_source__replays(merge->sources[i]))
+		if (!merge->sources[i]->finished && stream_merge__replays(merge->sources[i]))
 			return false;
 	}
 	return true;

@@ -64,13 +64,13 @@ struct stream_merge {
 };
 
 /* Puts an event of a source at once, or holds it until its window. Returns 0 or a negative errno. */
-int merge_source__take(struct stream_merge *merge, struct source *source, struct stream_event *event);
+int stream_merge__take(struct stream_merge *merge, struct source *source, struct stream_event *event);
 
 /* Sets an id of a source. Returns 0, -EINVAL or -ENOMEM. */
-int merge_source__set_id(struct ids *ids, uint32_t theirs, uint32_t ours);
+int stream_merge__set_id(struct ids *ids, uint32_t theirs, uint32_t ours);
 
 /* Whether the source repeats events that are in the checkpoint. */
-static inline bool merge_source__replays(const struct source *source)
+static inline bool stream_merge__replays(const struct source *source)
 {
 	const struct merge_reader *reader = source->reader;
 
@@ -79,9 +79,9 @@ static inline bool merge_source__replays(const struct source *source)
 }
 
 /* Puts what a source holds and is due. */
-int merge_source__put_due(struct stream_merge *merge, struct source *source, uint64_t end_ns);
+int stream_merge__put_due(struct stream_merge *merge, struct source *source, uint64_t end_ns);
 
 /* The sink of MERGE_BY_WINDOW: puts an event that is due, with its source's ids still. */
-int merge_source__put_event(struct stream_sink *sink, const struct stream_event *event);
+int stream_merge__put_event(struct stream_sink *sink, const struct stream_event *event);
 
 #endif

@@ -18,6 +18,7 @@
 #include "config/rules.h"
 #include "report/replay.h"
 #include "report/summary.h"
+#include "capture/ndjson.h"
 
 struct analyze {
 	struct vapro_config config;
@@ -266,7 +267,7 @@ static int check(const struct analyze *analyze)
 	bool ndjson = analyze->format == FORMAT_NDJSON, one = analyze->run != CAPTURE_LAST_RUN;
 	char err[SOURCE_ERR];
 
-	if (from_rows__check(&analyze->source, err, sizeof(err)))
+	if (broker_rows__check(&analyze->source, err, sizeof(err)))
 		why = err;
 	else if (!servers && analyze->source.job)
 		why = "--job needs --broker URL: the brokers from which the job is read";
@@ -291,7 +292,7 @@ static int open_blocks(struct analyze *analyze, struct input *input, struct capt
 
 	if (ret) {
 		fprintf(stderr, "vapro analyze: %s\n", err);
-		return from_rows__code(ret);
+		return broker_rows__code(ret);
 	}
 	if (source_blocks__info(input->blocks, info, err, sizeof(err)))
 		fprintf(stderr, "vapro analyze: %s\n", err);

@@ -22,7 +22,7 @@ const char *broker_rows__without_url(const struct broker_options *broker)
 				     : NULL;
 }
 
-int from_rows__check(const struct source_options *source, char *err, size_t err_size)
+int broker_rows__check(const struct source_options *source, char *err, size_t err_size)
 {
 	const struct broker_options *broker = &source->broker;
 	const char *lonely = !broker->servers && source->cluster ? "cluster" : broker_rows__without_url(broker);
@@ -40,7 +40,7 @@ int from_rows__check(const struct source_options *source, char *err, size_t err_
 	return -EINVAL;
 }
 
-int from_rows__code(int error)
+int broker_rows__code(int error)
 {
 	return error == -EINVAL ? EXIT_USAGE : error == -EACCES ? EXIT_REFUSED : EXIT_FAILED;
 }

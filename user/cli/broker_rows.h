@@ -8,7 +8,7 @@
 #ifndef VAPRO_BROKER_ROWS_H
 #define VAPRO_BROKER_ROWS_H
 
-#include "cli/options.h"
+#include "cli/command.h"
 #include "source/source.h"
 #include "wire/subject.h"
 
@@ -58,9 +58,9 @@ bool broker_rows__write(const void *member, size_t n, char *text, size_t size);
 const char *broker_rows__without_url(const struct broker_options *broker);
 
 /* Checks what the options need of each other. Returns 0, or -EINVAL with a sentence in err. */
-int from_rows__check(const struct source_options *source, char *err, size_t err_size);
+int broker_rows__check(const struct source_options *source, char *err, size_t err_size);
 
 /* The exit code of an error of source__open(). */
-int from_rows__code(int error);
+int broker_rows__code(int error);
 
 #endif

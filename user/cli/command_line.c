@@ -51,7 +51,7 @@ static void forget_replaced(struct command_line *line, const struct command *com
 	struct options options = {.command = command, .argc = argc, .argv = argv};
 	enum options_item item;
 
-	while ((item = options__next(&options)) == OPTIONS_OPTION || item == OPTIONS_OPERAND) {
+	while ((item = command__next(&options)) == OPTIONS_OPTION || item == OPTIONS_OPERAND) {
 		size_t offset = item == OPTIONS_OPTION && !options.tunable ? options.row->offset : 0;
 
 		if (offset == offsetof(struct command_line, pids) || offset == offsetof(struct command_line, globs)) {

@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "cli/options.h"
+#include "cli/command.h"
 #include "daemon/daemon.h"
 
 struct pid_list {

@@ -4,7 +4,7 @@
 #define VAPRO_COMMANDS_H
 
 #include <signal.h>
-#include "cli/options.h"
+#include "cli/command.h"
 
 extern const struct command vaprod_command; /* the daemon's command line; it has no main */
 extern const struct command worker_command; /* of vapro-worker; it has no main of this form */
@@ -12,6 +12,6 @@ extern const struct command run_command, analyze_command, diagnose_command, diff
     top_command, stg_command, publish_command, check_command;
 
 /* All of vapro-worker but its signals: *stop ends it. Returns an exit code. */
-int worker__main(int argc, char **argv, const volatile sig_atomic_t *stop);
+int commands__run_worker(int argc, char **argv, const volatile sig_atomic_t *stop);
 
 #endif

@@ -188,11 +188,11 @@ static int diagnose(struct choice *choice)
 	if (code)
 		return code;
 	snprintf(request.job, sizeof(request.job), "%s", choice->job ? choice->job : "");
-	if (from_rows__check(&choice->source, err, sizeof(err)))
+	if (broker_rows__check(&choice->source, err, sizeof(err)))
 		return fail(EXIT_USAGE, "%s", err);
 	if (choice->source.broker.servers) {
 		choice->source.job = choice->job;
-		return diagnose_from(&choice->source, &request);
+		return from_blocks__diagnose(&choice->source, &request);
 	}
 	if (geteuid() != 0)
 		return fail(EXIT_REFUSED, "permission denied: root only, because the data covers all users' processes");

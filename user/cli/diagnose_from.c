@@ -97,7 +97,7 @@ static int respond(const struct replay *replay, const struct query_request *requ
 	return EXIT_FAILED;
 }
 
-int diagnose_from(const struct source_options *source, const struct query_request *request)
+int from_blocks__diagnose(const struct source_options *source, const struct query_request *request)
 {
 	struct replay replay = {.sink.put = put, .watch.held = hold};
 	struct source_blocks *blocks = NULL;
@@ -108,7 +108,7 @@ int diagnose_from(const struct source_options *source, const struct query_reques
 		ret = run(&replay, blocks, err, sizeof(err));
 	if (ret) {
 		fprintf(stderr, "vapro diagnose: %s\n", err);
-		code = from_rows__code(ret);
+		code = broker_rows__code(ret);
 	} else {
 		from_blocks__say("diagnose", blocks, NULL);
 		code = respond(&replay, request);

@@ -9,7 +9,7 @@
 
 #include "base/exit_codes.h"
 #include "cli/commands.h"
-#include "cli/diff_read.h"
+#include "cli/diff_run.h"
 #include "cli/shared_rows.h"
 #include "compare/compare.h"
 

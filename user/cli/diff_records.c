@@ -4,7 +4,7 @@
  * losses. A bin of performance p counts as work that took 1 / p of its time, so that ranks are compared as those of
  * captures are; communication is not compared by rank, since a rank that waits longer is not slower.
  */
-#include "cli/diff_read.h"
+#include "cli/diff_run.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -381,7 +381,7 @@ static int add_up(struct reader *reader)
 	return 0;
 }
 
-int diff_records__read(struct diff_run *run, int number, char *err, size_t err_size)
+int diff_run__read_records(struct diff_run *run, int number, char *err, size_t err_size)
 {
 	struct reader reader = {.run = run, .rows = intern__new(), .ids = intern__new(), .bin_index = table__new()};
 	int error = 0;

@@ -12,6 +12,6 @@ struct summary;
 void from_blocks__say(const char *command, const struct source_blocks *blocks, struct summary *summary);
 
 /* Responds to a query as a vaprod would that watched all nodes of the job. Returns an exit code. */
-int diagnose_from(const struct source_options *source, const struct query_request *request);
+int from_blocks__diagnose(const struct source_options *source, const struct query_request *request);
 
 #endif

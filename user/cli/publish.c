@@ -88,7 +88,7 @@ const struct command publish_command = {
 static void take(struct wire_receiver *receiver, const struct wire_job *job, const char *host,
 		 const struct block *block)
 {
-	publisher__put_block(((struct publish *)receiver)->publisher, job, host, block);
+	blocks__put(((struct publish *)receiver)->publisher, job, host, block);
 }
 
 static void rest(long ns)

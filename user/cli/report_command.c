@@ -127,7 +127,7 @@ static int read_results(const struct choice *choice, struct source_results *resu
 	ret = source__results(&source, results, err, sizeof(err));
 	if (ret)
 		fprintf(stderr, "vapro report: %s\n", err);
-	return ret ? from_rows__code(ret) : 0;
+	return ret ? broker_rows__code(ret) : 0;
 }
 
 /* Chooses what is read: the files, a broker, or without any a running vaprod. Returns 0 or an exit code. */
@@ -218,7 +218,7 @@ static int check(const struct choice *choice)
 {
 	char err[SOURCE_ERR];
 
-	if (from_rows__check(&choice->source, err, sizeof(err)))
+	if (broker_rows__check(&choice->source, err, sizeof(err)))
 		return command__fail(&report_command, EXIT_USAGE, "%s", err);
 	if ((choice->files.count != 0) + (choice->socket != NULL) + (choice->source.broker.servers != NULL) > 1)
 		return command__fail(&report_command, EXIT_USAGE,

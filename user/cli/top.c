@@ -328,7 +328,7 @@ static int check(const struct top_options *top)
 {
 	char err[SOURCE_ERR];
 
-	if (from_rows__check(&top->source, err, sizeof(err)))
+	if (broker_rows__check(&top->source, err, sizeof(err)))
 		return fail(EXIT_USAGE, "%s", err);
 	if (top->source.broker.servers ? top->socket != NULL : top->source.job != NULL)
 		return fail(EXIT_USAGE, top->socket

@@ -19,5 +19,5 @@ int main(int argc, char **argv)
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	return worker__main(argc, argv, &stop);
+	return commands__run_worker(argc, argv, &stop);
 }

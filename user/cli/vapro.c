@@ -102,7 +102,7 @@ int main(int argc, char **argv)
 		return EXIT_OK;
 	}
 	if (!strcmp(argv[1], "--completion") && argc == 3 &&
-	    !options__print_completion(argv[2], "vapro", commands, COMMANDS, stdout))
+	    !command__print_completion(argv[2], "vapro", commands, COMMANDS, stdout))
 		return EXIT_OK;
 	if (!strncmp(argv[1], "--completion", strlen("--completion"))) {
 		fputs("vapro: --completion needs a shell: " OPTIONS_COMPLETION_SHELLS "\n", stderr);

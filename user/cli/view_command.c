@@ -96,7 +96,7 @@ static int check(const struct choice *choice, char *err, size_t err_size)
 {
 	const char *servers = choice->source.broker.servers;
 
-	if (from_rows__check(&choice->source, err, err_size))
+	if (broker_rows__check(&choice->source, err, err_size))
 		return -EINVAL;
 	if (choice->files.count > 1)
 		snprintf(err, err_size, "one file is expected, not also '%s'", choice->files.items[1]);
@@ -142,7 +142,7 @@ static int view(struct choice *choice)
 	status = file ? 0 : source__results(&choice->source, &results, err, sizeof(err));
 	if (status) {
 		fprintf(stderr, "vapro view: %s\n", err);
-		return from_rows__code(status);
+		return broker_rows__code(status);
 	}
 	/* what the terminal is like counts, not the pipe to the pager */
 	view__finalize(&choice->view, stdout);

@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "cli/broker_rows.h"
-#include "cli/options.h"
+#include "cli/command.h"
 #include "daemon/daemon.h"
 #include "target/quota.h"
 #include "worker/worker.h"
@@ -142,7 +142,7 @@ static size_t share_of_memory(void)
 	return bytes > MEMORY_LEAST ? (size_t)bytes : MEMORY_LEAST;
 }
 
-int worker__main(int argc, char **argv, const volatile sig_atomic_t *stop)
+int commands__run_worker(int argc, char **argv, const volatile sig_atomic_t *stop)
 {
 	struct choice choice = {
 	    .worker = {.store = {.broker = {.name = "vapro-worker"}, .replicas = 1},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* An image of the cache (image_cache.h): its survey, and its call-sites that are hopped. Only for the files of the cache. */
+/* An image of the cache (image_cache.h): its survey, and its call-sites that are hopped. Only for the files of the
+ * cache. */
 #ifndef VAPRO_CACHED_IMAGE_H
 #define VAPRO_CACHED_IMAGE_H
 

@@ -20,7 +20,7 @@ static void take(struct wire_receiver *receiver, const struct wire_job *job, con
 		 const struct block *block)
 {
 	struct publishing *publishing = (struct publishing *)receiver;
-	publisher__put_block(publishing->publisher, job, host, block);
+	blocks__put(publishing->publisher, job, host, block);
 }
 
 struct publishing *publishing__new(const struct publishing_options *options, const char *host, const char *tunables,

@@ -11,6 +11,7 @@
 #include "capture/capture.h"
 #include "report/replay.h"
 #include "report/run_option.h"
+#include "capture/ndjson.h"
 
 /* Shows how far long reading is, once a second. */
 static void show_progress(uint64_t count, const char *what)

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "report/lines.h"
+#include "capture/ndjson.h"
 
 #define SHOW_NS 1000000000ULL /* between two pictures of the progress */
 #define LOOK_BUNDLES 4096     /* the clock is read after so many */

@@ -6,6 +6,7 @@
 #include "capture/capture.h"
 #include "capture/capture_merge.h"
 #include "report/pipeline.h"
+#include "capture/ndjson.h"
 
 struct replay {
 	const char *command; /* `vapro COMMAND`, whose progress is shown where standard error is a terminal */

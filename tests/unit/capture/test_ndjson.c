@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "capture/capture.h"
+#include "capture/ndjson.h"
 #include "recorder.h"
 
 #define S 1000000000ULL

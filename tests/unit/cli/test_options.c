@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "cli/options.h"
+#include "cli/command.h"
 
 /* What the options set. */
 struct values {

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "../../tools/accuracy/job.h"
-#include "cli/diff_read.h"
+#include "cli/diff_run.h"
 #include "compare/compare.h"
 
 #define RANKS 8
@@ -49,7 +49,7 @@ static struct profile *run(const struct job *job, enum vapro_workload_source sou
 	struct diff_sink sink;
 
 	assert_non_null(profile);
-	diff_sink__init(&sink, profile);
+	diff_run__init_sink(&sink, profile);
 	assert_int_equal(job__run(job, source, 15, &sink.sink, &truths, &totals), 0);
 	assert_int_equal(profile__end(profile), 0);
 	assert_int_equal(sink.refused, 0);

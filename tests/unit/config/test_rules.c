@@ -15,6 +15,7 @@
 #include "model/bands.h"
 #include "report/pipeline.h"
 #include "sim.h"
+#include "capture/ndjson.h"
 
 static struct rules rules;
 static char err[256];

@@ -17,6 +17,7 @@
 #include "report/pipeline.h"
 #include "report/sink.h"
 #include "sim.h"
+#include "capture/ndjson.h"
 
 #define UTC 1800000000000000000ULL /* a bin border */
 #define MS 1000000ULL

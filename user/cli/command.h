@@ -4,8 +4,8 @@
  * and suggestions for misspelt names are made. An option is written --name VALUE, --name=VALUE, -l VALUE or -lVALUE,
  * and letters without values may stand together; `--` ends the options. --help and -h are options of all.
  */
-#ifndef VAPRO_OPTIONS_H
-#define VAPRO_OPTIONS_H
+#ifndef VAPRO_COMMAND_H
+#define VAPRO_COMMAND_H
 
 #include <vapro/config.h>
 
@@ -63,7 +63,7 @@ int command__parse(const struct command *command, void *base, int argc, char **a
 __attribute__((format(printf, 3, 4))) int command__fail(const struct command *command, int code, const char *format,
 							...);
 
-/* What options__next returns. */
+/* What command__next returns. */
 enum options_item { OPTIONS_END, OPTIONS_OPTION, OPTIONS_OPERAND, OPTIONS_ERROR };
 
 #define OPTIONS_NAME_MOST 64
@@ -82,7 +82,7 @@ struct options {
 };
 
 /* Returns the next argument; an error was reported. For those that need more than command__parse(). */
-enum options_item options__next(struct options *options);
+enum options_item command__next(struct options *options);
 
 /* Returns the row of a name, which is an alias where the name is an older one; NULL: there is none. */
 const struct option_row *command__row(const struct command *command, const char *name);
@@ -104,7 +104,7 @@ void command__visit(const struct command *command, enum option_level most, const
  */
 void command__help(const struct command *command, const char *what, FILE *out);
 
-/* options_completion.c: completion for shells, written from the tables of the commands. */
+/* command_completion.c: completion for shells, written from the tables of the commands. */
 #define OPTIONS_COMPLETION_SHELLS "bash|zsh|fish"
 #define OPTIONS_COMPLETION_EXPECTED "bash, zsh or fish"
 
@@ -112,7 +112,7 @@ void command__help(const struct command *command, const char *what, FILE *out);
  * Prints the completion of a program with these commands, of which a program without commands has one, named as
  * itself. Returns 0, or -EINVAL for a shell that is none of OPTIONS_COMPLETION_SHELLS.
  */
-int options__print_completion(const char *shell, const char *program, const struct command *const *commands,
+int command__print_completion(const char *shell, const char *program, const struct command *const *commands,
 			      size_t count, FILE *out);
 
 #endif

@@ -3,8 +3,8 @@
  * Reads a run for `vapro diff`: captures, fragments as NDJSON, or the NDJSON output of vaprod. An operand is a file, a
  * directory, all of whose files are hosts of one run, or several files joined by commas.
  */
-#ifndef VAPRO_DIFF_READ_H
-#define VAPRO_DIFF_READ_H
+#ifndef VAPRO_DIFF_RUN_H
+#define VAPRO_DIFF_RUN_H
 
 #include <stdbool.h>
 
@@ -48,9 +48,9 @@ struct diff_sink {
 	uint64_t refused; /* bundles with ids that are not known */
 };
 
-void diff_sink__init(struct diff_sink *sink, struct profile *profile);
+void diff_run__init_sink(struct diff_sink *sink, struct profile *profile);
 
 /* diff_records.c: reads NDJSON output. */
-int diff_records__read(struct diff_run *run, int number, char *err, size_t err_size);
+int diff_run__read_records(struct diff_run *run, int number, char *err, size_t err_size);
 
 #endif

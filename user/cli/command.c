@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/options.h"
+#include "cli/command.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -136,7 +136,7 @@ static enum options_item option_of_name(struct options *options, const char *tex
 	return row ? take_value(options, row, tunable, attached) : unknown(options, options->name, text);
 }
 
-enum options_item options__next(struct options *options)
+enum options_item command__next(struct options *options)
 {
 	const char *text;
 
@@ -149,7 +149,7 @@ enum options_item options__next(struct options *options)
 	text = options->argv[options->next++];
 	if (!options->only_operands && !strcmp(text, "--")) {
 		options->only_operands = true;
-		return options__next(options);
+		return command__next(options);
 	}
 	if (options->only_operands || text[0] != '-' || !text[1]) {
 		options->only_operands |= options->command->ends_at_operand;
@@ -173,7 +173,7 @@ static int act(const struct command *command, const struct option_row *row, cons
 		printf("%.*s %s\n", length, command->program, VAPRO_VERSION);
 		return COMMAND_DONE;
 	case OPTION_COMPLETION:
-		if (!options__print_completion(value, command->program, &command, 1, stdout))
+		if (!command__print_completion(value, command->program, &command, 1, stdout))
 			return COMMAND_DONE;
 		return command__fail(command, EXIT_USAGE,
 				     "--completion: invalid shell '%s'; expected " OPTIONS_COMPLETION_EXPECTED, value);
@@ -217,7 +217,7 @@ static int look_ahead(const struct command *command, void *base, int argc, char 
 	enum options_item item;
 	int code = 0;
 
-	while (!code && (item = options__next(&options)) != OPTIONS_END) {
+	while (!code && (item = command__next(&options)) != OPTIONS_END) {
 		if (item == OPTIONS_ERROR)
 			return EXIT_USAGE;
 		if (item == OPTIONS_OPERAND) {
@@ -241,7 +241,7 @@ int command__parse(const struct command *command, void *base, int argc, char **a
 
 	if (!code && command->prepare)
 		code = command->prepare(base, command, argc, argv);
-	while (!code && (item = options__next(&options)) != OPTIONS_END) {
+	while (!code && (item = command__next(&options)) != OPTIONS_END) {
 		if (item == OPTIONS_OPERAND)
 			code = take_operand(command, base, options.value);
 		else if (!options.row->early)

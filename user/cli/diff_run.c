@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/diff_read.h"
+#include "cli/diff_run.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include "capture/capture.h"
 #include "capture/capture_format.h"
 #include "report/run_option.h"
+#include "capture/ndjson.h"
 
 static int sink_put(struct stream_sink *sink, const struct stream_event *event)
 {
@@ -32,7 +33,7 @@ static int sink_put(struct stream_sink *sink, const struct stream_event *event)
 	}
 }
 
-void diff_sink__init(struct diff_sink *sink, struct profile *profile)
+void diff_run__init_sink(struct diff_sink *sink, struct profile *profile)
 {
 	*sink = (struct diff_sink){.sink = {.put = sink_put}, .profile = profile};
 }
@@ -194,7 +195,7 @@ int diff_run__read(struct diff_run *run, int number, char *err, size_t err_size)
 	int error = 0;
 
 	if (run->input == DIFF_RECORDS)
-		return diff_records__read(run, number, err, err_size);
+		return diff_run__read_records(run, number, err, err_size);
 	if (run->input == DIFF_CAPTURE) {
 		error = capture__run_info(run->files[0], number, &info, err, err_size);
 		if (error)
@@ -208,7 +209,7 @@ int diff_run__read(struct diff_run *run, int number, char *err, size_t err_size)
 			return errno ? -errno : -EINVAL;
 	}
 	run->profile = profile__new(ndjson ? ndjson__by_instructions(ndjson) : info.by_instructions);
-	diff_sink__init(&sink, run->profile);
+	diff_run__init_sink(&sink, run->profile);
 	if (!run->profile) {
 		snprintf(err, err_size, "out of memory");
 		error = -ENOMEM;

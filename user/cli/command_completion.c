@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/options.h"
+#include "cli/command.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -252,7 +252,7 @@ static void print_fish(struct writer *writer, const struct command *const *comma
 	}
 }
 
-int options__print_completion(const char *shell, const char *program, const struct command *const *commands,
+int command__print_completion(const char *shell, const char *program, const struct command *const *commands,
 			      size_t count, FILE *out)
 {
 	static const struct {

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/terminal.h"
-#include "cli/options.h"
+#include "cli/command.h"
 
 #define HELP_COLUMN 28
 #define WIDTH_MOST 110 /* longer lines are hard to read */
