@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAKE_HITS (2 * 4e6 / (FAKE_ENTRY_NS + FAKE_RETURN_NS)) /* as sleep.c */
+#define WAKE_HITS (2 * 4e6 / (FAKE_ENTRY_NS + FAKE_RETURN_NS)) /* as sleeper.c */
 
 static const struct fake *clock_of; /* the fake that gives the time */
 static const int image_mark;	    /* its address stands for the image */

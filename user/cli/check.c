@@ -95,9 +95,9 @@ static void check_capabilities(void)
 	bool all = true;
 
 	for (size_t i = 0; i < privilege_count; i++) {
-		bool missing = privilege__missing(&privileges[i], held, NULL);
+		bool missing = privileges__missing(&privileges[i], held, NULL);
 
-		bool needed = privilege__missing(&privileges[i], 0, NULL);
+		bool needed = privileges__missing(&privileges[i], 0, NULL);
 
 		if (report.json)
 			add_capability(&privileges[i], missing, needed);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+
 #include "probe/elf/frames.h"
 #include "probe/elf/survey.h"
 

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "target/host_clock.h"
 #include "daemon/io_tracing.h"
-#include "daemon/sleep.h"
+#include "daemon/sleeper.h"
 #include "probe/pmu/counters.h"
 #include "overhead/recalibrate.h"
 #include "functions/user_rows.h"

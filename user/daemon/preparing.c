@@ -60,7 +60,7 @@ int tracker__prepare(struct tracker *tracker, const struct process *process, uin
 bool tracker__still_waits(struct candidate *candidate, uint64_t now_ns)
 {
 	if (!candidate->waits || (!confine__must_wait(candidate->owner, candidate->held) &&
-				  !page_hold__waits(candidate->owner, candidate->held)))
+				  !page_holder__waits(candidate->owner, candidate->held)))
 		return false;
 	candidate->due_ns = now_ns + (candidate->held ? HELD_NS : AT_WORK_NS);
 	return true;

@@ -48,7 +48,7 @@ uint64_t privileges__held(void)
 	return data[0].effective | (uint64_t)data[1].effective << 32;
 }
 
-bool privilege__missing(const struct privilege *privilege, uint64_t held, const char *release)
+bool privileges__missing(const struct privilege *privilege, uint64_t held, const char *release)
 {
 	if (privilege->before_major && !kernel_range__before(release, privilege->before_major, privilege->before_minor))
 		return false;
@@ -60,7 +60,7 @@ size_t privileges__name_missing(uint64_t held, char *text, size_t size)
 	size_t count = 0, used = 0;
 
 	for (size_t i = 0; i < privilege_count; i++) {
-		if (!privileges[i].required || !privilege__missing(&privileges[i], held, NULL))
+		if (!privileges[i].required || !privileges__missing(&privileges[i], held, NULL))
 			continue;
 		if (used < size)
 			used +=

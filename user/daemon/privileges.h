@@ -25,7 +25,7 @@ extern const size_t privilege_count;
 uint64_t privileges__held(void);
 
 /* Returns whether this kernel (release NULL: the running one) needs a capability that is not held. */
-bool privilege__missing(const struct privilege *privilege, uint64_t held, const char *release);
+bool privileges__missing(const struct privilege *privilege, uint64_t held, const char *release);
 
 /* Writes the names of the required ones that are missing, joined by ", ". Returns how many they are. */
 size_t privileges__name_missing(uint64_t held, char *text, size_t size);

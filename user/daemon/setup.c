@@ -238,7 +238,7 @@ static void warn_of_capabilities(struct daemon *daemon)
 	uint64_t held = privileges__held();
 
 	for (size_t i = 0; i < privilege_count; i++) {
-		if (privilege__missing(&privileges[i], held, NULL))
+		if (privileges__missing(&privileges[i], held, NULL))
 			tracker__warn(daemon->tracker, "missing_capability", 0, "%s is missing: %s", privileges[i].name,
 				      privileges[i].consequence);
 	}

@@ -12,7 +12,7 @@
 #include "daemon/owners.h"
 #include "daemon/repeats.h"
 #include "daemon/tracker.h"
-#include "daemon/verdict.h"
+#include "daemon/verdicts.h"
 #include "overhead/enforcer.h"
 
 struct tracked {
@@ -209,7 +209,7 @@ uint64_t tracker__attach_cost(struct tracker *tracker, const struct process *pro
 /* Returns whether an image is known: its first process on this node was attached some seconds ago. */
 bool tracker__attached_before(struct tracker *tracker, const struct attached_image *image, uint64_t now_ns);
 
-/* Handles a file mapped as code by a process that is not tracked: it may share an image with targets (verdict.h). */
+/* Handles a file mapped as code by a process that is not tracked: it may share an image with targets (verdicts.h). */
 void tracker__mapped_beside(struct tracker *tracker, pid_t pid, const char *path);
 
 /* Makes a process that became another program a candidate. */
@@ -280,7 +280,7 @@ void tracker__join_image(struct tracker *tracker, const struct tracked *tracked,
 /* Returns the flags of a process for the kernel side. */
 uint32_t tracker__flags_of(const struct tracker *tracker, const struct process *process, enum process_mpi mpi);
 
-/* Returns whether a process gets links of its own (verdict.h); never where the image is linked for all. */
+/* Returns whether a process gets links of its own (verdicts.h); never where the image is linked for all. */
 bool tracker__is_alone(struct tracker *tracker, const struct process_mapping *mapping, uint64_t now_ns);
 
 /* Links an image for all processes, where that is cheaper and harms no process. Returns whether it did. */

@@ -104,7 +104,7 @@ static int compare_ranks(const void *a, const void *b)
 	return compare_numbers(*(const int32_t *)a, *(const int32_t *)b);
 }
 
-bool run_region__has_row(const struct run_region *region, const struct view_row *row)
+bool row_order__region_has(const struct run_region *region, const struct view_row *row)
 {
 	const cJSON *threads = record__item(region->variance, KEY(variance, threads)), *item;
 	int32_t rank = (int32_t)row->rank;
@@ -124,7 +124,7 @@ bool run_region__has_row(const struct run_region *region, const struct view_row 
 	return false;
 }
 
-bool run_region__in_job(const struct run_region *region, const struct view_map *map)
+bool row_order__region_is_of(const struct run_region *region, const struct view_map *map)
 {
 	/* a user is that of struct vapro_thread: a uid and one, 0 where it is unknown */
 	double uid = region->region->user ? region->region->user - 1.0 : NAN;
@@ -132,7 +132,7 @@ bool run_region__in_job(const struct run_region *region, const struct view_map *
 	return !strcmp(region->region->job, map->said) && (uid == map->uid || (isnan(uid) && isnan(map->uid)));
 }
 
-char *view_row__name(const struct view_row *row, char *buf, size_t size)
+char *row_order__name(const struct view_row *row, char *buf, size_t size)
 {
 	int used = row->rank < 0 ? snprintf(buf, size, "pid %llu", (unsigned long long)row->pid)
 				 : snprintf(buf, size, "rank %lld", (long long)row->rank);

@@ -30,12 +30,12 @@ void row_order__free(struct row_order *order);
  * Returns whether a row is slow in a region of its job. A region without known ranks is that of the processes whose
  * threads it lists.
  */
-bool run_region__has_row(const struct run_region *region, const struct view_row *row);
+bool row_order__region_has(const struct run_region *region, const struct view_row *row);
 
 /* Returns whether a region is one of the job of a map. */
-bool run_region__in_job(const struct run_region *region, const struct view_map *map);
+bool row_order__region_is_of(const struct run_region *region, const struct view_map *map);
 
 /* Writes "rank 3", "rank 3 thread 1" or "pid 4711". Returns buf. */
-char *view_row__name(const struct view_row *row, char *buf, size_t size);
+char *row_order__name(const struct view_row *row, char *buf, size_t size);
 
 #endif

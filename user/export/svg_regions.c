@@ -32,7 +32,7 @@ static bool is_drawn(const struct picture *picture, const struct run_region *reg
 {
 	const cJSON *also;
 
-	if (!run_region__in_job(region, picture->map))
+	if (!row_order__region_is_of(region, picture->map))
 		return false;
 	if (!strcmp(region->region->class, picture->map->class))
 		return true;
@@ -47,7 +47,7 @@ static bool is_drawn(const struct picture *picture, const struct run_region *reg
 static bool row_is_slow(const struct picture *picture, const struct run_region *region, size_t row)
 {
 	for (size_t i = picture->rows[row].first; i < picture->rows[row].end; i++) {
-		if (run_region__has_row(region, picture->order.items[i].row))
+		if (row_order__region_has(region, picture->order.items[i].row))
 			return true;
 	}
 	return false;

@@ -90,7 +90,7 @@ static int name_rows(struct trace *trace, struct trace_job *job, bool several)
 			snprintf(name, sizeof(name), "%s%s%s", host, several ? ", job " : "", several ? job->name : "");
 			process = trace__add_process(trace, name);
 		}
-		view_row__name(ordered->row, row->name, sizeof(row->name));
+		row_order__name(ordered->row, row->name, sizeof(row->name));
 		row->process = process;
 		row->thread = trace__add_thread(trace, process, row->name);
 	}

@@ -82,7 +82,7 @@ static int add_region(struct trace *trace, const struct trace_job *job, const st
 	int ret = 0;
 
 	for (slice.row = 0; !ret && slice.row < job->order.count; slice.row++) {
-		if (!run_region__has_row(region, job->order.items[slice.row].row))
+		if (!row_order__region_has(region, job->order.items[slice.row].row))
 			continue;
 		ret = add(trace, slices, &slice);
 		slice.whole = false;
@@ -303,7 +303,7 @@ int trace__regions(struct trace *trace, const struct trace_job *job)
 	for (size_t i = 0; !ret && i < trace->report->region_count; i++) {
 		const struct run_region *region = &trace->report->regions[i];
 
-		if (!run_region__in_job(region, job->maps[0]))
+		if (!row_order__region_is_of(region, job->maps[0]))
 			continue;
 		ret = add_region(trace, job, region, &slices);
 		if (!ret)

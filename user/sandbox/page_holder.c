@@ -212,7 +212,7 @@ static int find(uid_t owner, const struct pages *pages, struct holder **found, s
 	return start(unused);
 }
 
-int page_hold__begin(struct page_hold *hold, int file, uid_t owner, const uint64_t *offsets, size_t count)
+int page_holder__hold(struct page_hold *hold, int file, uid_t owner, const uint64_t *offsets, size_t count)
 {
 	struct page_order *order;
 	struct holder *holder;
@@ -254,7 +254,7 @@ int page_hold__begin(struct page_hold *hold, int file, uid_t owner, const uint64
 	return 0;
 }
 
-bool page_hold__waits(uid_t owner, bool held)
+bool page_holder__waits(uid_t owner, bool held)
 {
 	for (int i = 0; i < HOLDERS; i++)
 		if (holders[i].busy && holders[i].owner == owner && answer_of(&holders[i]) == -EAGAIN)
@@ -262,7 +262,7 @@ bool page_hold__waits(uid_t owner, bool held)
 	return false;
 }
 
-void page_hold__end(struct page_hold *hold)
+void page_holder__release(struct page_hold *hold)
 {
 	for (int i = 0; hold->id && i < HOLDERS; i++)
 		if (holders[i].pid == hold->holder)

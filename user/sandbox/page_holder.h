@@ -27,12 +27,12 @@ struct page_hold {
  * a process that maps it. 0, also where the file cannot be mapped or no process could be started, which leaves it to
  * the kernel; -EINPROGRESS where it takes longer, -ETIMEDOUT where the file system does not answer.
  */
-int page_hold__begin(struct page_hold *hold, int file, uid_t owner, const uint64_t *offsets, size_t count);
+int page_holder__hold(struct page_hold *hold, int file, uid_t owner, const uint64_t *offsets, size_t count);
 
 /* Whether a process that holds pages waits for a user's file; held: also where its file system does not answer. */
-bool page_hold__waits(uid_t owner, bool held);
+bool page_holder__waits(uid_t owner, bool held);
 
 /* Releases what is held. */
-void page_hold__end(struct page_hold *hold);
+void page_holder__release(struct page_hold *hold);
 
 #endif

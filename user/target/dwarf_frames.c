@@ -7,7 +7,7 @@
 
 #include "base/grow.h"
 #include "target/demangle.h"
-#include "target/source_private.h"
+#include "target/dwarf_frames.h"
 
 #define DEPTH_MAX 64   /* of nested scopes; deeper ones are damage */
 #define PARENTS_MAX 16 /* namespaces and classes around a function */

@@ -144,4 +144,11 @@ int process__activity(pid_t pid, struct process_activity *activity);
 /* read and write system calls so far (/proc/PID/io), or 0. */
 uint64_t process__io_calls(pid_t pid);
 
+/*
+ * Calls visit for every readable process of the node whose mappings (process__glance()) wants() accepts, until visit
+ * returns false.
+ */
+void process__each(bool (*wants)(void *ctx, const struct process *process),
+		   bool (*visit)(void *ctx, const struct process *process), void *ctx);
+
 #endif

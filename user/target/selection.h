@@ -22,13 +22,6 @@ bool selection__takes(const struct selection *selection, const struct process *p
 bool selection__names(const struct selection *selection, pid_t pid);
 
 /*
- * Calls visit for every readable process of the node whose mappings (process__glance) wants() accepts, until visit
- * returns false.
- */
-void process__each(bool (*wants)(void *ctx, const struct process *process),
-		   bool (*visit)(void *ctx, const struct process *process), void *ctx);
-
-/*
  * Counts the targets that map an image, and the others: a process that opted out, is traced or runs under a binary
  * translator is no target.
  */

@@ -13,6 +13,7 @@
 
 #define SOURCE_SERVICE "source"
 #define SOURCE_FILE_MAX 4096	 /* bytes of a file's path */
+#define SOURCE_FRAMES_MAX 32	 /* of one place; outer ones are left out */
 #define SOURCE_FUNCTION_MAX 1024 /* bytes of a function's name, which is cut there */
 #define SOURCE_PLACES_MAX 256	 /* in one request: a reader has limited CPU time */
 

@@ -10,6 +10,7 @@
 #include "target/demangle.h"
 #include "target/image_private.h"
 #include "target/source_private.h"
+#include "target/dwarf_frames.h"
 
 /* Opens DWARF with units, or NULL. */
 static Dwarf *dwarf_of(Elf *elf)

@@ -20,7 +20,7 @@ static const char *missing_of(uint64_t held, const char *release)
 
 	names[0] = 0;
 	for (size_t i = 0; i < privilege_count; i++) {
-		if (privilege__missing(&privileges[i], held, release))
+		if (privileges__missing(&privileges[i], held, release))
 			strcat(strcat(names, privileges[i].name), " ");
 	}
 	return names;

@@ -11,7 +11,7 @@
 #include <bpf/bpf.h>
 #include <poll.h>
 
-#include "daemon/sleep.h"
+#include "daemon/sleeper.h"
 #include "probe/bpf/kernel_side.h"
 
 #define LONG_NS 600000000000L /* a sleep that is not ended fails by the runner's limit */

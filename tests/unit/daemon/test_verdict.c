@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "daemon/verdict.h"
+#include "daemon/verdicts.h"
 
 #define S 1000000000ULL
 

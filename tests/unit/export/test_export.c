@@ -138,7 +138,7 @@ static void test_rows(void **state)
 		assert_int_equal(order.items[i].row->thread, wanted[i].thread);
 		assert_int_equal(order.items[i].host, wanted[i].host);
 	}
-	assert_string_equal(view_row__name(order.items[2].row, name, sizeof(name)), "rank 2 thread 0");
+	assert_string_equal(row_order__name(order.items[2].row, name, sizeof(name)), "rank 2 thread 0");
 	row_order__free(&order);
 	assert_int_equal(row_order__make(&order, both, 0), 0);
 	assert_int_equal(order.count, 0);

@@ -82,7 +82,7 @@ static int begin(struct page_hold *hold, int reference, uint64_t first, uint64_t
 	uint64_t offsets[] = {first, second, first + 1};
 	int status;
 
-	while ((status = page_hold__begin(hold, reference, 1, offsets, 3)) == -EINPROGRESS)
+	while ((status = page_holder__hold(hold, reference, 1, offsets, 3)) == -EINPROGRESS)
 		;
 	return status;
 }
@@ -101,12 +101,12 @@ static void test_held(void **state)
 	assert_int_equal(stay() & 0x24, 0x24);
 	assert_int_equal(begin(&other, reference, 3 * page, 4 * page), 0);
 	assert_int_equal(stay() & 0x3c, 0x3c);
-	page_hold__end(&hold);
-	page_hold__end(&other);
+	page_holder__release(&hold);
+	page_holder__release(&other);
 	assert_int_equal(stay_none(), 0);
 	/* the kernel may refuse a page behind the end, which is no page of a probe */
 	assert_int_equal(begin(&hold, reference, page, 100 * page), 0);
-	page_hold__end(&hold);
+	page_holder__release(&hold);
 	close(reference);
 }
 
@@ -119,14 +119,14 @@ static void test_killed(void **state)
 	assert_int_equal(begin(&hold, reference, 0, page), 0);
 	assert_true(hold.holder > 0);
 	kill(hold.holder, SIGKILL);
-	page_hold__end(&hold);
+	page_holder__release(&hold);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(begin(&hold, reference, 0, page), 0);
-		page_hold__end(&hold);
+		page_holder__release(&hold);
 	}
 	assert_int_equal(begin(&hold, reference, 0, page), 0);
 	assert_true(hold.id);
-	page_hold__end(&hold);
+	page_holder__release(&hold);
 	close(reference);
 }
 

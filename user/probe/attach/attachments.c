@@ -42,7 +42,7 @@ static void close_all(const struct attachments *all, struct attached *image)
 static void image_free(struct attachments *all, struct attached *image)
 {
 	close_all(all, image);
-	page_hold__end(&image->hold);
+	page_holder__release(&image->hold);
 	all->policy->free(image);
 	if (image->file >= 0)
 		close(image->file);
@@ -335,13 +335,13 @@ int attached__skip(struct attached *image, const char *function, const char *rea
 
 int attached__hold_pages(struct attached *image, const uint64_t *offsets, size_t count)
 {
-	page_hold__end(&image->hold);
-	return page_hold__begin(&image->hold, image->file, image->owner, offsets, count);
+	page_holder__release(&image->hold);
+	return page_holder__hold(&image->hold, image->file, image->owner, offsets, count);
 }
 
 void attached__release_pages(struct attached *image)
 {
-	page_hold__end(&image->hold);
+	page_holder__release(&image->hold);
 }
 
 int attached__link_sites(const struct attachments *all, const struct attached *image, const struct row_site *sites,
@@ -365,10 +365,10 @@ int attached__link_sites(const struct attachments *all, const struct attached *i
 	linked.path = path;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", image->file);
 	if (!image->hold.id)
-		status = page_hold__begin(&hold, image->file, image->owner, offsets, count);
+		status = page_holder__hold(&hold, image->file, image->owner, offsets, count);
 	if (!status)
 		status = kernel_side__link(all->side, &linked, link);
-	page_hold__end(&hold);
+	page_holder__release(&hold);
 	free(offsets);
 	return status;
 }

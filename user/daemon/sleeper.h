@@ -4,8 +4,8 @@
  * thread has spent much on the hits of its probes since the last charge: so the loop needs few passes while programs
  * keep their budget, and none of them overdraws unseen.
  */
-#ifndef VAPRO_SLEEP_H
-#define VAPRO_SLEEP_H
+#ifndef VAPRO_SLEEPER_H
+#define VAPRO_SLEEPER_H
 
 #include "overhead/costs.h"
 

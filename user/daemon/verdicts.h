@@ -6,8 +6,8 @@
  * of a job, which come together, share one verdict. An image that only targets map remains so until another process
  * maps a file of that name, where mappings are reported (target/finder.h).
  */
-#ifndef VAPRO_DAEMON_VERDICT_H
-#define VAPRO_DAEMON_VERDICT_H
+#ifndef VAPRO_VERDICTS_H
+#define VAPRO_VERDICTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "daemon/verdict.h"
+#include "daemon/verdicts.h"
 
 #include <string.h>
 

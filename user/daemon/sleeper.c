@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "daemon/sleep.h"
+#include "daemon/sleeper.h"
 
 #include <bpf/libbpf.h>
 #include <poll.h>
