@@ -18,9 +18,9 @@ int main(void)
 		for (const char *const *name = cpu->named_as; name && *name; name++)
 			print(cpu->name, &cpu->named[name - cpu->named_as]);
 		for (const struct event_group *const *group = cpu->groups; *group; group++)
-			for (size_t e = 0; e < event_group__count(*group); e++)
+			for (size_t e = 0; e < events__group_size(*group); e++)
 				print(cpu->name, &(*group)->events[e]);
-		for (size_t e = 0; cpu->stage1_smt && e < event_group__count(cpu->stage1_smt); e++)
+		for (size_t e = 0; cpu->stage1_smt && e < events__group_size(cpu->stage1_smt); e++)
 			print(cpu->name, &cpu->stage1_smt->events[e]);
 	}
 	return 0;

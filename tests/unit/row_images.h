@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "probe/attach/row_attacher_private.h"
+#include "probe/attach/row_image.h"
 
 static const struct process_mapping mapping = {.device = 1, .inode = 2, .path = "libgomp.so"};
 static const struct costs costs = {.entry_ns = 1000};

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include "row_images.h"
+#include "probe/attach/row_report.h"
+#include "probe/attach/row_backoff.h"
 
 static void functions_that_share_exits_are_opened_by_one_link(void **state)
 {
@@ -242,24 +244,24 @@ static void functions_that_are_not_called_are_counted_with_those_that_are(void *
 	add(attacher, image, ROW_USER, 200, 101, 700)->share = 0.013;
 	add(attacher, image, ROW_USER, 300, 301, 0)->share = 0.02;
 	picked = (struct row_picked){image->probes, 2};
-	row_picked__name(&picked, text, sizeof(text));
+	row_report__name(&picked, text, sizeof(text));
 	snprintf(expected, sizeof(expected), "%s (700 calls/s, 1.3 %%) and 1 that shares its exits",
 		 symbol_of(image->probes[1]));
 	assert_string_equal(text, expected);
 	picked.count = 3;
-	row_picked__name(&picked, text, sizeof(text));
+	row_report__name(&picked, text, sizeof(text));
 	snprintf(expected, sizeof(expected), "%s (700 calls/s, 1.3 %%), 1 more and 1 that shares its exits",
 		 symbol_of(image->probes[1]));
 	assert_string_equal(text, expected);
 	/* what is called and ends like it is not probed */
 	picked = (struct row_picked){image->probes + 2, 1};
-	row_picked__name(&picked, text, sizeof(text));
+	row_report__name(&picked, text, sizeof(text));
 	snprintf(expected, sizeof(expected), "%s (not called, hits at its exits: 2 %%)", symbol_of(image->probes[2]));
 	assert_string_equal(text, expected);
 	for (uint64_t i = 0; i < 8; i++)
 		add(attacher, image, ROW_USER, 400 + i, 101, 10);
 	picked = (struct row_picked){image->probes, image->probe_count};
-	row_picked__name(&picked, text, sizeof(text));
+	row_report__name(&picked, text, sizeof(text));
 	end_of = strrchr(text, ')');
 	assert_string_equal(end_of, "), 4 more and 1 that shares their exits");
 	end(attacher);

@@ -48,7 +48,7 @@ static void begin(struct daemon *daemon)
 	uint64_t span = (uint64_t)(daemon->options->config.window_s * 1e9);
 
 	daemon->begin_ns = mono_now();
-	daemon->recheck.due_ns = daemon->begin_ns + RECHECK_EVERY_NS;
+	daemon->recalibration.due_ns = daemon->begin_ns + RECALIBRATE_EVERY_NS;
 	daemon->next_second = daemon->begin_ns; /* at once, to decide whether IO is traced */
 	daemon->window_begin = to_utc(daemon, daemon->begin_ns) / VAPRO_BIN_NS * VAPRO_BIN_NS;
 	daemon->window_end = daemon->window_begin + span / VAPRO_BIN_NS * VAPRO_BIN_NS;
@@ -197,15 +197,15 @@ static void reopen_output(struct daemon *daemon)
 }
 
 /* Compares a probe's cost with its cost at the start; not while the loop must not be delayed. */
-static void recheck_costs(struct daemon *daemon, uint64_t now)
+static void recalibrate(struct daemon *daemon, uint64_t now)
 {
-	struct recheck *recheck = &daemon->recheck;
+	struct recalibration *recalibration = &daemon->recalibration;
 	double before = daemon->costs.call_ns, ratio;
 
-	if (now < recheck->due_ns || daemon->alert || before <= 0)
+	if (now < recalibration->due_ns || daemon->alert || before <= 0)
 		return;
-	if (recheck__judge(recheck, before, recheck__measure(daemon->side), &ratio)) {
-		recheck__scale(&daemon->costs, ratio);
+	if (recalibrate__judge(recalibration, before, recalibrate__measure(daemon->side), &ratio)) {
+		recalibrate__scale(&daemon->costs, ratio);
 		row_attacher__scale(daemon->rows, ratio);
 		if (daemon->options->config.overhead_cap_pct > 0)
 			sleeper__set_costs(daemon->sleeper, &daemon->costs);
@@ -213,7 +213,7 @@ static void recheck_costs(struct daemon *daemon, uint64_t now)
 			      "probe cost changed from %.0f ns to %.0f ns; overhead figures are rescaled by %.2g",
 			      before, daemon->costs.call_ns, ratio);
 	}
-	recheck->due_ns = now + (recheck->doubted_ns > 0 ? RECHECK_SOON_NS : RECHECK_EVERY_NS);
+	recalibration->due_ns = now + (recalibration->doubted_ns > 0 ? RECALIBRATE_SOON_NS : RECALIBRATE_EVERY_NS);
 }
 
 static void progress(const struct daemon *daemon, uint64_t now)
@@ -242,7 +242,7 @@ static void every_second(struct daemon *daemon, uint64_t now)
 			      moved);
 	if (counters__refresh(daemon->counters, kernel_side__bpf(daemon->side), text, sizeof(text)))
 		tracker__warn(daemon->tracker, "cpus_changed", 0, "%s", text);
-	recheck_costs(daemon, now);
+	recalibrate(daemon, now);
 	if (now >= daemon->inside_due_ns) {
 		daemon__drain_inside(daemon);
 		daemon->inside_due_ns = now + INSIDE_EVERY_NS;

@@ -76,7 +76,7 @@ struct daemon {
 	struct finder *finder;	 /* or NULL: every process is then inspected for a while after its exec */
 	struct sleeper *sleeper;
 	struct costs costs;
-	struct recheck recheck;
+	struct recalibration recalibration;
 	struct hop_refusals refusals;
 	struct remote remote;
 	struct stream_clock clock;

@@ -144,7 +144,7 @@ static void learnt_factors(const struct daemon *daemon, struct line_factor *line
 	struct os_factor factors[OS_FACTORS];
 	struct os_facts facts;
 
-	os_facts__learn(&facts, daemon->options->config.interrupts != VAPRO_OFF);
+	os_factors__learn(&facts, daemon->options->config.interrupts != VAPRO_OFF);
 	os_factors__of(&facts, factors);
 	for (int i = 0; i < OS_FACTORS; i++)
 		lines[i] = (struct line_factor){factors[i].name, factors[i].source, factors[i].available,

@@ -51,19 +51,19 @@ void enforcer__warn(const struct enforcer *enforcer, const char *code, pid_t pid
 	enforcer->ops.warn(enforcer->ctx, code, pid, text);
 }
 
-bool governed__is_closed(const struct governed *governed)
+bool enforcer__image_is_closed(const struct governed *governed)
 {
 	return governed->duty && governed->duty->closed;
 }
 
-void governed__advance_epoch(struct governed *governed, bool unseen)
+void enforcer__advance_epoch(struct governed *governed, bool unseen)
 {
 	uint32_t *epoch = &governed->process.orders->probe_epoch;
 
 	__atomic_store_n(epoch, ((*epoch >> 1) + 1) << 1 | unseen, __ATOMIC_RELEASE);
 }
 
-void governed__count_gap(struct governed *governed, uint64_t now_ns, bool goes_on)
+void enforcer__count_gap(struct governed *governed, uint64_t now_ns, bool goes_on)
 {
 	if (governed->gap_ns && now_ns > governed->gap_ns)
 		governed->closed_ns += now_ns - governed->gap_ns;
@@ -73,12 +73,12 @@ void governed__count_gap(struct governed *governed, uint64_t now_ns, bool goes_o
 		governed->gap_ns = now_ns;
 }
 
-void governed__refresh_gap(struct governed *governed, uint64_t now_ns)
+void enforcer__refresh_gap(struct governed *governed, uint64_t now_ns)
 {
-	governed__count_gap(governed, now_ns, governed__is_closed(governed) || governed->io.closed_until_ns);
+	enforcer__count_gap(governed, now_ns, enforcer__image_is_closed(governed) || governed->io.closed_until_ns);
 }
 
-void governed__begin_load(struct governed *governed, uint64_t now_ns)
+void enforcer__begin_load(struct governed *governed, uint64_t now_ns)
 {
 	const struct kernel_governed *orders = governed->process.orders;
 
@@ -161,7 +161,7 @@ struct governed *enforcer__add(struct enforcer *enforcer, const struct enforcer_
 	*process->orders = (struct kernel_governed){.probe_epoch = 1};
 	governor__open_account(&enforcer->governor, &governed->account, now_ns);
 	governed->waits.ran_ns = ledger__ran(&enforcer->ledger);
-	governed__begin_load(governed, now_ns);
+	enforcer__begin_load(governed, now_ns);
 	governed->next = enforcer->governed;
 	enforcer->governed = governed;
 	return governed;
@@ -178,7 +178,7 @@ void enforcer__join(struct enforcer *enforcer, struct governed *governed, const 
 		governed->duty = duty;
 		governed->next_of_image = duty->first;
 		duty->first = governed;
-		governed->process.orders->set = image_duty__without(duty);
+		governed->process.orders->set = enforcer__without(duty);
 	}
 	enforcer__ran_for(enforcer, governed->process.owner);
 	governed->calls_cost.attached_ns = now_ns + ATTACHING_NS;
@@ -190,7 +190,7 @@ void enforcer__join(struct enforcer *enforcer, struct governed *governed, const 
 	/* links that came one after the other say nothing about the calls of all */
 	enforcer__charge(enforcer, governed, enforcer->ops.now());
 	governor__adjusted(&governed->account);
-	governed__begin_load(governed, governed->account.last_ns);
+	enforcer__begin_load(governed, governed->account.last_ns);
 	/* waits of others for an attachment are no running cost */
 	for (struct governed *other = enforcer->governed; other; other = other->next) {
 		if (now_ns < other->account.first_until_ns)
@@ -198,18 +198,18 @@ void enforcer__join(struct enforcer *enforcer, struct governed *governed, const 
 		count_waits(enforcer, other);
 		other->paid_waits_ns = other->waits.cost_ns;
 	}
-	governed__advance_epoch(governed, governed__is_closed(governed));
-	governed__refresh_gap(governed, now_ns);
+	enforcer__advance_epoch(governed, enforcer__image_is_closed(governed));
+	enforcer__refresh_gap(governed, now_ns);
 }
 
 void enforcer__suspend(struct governed *governed)
 {
-	governed__advance_epoch(governed, true);
+	enforcer__advance_epoch(governed, true);
 }
 
 void enforcer__restart(struct governed *governed)
 {
-	governed__advance_epoch(governed, governed__is_closed(governed));
+	enforcer__advance_epoch(governed, enforcer__image_is_closed(governed));
 }
 
 void enforcer__leave(struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
@@ -217,7 +217,7 @@ void enforcer__leave(struct enforcer *enforcer, struct governed *governed, uint6
 	struct image_duty *duty = governed->duty;
 	struct governed **at;
 
-	governed__count_gap(governed, now_ns, false);
+	enforcer__count_gap(governed, now_ns, false);
 	governed->ended = true;
 	governed->duty = NULL;
 	if (!duty)
@@ -268,8 +268,8 @@ static void spend(const struct enforcer *enforcer, struct governed *governed)
 	busiest = governor__busiest(now.busiest, hits);
 	others = enforcer__others(enforcer, governed);
 	cost = (costs__of(costs, &delta) + costs__of_others(costs, &delta, others)) * busiest;
-	if (!governed__is_closed(governed))
-		governed__add_hits(governed, costs, &delta, others, busiest);
+	if (!enforcer__image_is_closed(governed))
+		enforcer__add_hits(governed, costs, &delta, others, busiest);
 	governed->spent_ns += (uint64_t)(cost + (double)(now.syscalls - since->syscalls) * costs->syscall_ns +
 					 (double)(now.sampled - since->sampled) * costs->sample_ns +
 					 (double)(thinned_io - governed->charged_io) * costs->bystander_ns);
@@ -293,11 +293,11 @@ static double charge_waits(const struct enforcer *enforcer, struct governed *gov
 
 		governed->free_waits_ns -= unpaid;
 		governor__held_first(account, waited - unpaid);
-		if (!governed__is_closed(governed) && now_ns >= governed->calls_cost.attached_ns)
+		if (!enforcer__image_is_closed(governed) && now_ns >= governed->calls_cost.attached_ns)
 			governed->calls_cost.early_waits_ns += waited - unpaid;
 		return 0;
 	}
-	if (!governed__is_closed(governed) && now_ns >= governed->calls_cost.waits_from_ns)
+	if (!enforcer__image_is_closed(governed) && now_ns >= governed->calls_cost.waits_from_ns)
 		governed->calls_cost.cost_ns += waited;
 	return governor__held(&enforcer->governor, account, now_ns, waited);
 }
@@ -313,7 +313,7 @@ bool enforcer__charge(const struct enforcer *enforcer, struct governed *governed
 	spent = (double)(governed->spent_ns - governed->paid_ns);
 	governed->paid_ns = governed->spent_ns;
 	spent += charge_waits(enforcer, governed, now_ns);
-	if (!governed__is_closed(governed)) {
+	if (!enforcer__image_is_closed(governed)) {
 		governed->load.open_ns += passed;
 		governed->load.cost_ns += spent;
 		governed->calls_cost.open_ns += passed;
@@ -334,7 +334,7 @@ struct enforcer_window enforcer__end_window(const struct enforcer *enforcer, str
 	uint64_t cost_ns;
 
 	if (governed->gap_ns)
-		governed__count_gap(governed, now_ns, true);
+		enforcer__count_gap(governed, now_ns, true);
 	spend(enforcer, governed);
 	count_waits(enforcer, governed);
 	cost_ns = enforcer__spent(governed) - governed->reported_ns;
@@ -347,7 +347,7 @@ struct enforcer_window enforcer__end_window(const struct enforcer *enforcer, str
 						     2 * (orders->thinned_io - governed->thinned_io)};
 	if (governed->duty) {
 		window.image = governed->duty->path;
-		window.without = image_duty__without(governed->duty);
+		window.without = enforcer__without(governed->duty);
 		window.own = governed->duty->set.without;
 	}
 	governed->reported_ns += cost_ns;
@@ -365,7 +365,7 @@ static void report_step(const struct enforcer *enforcer, const struct governed *
 	pid_t pid = governed->process.pid;
 	char load[512], what[80] = "all returns are seen again";
 
-	governed__describe_load(governed, load, sizeof(load));
+	enforcer__describe_load(governed, load, sizeof(load));
 	if (plan->thin)
 		snprintf(what, sizeof(what), "only call sites with a period under %g ms are not timed", thin_ms);
 	if (plan->thin < before)
@@ -418,10 +418,10 @@ static void close_io(struct enforcer *enforcer, struct governed *governed, uint6
 	governor__close(&enforcer->governor, &governed->io, now_ns, governor__savings(&governed->account));
 	__atomic_store_n(&governed->process.orders->no_io, 1, __ATOMIC_RELEASE);
 	governor__adjusted(&governed->account);
-	governed__refresh_gap(governed, now_ns);
+	enforcer__refresh_gap(governed, now_ns);
 	if (governed->io.count > 1)
 		return;
-	governed__describe_load(governed, load, sizeof(load));
+	enforcer__describe_load(governed, load, sizeof(load));
 	enforcer__warn(
 	    enforcer, "governed", governed->process.pid,
 	    "%s, over the overhead budget of %.2g %%, most of it for system calls: IO tracing of this process "
@@ -436,8 +436,8 @@ static void open_io(const struct enforcer *enforcer, struct governed *governed, 
 	if (governor__is_due(io, now_ns)) {
 		__atomic_store_n(&governed->process.orders->no_io, 0, __ATOMIC_RELEASE);
 		governor__adjusted(&governed->account);
-		governed__refresh_gap(governed, now_ns);
-		governed__begin_load(governed, now_ns);
+		enforcer__refresh_gap(governed, now_ns);
+		enforcer__begin_load(governed, now_ns);
 	} else if (io->count && !io->closed_until_ns && now_ns >= io->opened_ns + 2 * GOVERNOR_STEP_NS) {
 		*io = (struct governor_duty){0};
 		enforcer__warn(enforcer, "released", governed->process.pid, "IO tracing of process %d (%s) resumed",
@@ -461,11 +461,11 @@ static void relieve(struct enforcer *enforcer, struct governed *governed, uint64
 	/* what costs so much cannot wait until links of some functions are gone */
 	if (account->speed < FAR_OVER && enforcer__leave_out(enforcer, governed, now_ns))
 		return;
-	if (!governed__is_closed(governed)) {
+	if (!enforcer__image_is_closed(governed)) {
 		struct governor_plan plan = look(enforcer, governed, true, now_ns);
 
 		if (governed->steps.thin > before && plan.open >= 1) {
-			governed__begin_load(governed, now_ns);
+			enforcer__begin_load(governed, now_ns);
 			governor__adjusted(&governed->account);
 			return;
 		}
@@ -512,9 +512,9 @@ static uint64_t govern(struct enforcer *enforcer, struct governed *governed, uin
 		alert = true;
 	} else if (enforcer__leave_out_early(enforcer, governed, now_ns)) {
 		alert = true;
-	} else if (now_ns >= governed->load_ns + GOVERNOR_STEP_NS && !governed__is_closed(governed)) {
+	} else if (now_ns >= governed->load_ns + GOVERNOR_STEP_NS && !enforcer__image_is_closed(governed)) {
 		look(enforcer, governed, false, now_ns);
-		governed__begin_load(governed, now_ns);
+		enforcer__begin_load(governed, now_ns);
 	}
 	enforcer__limit_rows(enforcer, governed, now_ns);
 	open_io(enforcer, governed, now_ns);
@@ -522,7 +522,7 @@ static uint64_t govern(struct enforcer *enforcer, struct governed *governed, uin
 	if (alert || governor__is_close(governor, &governed->account) ||
 	    (governed->duty && !governed->duty->closed && !governed->looked && governor->rate > 0))
 		return ENFORCER_SOON_NS;
-	return !governed__is_closed(governed) && governed->account.speed > governor->rate ? SPENDING_NS : CALM_NS;
+	return !enforcer__image_is_closed(governed) && governed->account.speed > governor->rate ? SPENDING_NS : CALM_NS;
 }
 
 static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)

@@ -26,7 +26,7 @@ static void add_calls(struct calls_cost *calls, const struct costs *costs, const
 		calls->cost_ns += cost_ns * ((double)(delta->enter - delta->rows) * costs->entry_ns + exits) / all;
 }
 
-void governed__add_hits(struct governed *governed, const struct costs *costs, const struct kernel_counters *delta,
+void enforcer__add_hits(struct governed *governed, const struct costs *costs, const struct kernel_counters *delta,
 			uint32_t others, double busiest)
 {
 	struct governor_load *load = &governed->load;
@@ -57,7 +57,7 @@ void enforcer__limit_rows(const struct enforcer *enforcer, struct governed *gove
 	enforcer->ops.limit_rows(enforcer->ctx, governed->process.pid, rate - calls->share - waits, now_ns);
 }
 
-void governed__describe_load(const struct governed *governed, char *text, size_t size)
+void enforcer__describe_load(const struct governed *governed, char *text, size_t size)
 {
 	const struct governor_load *load = &governed->load;
 	int used = snprintf(text, size, "process %d (%s)", governed->process.pid, governed->exe);

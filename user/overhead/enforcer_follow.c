@@ -53,7 +53,7 @@ static double ratio_with(const struct enforcer *enforcer, const struct image_dut
 void enforcer__carry_out_requests(struct enforcer *enforcer, struct image_duty *duty, uint64_t now_ns)
 {
 	struct followed_set *followed = &duty->followed;
-	uint32_t before = image_duty__without(duty), fewer, again;
+	uint32_t before = enforcer__without(duty), fewer, again;
 	uint64_t until_ns;
 	uint32_t units = requested(followed, now_ns, &until_ns);
 	char names[96];
@@ -65,7 +65,7 @@ void enforcer__carry_out_requests(struct enforcer *enforcer, struct image_duty *
 	followed->without = units;
 	followed->changed_ns = now_ns;
 	fewer = units & ~before;
-	again = before & ~image_duty__without(duty);
+	again = before & ~enforcer__without(duty);
 	if (!fewer && !again)
 		return;
 	enforcer__change_set(enforcer, duty, before);

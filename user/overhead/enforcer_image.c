@@ -37,25 +37,25 @@ void enforcer__forget_image(struct enforcer *enforcer, struct image_duty *duty)
 	free(duty);
 }
 
-void image_duty__begin_change(struct image_duty *duty, uint64_t now_ns)
+void enforcer__begin_change(struct image_duty *duty, uint64_t now_ns)
 {
 	for (struct governed *governed = duty->first; governed; governed = governed->next_of_image) {
-		governed__count_gap(governed, now_ns, true);
-		governed__advance_epoch(governed, true);
+		enforcer__count_gap(governed, now_ns, true);
+		enforcer__advance_epoch(governed, true);
 	}
 }
 
-uint64_t image_duty__end_change(const struct enforcer *enforcer, struct image_duty *duty)
+uint64_t enforcer__end_change(const struct enforcer *enforcer, struct image_duty *duty)
 {
 	uint64_t now_ns = enforcer->ops.now();
 
 	for (struct governed *governed = duty->first; governed; governed = governed->next_of_image) {
-		governed__advance_epoch(governed, duty->closed);
-		governed__refresh_gap(governed, now_ns);
+		enforcer__advance_epoch(governed, duty->closed);
+		enforcer__refresh_gap(governed, now_ns);
 		enforcer__charge(enforcer, governed, now_ns);
 		governor__adjusted(&governed->account);
 		if (!duty->closed)
-			governed__begin_load(governed, now_ns);
+			enforcer__begin_load(governed, now_ns);
 	}
 	return now_ns;
 }
@@ -74,7 +74,7 @@ static void describe_excess(const struct governor *governor, const struct govern
 		    governed->process.pid, governed->exe, overdrawn_ns * 1e-6, governor->budget * 100);
 		return;
 	}
-	governed__describe_load(governed, text, size);
+	enforcer__describe_load(governed, text, size);
 	used = (int)strlen(text);
 	if (load->cost_ns < load->open_ns * governor->budget)
 		snprintf(text + used, size - (size_t)used,
@@ -91,7 +91,7 @@ bool enforcer__share(const struct enforcer *enforcer, struct governed *governed)
 	if (!duty || governed->others_ns <= governed->load.cost_ns * OTHERS_SHARE ||
 	    !enforcer->ops.share(enforcer->ctx, duty->image))
 		return false;
-	image_duty__end_change(enforcer, duty);
+	enforcer__end_change(enforcer, duty);
 	return true;
 }
 
@@ -101,8 +101,8 @@ bool enforcer__end_learning(const struct enforcer *enforcer, const struct govern
 
 	if (!duty || duty->closed || !enforcer->ops.end_learning(enforcer->ctx, duty->image))
 		return false;
-	image_duty__begin_change(duty, now_ns);
-	image_duty__end_change(enforcer, duty);
+	enforcer__begin_change(duty, now_ns);
+	enforcer__end_change(enforcer, duty);
 	return true;
 }
 
@@ -119,13 +119,13 @@ void enforcer__close_image(struct enforcer *enforcer, struct governed *worst, ui
 
 	describe_excess(governor, worst, text, sizeof(text));
 	/* the gap begins first: while links are removed, calls are seen only in part */
-	image_duty__begin_change(duty, now_ns);
+	enforcer__begin_change(duty, now_ns);
 	enforcer->ops.close_image(enforcer->ctx, duty->image, keep, &closed);
 	duty->closed = true;
 	for (struct governed *governed = duty->first; governed; governed = governed->next_of_image) {
 		governed->process.orders->drop_open_epoch += closed.parted;
 	}
-	now_ns = image_duty__end_change(enforcer, duty);
+	now_ns = enforcer__end_change(enforcer, duty);
 	duty->unopened = 0;
 	if (!again && enforcer__leave_out_closed(enforcer, worst, fmin(cost, 1), text, now_ns))
 		return;
@@ -213,5 +213,5 @@ void enforcer__cycle_image(struct enforcer *enforcer, struct image_duty *duty, u
 	}
 	duty->closed = false;
 	duty->unopened = 0;
-	image_duty__end_change(enforcer, duty);
+	enforcer__end_change(enforcer, duty);
 }

@@ -127,29 +127,29 @@ uint32_t enforcer__others(const struct enforcer *enforcer, const struct governed
  * Adds hits while probes are open to the load and to the cost of calls. others: processes with links of their own at
  * the same sites; busiest: the part of a process's busiest thread.
  */
-void governed__add_hits(struct governed *governed, const struct costs *costs, const struct kernel_counters *delta,
+void enforcer__add_hits(struct governed *governed, const struct costs *costs, const struct kernel_counters *delta,
 			uint32_t others, double busiest);
 
 /* Limits functions with exits of their own to what calls and waits of a process left of the budget, now and then. */
 void enforcer__limit_rows(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns);
 
 /* Returns whether probes of a process's image are closed. */
-bool governed__is_closed(const struct governed *governed);
+bool enforcer__image_is_closed(const struct governed *governed);
 
 /* Raises a process's probe epoch, which resets its threads. unseen: some calls are not seen from now on. */
-void governed__advance_epoch(struct governed *governed, bool unseen);
+void enforcer__advance_epoch(struct governed *governed, bool unseen);
 
 /* Adds the time up to now in which calls were unseen to the window's; goes_on: calls still are unseen. */
-void governed__count_gap(struct governed *governed, uint64_t now_ns, bool goes_on);
+void enforcer__count_gap(struct governed *governed, uint64_t now_ns, bool goes_on);
 
 /* As above, by what is closed at present. */
-void governed__refresh_gap(struct governed *governed, uint64_t now_ns);
+void enforcer__refresh_gap(struct governed *governed, uint64_t now_ns);
 
 /* Starts a new interval over which the cost of a process's calls is measured. */
-void governed__begin_load(struct governed *governed, uint64_t now_ns);
+void enforcer__begin_load(struct governed *governed, uint64_t now_ns);
 
 /* Formats the interval's load: "process 12 (lmp): 31000 calls/s cost 2.9 % of its time". */
-void governed__describe_load(const struct governed *governed, char *text, size_t size);
+void enforcer__describe_load(const struct governed *governed, char *text, size_t size);
 
 /* Returns the record of an image, made at first sight; NULL when out of memory. */
 struct image_duty *enforcer__duty_of(struct enforcer *enforcer, const struct attached_image *image, const char *path);
@@ -158,13 +158,13 @@ struct image_duty *enforcer__duty_of(struct enforcer *enforcer, const struct att
 void enforcer__forget_image(struct enforcer *enforcer, struct image_duty *duty);
 
 /* Prepares a change of an image's links: while they are changed, calls are seen only in part. */
-void image_duty__begin_change(struct image_duty *duty, uint64_t now_ns);
+void enforcer__begin_change(struct image_duty *duty, uint64_t now_ns);
 
 /*
  * Charges an image's processes once its links have changed, and begins their measurements, since earlier costs predict
  * nothing. Returns the time.
  */
-uint64_t image_duty__end_change(const struct enforcer *enforcer, struct image_duty *duty);
+uint64_t enforcer__end_change(const struct enforcer *enforcer, struct image_duty *duty);
 
 /* Has an image linked for all processes where links for each are much of the cost. Returns whether it costs less. */
 bool enforcer__share(const struct enforcer *enforcer, struct governed *governed);
@@ -201,7 +201,7 @@ void enforcer__recall(struct enforcer *enforcer, struct image_duty *duty, const 
 		      uint64_t now_ns);
 
 /* Returns the units that are not probed at present. */
-static inline uint32_t image_duty__without(const struct image_duty *duty)
+static inline uint32_t enforcer__without(const struct image_duty *duty)
 {
 	return duty->set.without | duty->followed.without;
 }
@@ -209,7 +209,7 @@ static inline uint32_t image_duty__without(const struct image_duty *duty)
 /* Says that probes of an image could not be opened again; status: -errno of the first of them. */
 void enforcer__warn_unopened(const struct enforcer *enforcer, const struct image_duty *duty, int status);
 
-/* Changes an image's probes to image_duty__without(); before: units left out until now. */
+/* Changes an image's probes to enforcer__without(); before: units left out until now. */
 void enforcer__change_set(struct enforcer *enforcer, struct image_duty *duty, uint32_t before);
 
 /* Leaves out what is requested for all nodes of a job, and probes again what is not requested any more. */

@@ -34,12 +34,12 @@ void enforcer__change_set(struct enforcer *enforcer, struct image_duty *duty, ui
 	int status;
 
 	publish_set(duty, before, UINT64_MAX);
-	image_duty__begin_change(duty, enforcer->ops.now());
-	status = enforcer->ops.leave_out(enforcer->ctx, duty->image, image_duty__without(duty));
+	enforcer__begin_change(duty, enforcer->ops.now());
+	status = enforcer->ops.leave_out(enforcer->ctx, duty->image, enforcer__without(duty));
 	if (status)
 		enforcer__warn_unopened(enforcer, duty, status);
-	publish_set(duty, image_duty__without(duty), enforcer->ops.now() + UNDER_WAY_NS);
-	duty->counted_ns = image_duty__end_change(enforcer, duty);
+	publish_set(duty, enforcer__without(duty), enforcer->ops.now() + UNDER_WAY_NS);
+	duty->counted_ns = enforcer__end_change(enforcer, duty);
 }
 
 /*
@@ -74,12 +74,12 @@ bool enforcer__leave_out(struct enforcer *enforcer, struct governed *governed, u
 	if (!duty || duty->closed || load->open_ns < LEAST_COUNT_NS)
 		return false;
 	cost = fmax(load->cost_ns / load->open_ns, governed->account.mean);
-	before = image_duty__without(duty);
+	before = enforcer__without(duty);
 	enforcer->ops.unit_shares(enforcer->ctx, duty->image, shares);
 	governor__saved_shares(load, shares);
 	if (!governor__leave_out(&enforcer->governor, &duty->set, shares, cost, now_ns))
 		return false;
-	governed__describe_load(governed, text, sizeof(text));
+	enforcer__describe_load(governed, text, sizeof(text));
 	used = strlen(text);
 	snprintf(text + used, sizeof(text) - used, ", over the budget of %.2g %%", enforcer->governor.budget * 100);
 	leave_out(enforcer, governed, before, text);
@@ -90,7 +90,7 @@ bool enforcer__leave_out_closed(struct enforcer *enforcer, struct governed *wors
 				uint64_t now_ns)
 {
 	struct image_duty *duty = worst->duty;
-	uint32_t before = image_duty__without(duty);
+	uint32_t before = enforcer__without(duty);
 	struct governor_set set = duty->set;
 	double shares[FUNCTIONS_UNITS], rest = 1;
 
@@ -139,7 +139,7 @@ bool enforcer__leave_out_early(struct enforcer *enforcer, struct governed *gover
 
 void enforcer__probe_again(struct enforcer *enforcer, struct image_duty *duty, uint64_t now_ns)
 {
-	uint32_t before = image_duty__without(duty), again;
+	uint32_t before = enforcer__without(duty), again;
 	char names[96];
 	double cost = 0, mean = 0;
 
@@ -157,7 +157,7 @@ void enforcer__probe_again(struct enforcer *enforcer, struct image_duty *duty, u
 	/* what others need does not count: the set is what this node would need alone */
 	if (!governor__restore(&enforcer->governor, &duty->set, fmax(cost, mean) * (1 + duty->followed.ratio), now_ns))
 		return;
-	again = before & ~image_duty__without(duty);
+	again = before & ~enforcer__without(duty);
 	if (!again)
 		return;
 	functions__name_units(again, names, sizeof(names));

@@ -15,15 +15,15 @@ static bool differs(double a, double b)
 	return a > b * BOUND || b > a * BOUND;
 }
 
-bool recheck__judge(struct recheck *recheck, double call_ns, double found_ns, double *ratio)
+bool recalibrate__judge(struct recalibration *recalibration, double call_ns, double found_ns, double *ratio)
 {
-	double doubted = recheck->doubted_ns;
+	double doubted = recalibration->doubted_ns;
 
-	recheck->doubted_ns = 0;
+	recalibration->doubted_ns = 0;
 	if (call_ns <= 0 || found_ns <= 0 || !differs(call_ns, found_ns))
 		return false;
 	if (doubted <= 0 || (doubted > call_ns) != (found_ns > call_ns)) {
-		recheck->doubted_ns = found_ns;
+		recalibration->doubted_ns = found_ns;
 		return false;
 	}
 	/* of two results that agree, the one nearer to the present cost counts */
@@ -33,7 +33,7 @@ bool recheck__judge(struct recheck *recheck, double call_ns, double found_ns, do
 	return true;
 }
 
-void recheck__scale(struct costs *costs, double ratio)
+void recalibrate__scale(struct costs *costs, double ratio)
 {
 	costs->entry_ns *= ratio;
 	costs->call_ns *= ratio;
@@ -51,7 +51,7 @@ void recheck__scale(struct costs *costs, double ratio)
 	}
 }
 
-double recheck__measure(struct kernel_side *side)
+double recalibrate__measure(struct kernel_side *side)
 {
 	struct bpf_process_state tracked = {.slot = CALIBRATION_SLOT};
 	struct bpf_function_state row = {.known = 1};

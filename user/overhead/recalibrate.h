@@ -5,26 +5,26 @@
  * running, once a minute, on a child, in some 50 ms of which a few are spent calling. A difference of more
  * than a quarter, twice in a row, scales all costs alike.
  */
-#ifndef VAPRO_RECHECK_H
-#define VAPRO_RECHECK_H
+#ifndef VAPRO_RECALIBRATE_H
+#define VAPRO_RECALIBRATE_H
 
 #include "overhead/calibrate.h"
 
-#define RECHECK_EVERY_NS 60000000000ULL
-#define RECHECK_SOON_NS 3000000000ULL /* time to the next measurement after one that differs */
+#define RECALIBRATE_EVERY_NS 60000000000ULL
+#define RECALIBRATE_SOON_NS 3000000000ULL /* time to the next measurement after one that differs */
 
-struct recheck {
+struct recalibration {
 	uint64_t due_ns;
 	double doubted_ns; /* last result, where it differed too much; 0 = it did not */
 };
 
 /* Returns whether found_ns differs for good from a call's assumed cost: then *ratio is the factor for all costs. */
-bool recheck__judge(struct recheck *recheck, double call_ns, double found_ns, double *ratio);
+bool recalibrate__judge(struct recalibration *recalibration, double call_ns, double found_ns, double *ratio);
 
 /* Multiplies all costs by ratio. */
-void recheck__scale(struct costs *costs, double ratio);
+void recalibrate__scale(struct costs *costs, double ratio);
 
 /* Measures entry and return again, ns; 0 where that fails, or where attaching would disturb tracked processes. */
-double recheck__measure(struct kernel_side *side);
+double recalibrate__measure(struct kernel_side *side);
 
 #endif

@@ -30,7 +30,7 @@ static struct counters *counters_of(const char *name)
 	assert_non_null(counters);
 	counters->table = cpu_of(name);
 	counters->width = counters->table->width;
-	counters->usual = usual__new();
+	counters->usual = counters__new_usual();
 	assert_non_null(counters->usual);
 	return counters;
 }
@@ -49,7 +49,7 @@ static uint8_t switch_to(struct counters *counters, int stage, const char *paren
 	assert_non_null(group);
 	counters->group = group;
 	counters->fixed = counters->count = 1;
-	for (size_t i = 0; i < event_group__count(group); i++) {
+	for (size_t i = 0; i < events__group_size(group); i++) {
 		if (!strstr(less, group->events[i].name))
 			counters->events[counters->count++].row = &group->events[i];
 	}
@@ -127,7 +127,7 @@ static void any_counts_make_a_share(void **state)
 				continue;
 			wholes++;
 			assert_true((*at)->stage > 1);
-			for (size_t e = 0; e < event_group__count(*at); e++)
+			for (size_t e = 0; e < events__group_size(*at); e++)
 				if ((*at)->events[e].flags & EVENT_BUSY && !((*at)->events[e].flags & EVENT_REFERENCE))
 					last = e;
 			assert_true(last && (*at)->events[last].flags & EVENT_OPTIONAL);

@@ -9,23 +9,23 @@
 
 static void one_that_differs_is_an_accident(void **state)
 {
-	struct recheck recheck = {0};
+	struct recalibration recalibration = {0};
 	double ratio = 0;
 
 	(void)state;
-	assert_false(recheck__judge(&recheck, 700, 2000, &ratio));
-	assert_false(recheck__judge(&recheck, 700, 720, &ratio));
-	assert_false(recheck__judge(&recheck, 700, 2000, &ratio));
-	assert_false(recheck__judge(&recheck, 700, 0, &ratio)); /* not measured */
-	assert_false(recheck__judge(&recheck, 700, 2000, &ratio));
-	assert_false(recheck__judge(&recheck, 700, 300, &ratio)); /* cheaper, not more expensive */
-	assert_true(recheck__judge(&recheck, 700, 350, &ratio));
+	assert_false(recalibrate__judge(&recalibration, 700, 2000, &ratio));
+	assert_false(recalibrate__judge(&recalibration, 700, 720, &ratio));
+	assert_false(recalibrate__judge(&recalibration, 700, 2000, &ratio));
+	assert_false(recalibrate__judge(&recalibration, 700, 0, &ratio)); /* not measured */
+	assert_false(recalibrate__judge(&recalibration, 700, 2000, &ratio));
+	assert_false(recalibrate__judge(&recalibration, 700, 300, &ratio)); /* cheaper, not more expensive */
+	assert_true(recalibrate__judge(&recalibration, 700, 350, &ratio));
 	assert_true(ratio == 0.5); /* the nearer ratio */
 }
 
 static void two_that_agree_are_used(void **state)
 {
-	struct recheck recheck = {0};
+	struct recalibration recalibration = {0};
 	struct costs costs = {.entry_ns = 450,
 			      .call_ns = 700,
 			      .stepped_call_ns = 1600,
@@ -34,15 +34,15 @@ static void two_that_agree_are_used(void **state)
 	double ratio = 0;
 
 	(void)state;
-	assert_false(recheck__judge(&recheck, 700, 1400, &ratio));
-	assert_true(recheck__judge(&recheck, 700, 1500, &ratio));
+	assert_false(recalibrate__judge(&recalibration, 700, 1400, &ratio));
+	assert_true(recalibrate__judge(&recalibration, 700, 1500, &ratio));
 	assert_true(ratio == 2);
-	recheck__scale(&costs, ratio);
+	recalibrate__scale(&costs, ratio);
 	assert_true(costs.call_ns == 1400 && costs.entry_ns == 900 && costs.bystander_ns == 100);
 	assert_true(costs.nop5_ns == 0);
 	assert_true(costs.pause_ns[0][1] == 6000 && costs.pause_ns[1][1] == 1000);
-	assert_false(recheck__judge(&recheck, costs.call_ns, 1450, &ratio));
-	assert_false(recheck__judge(&recheck, 0, 1450, &ratio)); /* never calibrated */
+	assert_false(recalibrate__judge(&recalibration, costs.call_ns, 1450, &ratio));
+	assert_false(recalibrate__judge(&recalibration, 0, 1450, &ratio)); /* never calibrated */
 }
 
 static void hits_after_pauses_cost_more(void **state)

@@ -87,19 +87,19 @@ static void cpuinfo_is_read(void **state)
 	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(pwrite(fd, intel, sizeof(intel) - 1, 0), sizeof(intel) - 1);
-	cpu_id__read(path, &id);
+	events__read_cpu(path, &id);
 	assert_string_equal(events__match(&id)->name, "SPR");
 	assert_int_equal(id.stepping, 8);
-	cpu_id__format(&id, text, sizeof(text));
+	events__format_cpu(&id, text, sizeof(text));
 	assert_string_equal(text, "GenuineIntel 6-8f-8");
 	assert_int_equal(ftruncate(fd, 0), 0);
 	assert_int_equal(pwrite(fd, grace, sizeof(grace) - 1, 0), sizeof(grace) - 1);
-	cpu_id__read(path, &id);
+	events__read_cpu(path, &id);
 	assert_int_equal(id.midr, 0x410fd4f0);
 	assert_string_equal(events__match(&id)->name, "neoverse_v2");
 	close(fd);
 	unlink(path);
-	cpu_id__read(path, &id);
+	events__read_cpu(path, &id);
 	assert_null(events__match(&id));
 }
 
@@ -115,7 +115,7 @@ static void tables_are_well_formed(void **state)
 		assert_ptr_equal(events__find(cpu, cpu->instructions.name), &cpu->instructions);
 		assert_int_equal(cpu->groups[0]->stage, 1);
 		for (const struct event_group *const *at = cpu->groups; *at; at++) {
-			size_t count = event_group__count(*at), optional = 0;
+			size_t count = events__group_size(*at), optional = 0;
 
 			assert_true((*at)->stage >= stage && (*at)->stage <= 3);
 			stage = (*at)->stage;
@@ -383,7 +383,7 @@ static void sysfs_has_pmus_and_encodings(void **state)
 	assert_string_equal(pmus[0].name, "cpu_atom");
 	assert_true(pmus[0].hybrid && pmus[1].hybrid);
 	assert_int_equal(pmus[0].slots, 10);
-	assert_true(cpu_list__has(&pmus[0].cpus, 3) && !cpu_list__has(&pmus[0].cpus, 1));
+	assert_true(pmu__has_cpu(&pmus[0].cpus, 3) && !pmu__has_cpu(&pmus[0].cpus, 1));
 	snprintf(command, sizeof(command), "rm -r %s", root);
 	assert_int_equal(system(command), 0);
 }
@@ -393,13 +393,13 @@ static void lists_of_cpus(void **state)
 	struct cpu_list list;
 
 	(void)state;
-	assert_true(cpu_list__parse("0,2-3,130", &list));
+	assert_true(pmu__parse_cpu_list("0,2-3,130", &list));
 	assert_int_equal(list.count, 4);
-	assert_true(cpu_list__has(&list, 130) && !cpu_list__has(&list, 1) && !cpu_list__has(&list, 100000));
-	assert_false(cpu_list__parse("", &list));
-	assert_false(cpu_list__parse("3-1", &list));
-	assert_false(cpu_list__parse("1;2", &list));
-	assert_false(cpu_list__parse("99999", &list));
+	assert_true(pmu__has_cpu(&list, 130) && !pmu__has_cpu(&list, 1) && !pmu__has_cpu(&list, 100000));
+	assert_false(pmu__parse_cpu_list("", &list));
+	assert_false(pmu__parse_cpu_list("3-1", &list));
+	assert_false(pmu__parse_cpu_list("1;2", &list));
+	assert_false(pmu__parse_cpu_list("99999", &list));
 }
 
 static void sites_override_events(void **state)

@@ -246,7 +246,7 @@ static void test_sites_of_rows(void **state)
 	assert_non_null(sites);
 	assert_int_equal(sites->function_count, 1);
 	assert_string_equal(sites->functions[0].name, "two_returns");
-	row_function__number(&sites->functions[0], 77);
+	row_sites__number(&sites->functions[0], 77);
 	assert_int_equal(sites->functions[0].sites[1].cookie & KERNEL_SITE_ROW, 77);
 	row_sites__free(sites);
 	sites = row_sites__query_at(fd, 0, CASES, entry + 1, false, KERNEL_ROW_OUTLINED, err, sizeof(err));

@@ -70,9 +70,9 @@ static void this_machine_has_them(void **state)
 	struct os_facts facts;
 
 	(void)state;
-	os_facts__learn(&facts, false);
+	os_factors__learn(&facts, false);
 	assert_false(factor_of(&facts, "hard_irq").available);
-	os_facts__learn(&facts, true);
+	os_factors__learn(&facts, true);
 	assert_true(factor_of(&facts, "hard_irq").available);
 }
 

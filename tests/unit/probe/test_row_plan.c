@@ -10,6 +10,8 @@
 #include <cmocka.h>
 
 #include "probe/attach/row_plan.h"
+#include "probe/attach/row_memory.h"
+#include "probe/attach/row_backoff.h"
 
 #define NEAR 1e-12
 

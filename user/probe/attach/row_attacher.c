@@ -10,6 +10,8 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "probe/attach/row_attacher_private.h"
+#include "probe/attach/row_memory.h"
+#include "probe/attach/row_image.h"
 
 #define NAMED_MAX 8 /* functions that cannot be probed, in one sentence */
 
@@ -360,7 +362,7 @@ static int add_outlined(struct row_attacher *attacher, struct row_image *image, 
 		snprintf(err, err_size, "%s: %s: no room for another function", image->base.path, row.symbol);
 		return number;
 	}
-	row_function__number(function, (unsigned int)number);
+	row_sites__number(function, (unsigned int)number);
 	return add_probe(attacher, image, ROW_OUTLINED, function);
 }
 

@@ -20,8 +20,7 @@
 #include "functions/functions.h"
 #include "overhead/calibrate.h"
 #include "probe/attach/attacher.h"
-
-enum row_group { ROW_THREADS, ROW_USER, ROW_OUTLINED };
+#include "probe/attach/row_group.h"
 
 struct row_attacher;
 

@@ -3,6 +3,9 @@
 #include <stdlib.h>
 
 #include "probe/attach/row_attacher_private.h"
+#include "probe/attach/row_plan.h"
+#include "probe/attach/row_image.h"
+#include "probe/attach/row_costs.h"
 
 double row_costs__stepping_ns(const struct costs *costs)
 {
@@ -14,7 +17,7 @@ static double stepped_exits(const struct row_function *function)
 	return function->exit_sites ? (double)function->exit_stepped / function->exit_sites : 0;
 }
 
-void row_probe__mark(struct row_probe *probe)
+void row_costs__mark(struct row_probe *probe)
 {
 	probe->calls_mark = probe->calls;
 	probe->cost_mark = probe->cost;
@@ -80,7 +83,7 @@ void row_attacher__measure(struct row_attacher *attacher, struct row_probe *prob
 	add_busiest(attacher, probe, per_cpu);
 }
 
-bool row_function__shares_exit(const struct row_function *a, const struct row_function *b)
+bool row_costs__share_exit(const struct row_function *a, const struct row_function *b)
 {
 	for (size_t i = 1; i < a->site_count; i++) /* the first is the entry */
 		for (size_t j = 1; j < b->site_count; j++)
@@ -96,7 +99,7 @@ void row_image__join_family(struct row_image *image, struct row_probe *probe)
 		unsigned int joined = other->family;
 
 		if (other == probe || row_probe__same_family(other, probe) ||
-		    !row_function__shares_exit(&other->function, &probe->function))
+		    !row_costs__share_exit(&other->function, &probe->function))
 			continue;
 		if (!probe->family)
 			probe->family = joined ? joined : ++image->families;
@@ -107,7 +110,7 @@ void row_image__join_family(struct row_image *image, struct row_probe *probe)
 	}
 }
 
-struct row_load *row_probes__loads(struct row_probe *const *probes, size_t count)
+struct row_load *row_costs__loads(struct row_probe *const *probes, size_t count)
 {
 	struct row_load *loads = calloc(count + 1, sizeof(*loads));
 
@@ -135,7 +138,7 @@ void row_attacher__rate(struct row_attacher *attacher, struct row_probe *const *
 		probe->own_share = (entry_ns + exit_ns) / passed_ns;
 		for (size_t j = 0; j < count; j++)
 			if (exits_ns(probes[j]) > exit_ns && row_probe__same_family(probe, probes[j]) &&
-			    row_function__shares_exit(&probe->function, &probes[j]->function))
+			    row_costs__share_exit(&probe->function, &probes[j]->function))
 				exit_ns = exits_ns(probes[j]);
 		probe->calls_per_s =
 		    (double)(probe->calls - probe->calls_mark) / passed_ns * 1e9 / (processes > 1 ? processes : 1);

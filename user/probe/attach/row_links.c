@@ -7,6 +7,9 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "probe/attach/row_attacher_private.h"
+#include "probe/attach/row_costs.h"
+#include "probe/attach/row_plan.h"
+#include "probe/attach/row_image.h"
 
 void row_image__describe(struct row_image *image)
 {
@@ -258,7 +261,7 @@ static int open_set(struct row_attacher *attacher, struct row_image *image, int6
 			row_sites__skip(image->unseen, probe->function.name, probe->function.entry, strerror(-status));
 		}
 		row_attacher__measure(attacher, probe);
-		row_probe__mark(probe);
+		row_costs__mark(probe);
 		row_backoff__opened(&probe->backoff);
 		row_attacher__describe_row(attacher, image, probe);
 	}

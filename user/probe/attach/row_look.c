@@ -7,6 +7,9 @@
 
 #include "base/clock.h"
 #include "probe/attach/row_attacher_private.h"
+#include "probe/attach/row_costs.h"
+#include "probe/attach/row_plan.h"
+#include "probe/attach/row_image.h"
 
 #define LOOK_NS 10000000ULL	 /* long enough for a function that is too expensive */
 #define LONG_LOOK_NS 20000000ULL /* where there was little to count */
@@ -80,7 +83,7 @@ static int count_hits(struct row_attacher *attacher, struct row_image *image, st
 	/* hits while the link was set belong to no known time */
 	for (size_t i = 0; i < count; i++) {
 		row_attacher__measure(attacher, probes[i]);
-		row_probe__mark(probes[i]);
+		row_costs__mark(probes[i]);
 	}
 	begin_ns = mono_now();
 	wait_for_hits(attacher, begin_ns, enough_hits(attacher->costs, probes, count, wanted));
@@ -115,7 +118,7 @@ int row_image__look(struct row_attacher *attacher, struct row_image *image, stru
 		if (highest > most && !probes[i]->share && probes[i]->function.ends_elsewhere)
 			probes[i]->share = highest;
 	}
-	loads = row_probes__loads(probes, count);
+	loads = row_costs__loads(probes, count);
 	if (loads)
 		row_plan__sum_families(loads, count);
 	for (size_t i = 0; loads && i < count; i++)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Decides which of an image's functions can be probed within a share of its processes' time, and when
- * one that was too expensive is looked at again.
+ * Decides which of an image's functions can be probed within a share of its processes' time.
  *
  * A function is never opened to find out its cost: the rate of hits comes from a look that lasts milliseconds
  * (row_look.c), the cost of a hit from the calibration. The functions that cost least are opened until the share is
@@ -17,11 +16,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#define ROW_BACKOFF_FIRST_S 10 /* a function is left out for so long at first, then four times as long */
-#define ROW_BACKOFF_LEVELS 4   /* 10, 40, 160 and 640 s */
 
 /* A function that may be opened. */
 struct row_load {
@@ -44,38 +38,5 @@ double row_plan__choose(struct row_load *loads, size_t count, double share);
 /* Functions of one class share links: 0 is called least. A class that becomes hot is closed without the others. */
 #define ROW_CLASSES 4
 unsigned int row_plan__class(double calls_per_s);
-
-/* How long a function is left out; zeroed: it was not yet. */
-struct row_backoff {
-	uint64_t until_ns; /* CLOCK_MONOTONIC; 0 = it is not left out */
-	unsigned int level;
-};
-
-/* Leaves a function out for now. random: 0..1; hosts and processes should not keep step. */
-void row_backoff__refuse(struct row_backoff *backoff, uint64_t now_ns, double random);
-
-/* Whether a function left out may be looked at again. */
-bool row_backoff__is_over(const struct row_backoff *backoff, uint64_t now_ns);
-
-/* Notes that a function is opened; if it is too expensive again, it is left out for longer. */
-void row_backoff__opened(struct row_backoff *backoff);
-
-/*
- * Functions that were too expensive, remembered beyond their processes' lives: by build-id, which a user can give any
- * file, and file offset, and for the owner (struct process) in whose processes they were.
- */
-struct row_memory;
-
-/* NULL when out of memory. */
-struct row_memory *row_memory__new(void);
-void row_memory__free(struct row_memory *memory);
-
-/* An image's functions without a build-id are not remembered. */
-void row_memory__keep(struct row_memory *memory, uid_t owner, const char *build_id, uint64_t offset,
-		      const struct row_backoff *backoff);
-
-/* Zeroes *backoff where nothing is remembered. */
-void row_memory__recall(const struct row_memory *memory, uid_t owner, const char *build_id, uint64_t offset,
-			struct row_backoff *backoff);
 
 #endif

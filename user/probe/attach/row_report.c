@@ -4,6 +4,9 @@
 #include <stdlib.h>
 
 #include "probe/attach/row_attacher_private.h"
+#include "probe/attach/row_costs.h"
+#include "probe/attach/row_image.h"
+#include "probe/attach/row_report.h"
 
 #define NAMED_MAX 6	     /* functions named in one decision */
 #define CALLED_LEAST 0.5     /* calls/s: with fewer, a function is not called */
@@ -51,7 +54,7 @@ static size_t name_some(const struct row_picked *picked, bool called, char *text
 	return named;
 }
 
-void row_picked__name(const struct row_picked *picked, char *text, size_t size)
+void row_report__name(const struct row_picked *picked, char *text, size_t size)
 {
 	size_t used = 0, called = 0, sharing = 0, named, more;
 
@@ -81,7 +84,7 @@ static const struct row_probe *busiest_of_family(const struct row_image *image, 
 
 		if (other == probe || !is_called(other) || !row_probe__same_family(other, probe))
 			continue;
-		shares = row_function__shares_exit(&other->function, &probe->function);
+		shares = row_costs__share_exit(&other->function, &probe->function);
 		if (busiest && (direct > shares || (direct == shares && other->calls_per_s <= busiest->calls_per_s)))
 			continue;
 		busiest = other;
@@ -90,7 +93,7 @@ static const struct row_probe *busiest_of_family(const struct row_image *image, 
 	return busiest;
 }
 
-char *row_image__reason(const struct row_image *image, const struct row_probe *probe)
+char *row_report__reason(const struct row_image *image, const struct row_probe *probe)
 {
 	const char *open = probe->in_duty_cycle ? " to stay open" : "";
 	const struct row_probe *busiest = busiest_of_family(image, probe);
@@ -110,8 +113,8 @@ char *row_image__reason(const struct row_image *image, const struct row_probe *p
 	return size < 0 ? NULL : text;
 }
 
-void row_image__report(const struct row_image *image, enum row_decision_kind kind, const struct row_picked *picked,
-		       uint64_t now_ns, row_decided *decided, void *ctx)
+void row_report__decision(const struct row_image *image, enum row_decision_kind kind, const struct row_picked *picked,
+			  uint64_t now_ns, row_decided *decided, void *ctx)
 {
 	struct row_decision decision = {.kind = kind,
 					.image = image->base.path,
@@ -135,7 +138,7 @@ void row_image__report(const struct row_image *image, enum row_decision_kind kin
 		if (kind == ROWS_LEFT_OUT && (!i || left_s < decision.left_out_s))
 			decision.left_out_s = left_s;
 	}
-	row_picked__name(picked, functions, sizeof(functions));
+	row_report__name(picked, functions, sizeof(functions));
 	decision.functions = functions;
 	decided(ctx, &decision);
 }

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "probe/attach/row_attacher_private.h"
+#include "probe/attach/row_image.h"
 
 #define LIMIT_LEAST 1e-4 /* a share of nothing would be no bound */
 #define SCARCE_NS                                                                                                      \

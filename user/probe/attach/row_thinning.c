@@ -7,6 +7,11 @@
 
 #include "base/clock.h"
 #include "probe/attach/row_attacher_private.h"
+#include "probe/attach/row_costs.h"
+#include "probe/attach/row_report.h"
+#include "probe/attach/row_plan.h"
+#include "probe/attach/row_memory.h"
+#include "probe/attach/row_image.h"
 
 #define LOOK_NS 1e9		     /* functions are measured after so long in any case */
 #define IDLE_SHARE 0.5		     /* of the budget: while all functions cost less, none is measured */
@@ -55,7 +60,7 @@ static void mark(struct row_image *image, uint64_t now_ns)
 {
 	image->mark_ns = now_ns;
 	for (size_t i = 0; i < image->probe_count; i++)
-		row_probe__mark(image->probes[i]);
+		row_costs__mark(image->probes[i]);
 }
 
 /* The share of a process's time left for functions of an image beside open ones, here and in its other images. */
@@ -94,7 +99,7 @@ static struct row_picked pick_open(const struct row_image *image)
 /* Decides which functions fit into a share of a process's time together: none where memory is out. */
 static void choose_fitting(const struct row_picked *picked, double share)
 {
-	struct row_load *loads = row_probes__loads(picked->probes, picked->count);
+	struct row_load *loads = row_costs__loads(picked->probes, picked->count);
 
 	if (loads)
 		row_plan__choose(loads, picked->count, share);
@@ -118,7 +123,7 @@ void row_image__leave_out(struct row_attacher *attacher, struct row_image *image
 				 &probe->backoff);
 	}
 	free(probe->left_out);
-	probe->left_out = row_image__reason(image, probe);
+	probe->left_out = row_report__reason(image, probe);
 	if (probe->state == ROW_OPEN)
 		row_image__close(attacher, image, probe);
 	probe->state = ROW_LEFT_OUT;
@@ -189,7 +194,7 @@ static bool sort_out(struct row_attacher *attacher, struct row_image *image, str
 		picked->probes[out++] = probe;
 	}
 	picked->count = out;
-	row_image__report(image, ROWS_LEFT_OUT, picked, now_ns, decided, ctx);
+	row_report__decision(image, ROWS_LEFT_OUT, picked, now_ns, decided, ctx);
 	return out;
 }
 
@@ -291,7 +296,7 @@ static void consider(struct row_attacher *attacher, struct row_image *image, uin
 		probe->state = ROW_FITTING;
 	}
 	sort_out(attacher, image, &picked, 0, mono_now(), decided, ctx);
-	row_image__report(image, ROWS_OPENED, &again, now_ns, decided, ctx);
+	row_report__decision(image, ROWS_OPENED, &again, now_ns, decided, ctx);
 	for (size_t i = 0; i < again.count; i++)
 		again.probes[i]->reported = false;
 	row_image__describe(image);

@@ -44,7 +44,7 @@ static enum fact has_syscall(long number)
 
 #endif
 
-void facts__learn(struct facts *facts, bool multi)
+void features__learn(struct facts *facts, bool multi)
 {
 	int by_thread = multi ? modes__filters_by_thread() : -EOPNOTSUPP;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Features of the running kernel's probes that are cheap to find out by trying. */
-#ifndef VAPRO_FACTS_H
-#define VAPRO_FACTS_H
+#ifndef VAPRO_FEATURES_H
+#define VAPRO_FEATURES_H
 
 #include <stdbool.h>
 
@@ -18,6 +18,6 @@ struct facts {
  * from elsewhere one raises SIGILL, so a child calls them. Fills in thread_filter too where multi
  * says that uprobe_multi links work here.
  */
-void facts__learn(struct facts *facts, bool multi);
+void features__learn(struct facts *facts, bool multi);
 
 #endif

@@ -278,7 +278,7 @@ struct kernel_side *kernel_side__load(const struct vapro_config *config, struct 
 	if (error && counters && counters__count(counters))
 		error = climb_uncounted(side, config, counters, error);
 	if (!error)
-		facts__learn(&side->facts, side->mode != ATTACH_MODE_PERF);
+		features__learn(&side->facts, side->mode != ATTACH_MODE_PERF);
 	if (!error && side->mode == ATTACH_MODE_PERF && !getrlimit(RLIMIT_NOFILE, &files)) {
 		files.rlim_cur = files.rlim_max; /* perf links need a descriptor per site and half */
 		setrlimit(RLIMIT_NOFILE, &files);

@@ -179,7 +179,7 @@ struct row_sites *row_sites__query_at(int fd, uid_t owner, const char *label, ui
 	return sites;
 }
 
-void row_function__number(struct row_function *function, unsigned int row)
+void row_sites__number(struct row_function *function, unsigned int row)
 {
 	function->row = row;
 	for (size_t i = 0; i < function->site_count; i++)

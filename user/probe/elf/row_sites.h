@@ -60,7 +60,7 @@ struct row_sites *row_sites__query_at(int fd, uid_t owner, const char *label, ui
 void row_sites__free(struct row_sites *sites);
 
 /* Gives a function its row's number. */
-void row_function__number(struct row_function *function, unsigned int row);
+void row_sites__number(struct row_function *function, unsigned int row);
 
 /* Notes a function that is left alone. 0 or -ENOMEM. */
 int row_sites__skip(struct row_sites *sites, const char *function, uint64_t entry, const char *reason);

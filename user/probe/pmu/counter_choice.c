@@ -58,11 +58,11 @@ static bool smt_active(void)
 	return pmu__read_line("", "/sys/devices/system/cpu/smt/active", line, sizeof(line)) && line[0] == '1';
 }
 
-int choice__look(struct counters *counters, char *err, size_t err_size)
+int counters__find_table(struct counters *counters, char *err, size_t err_size)
 {
 	char text[64];
 
-	if (!cpu_list__read("/sys/devices/system/cpu/online", &counters->online)) {
+	if (!pmu__read_cpu_list("/sys/devices/system/cpu/online", &counters->online)) {
 		snprintf(err, err_size, "/sys/devices/system/cpu/online cannot be read");
 		return -ENOENT;
 	}
@@ -85,13 +85,13 @@ int choice__look(struct counters *counters, char *err, size_t err_size)
 	memset(&counters->cpus, 0, sizeof(counters->cpus));
 	for (unsigned cpu = 0; cpu < KERNEL_CPUS; cpu++)
 		for (size_t i = 0; i < counters->pmu_count; i++)
-			if (cpu_list__has(&counters->online, cpu) && cpu_list__has(&counters->pmus[i].cpus, cpu) &&
-			    !cpu_list__has(&counters->cpus, cpu)) {
+			if (pmu__has_cpu(&counters->online, cpu) && pmu__has_cpu(&counters->pmus[i].cpus, cpu) &&
+			    !pmu__has_cpu(&counters->cpus, cpu)) {
 				counters->cpus.bits[cpu / 64] |= 1ULL << (cpu % 64);
 				counters->cpus.count++;
 			}
-	cpu_id__read("/proc/cpuinfo", &counters->id);
-	cpu_id__format(&counters->id, text, sizeof(text));
+	events__read_cpu("/proc/cpuinfo", &counters->id);
+	events__format_cpu(&counters->id, text, sizeof(text));
 	counters->table = counters->pmu_count == 1 ? events__match(&counters->id) : NULL;
 	if (counters->pmu_count > 1)
 		snprintf(counters->note, sizeof(counters->note),
@@ -130,8 +130,8 @@ static const char *site_spec(const struct counters *counters, const char *name)
 	return NULL;
 }
 
-int choice__row(const struct counters *counters, const struct event *row, struct counted *counted, char *err,
-		size_t err_size)
+int counters__choose_row(const struct counters *counters, const struct event *row, struct counted *counted, char *err,
+			 size_t err_size)
 {
 	const char *spec = site_spec(counters, row->name);
 	int status = 0;
@@ -171,8 +171,8 @@ static int by_common_name(const struct counters *counters, const char *name, str
 	return -ENOENT;
 }
 
-int choice__named(const struct counters *counters, const char *name, struct counted *counted, char *err,
-		  size_t err_size)
+int counters__choose_named(const struct counters *counters, const char *name, struct counted *counted, char *err,
+			   size_t err_size)
 {
 	const char *spec = site_spec(counters, name);
 	const struct event *row = counters->table ? events__find(counters->table, name) : NULL;
@@ -182,13 +182,13 @@ int choice__named(const struct counters *counters, const char *name, struct coun
 		return by_spec(name, spec, counted, err, err_size);
 	if (!row)
 		return by_common_name(counters, name, counted, err, err_size);
-	status = choice__row(counters, row, counted, err, err_size);
+	status = counters__choose_row(counters, row, counted, err, err_size);
 	snprintf(counted->name, sizeof(counted->name), "%s", name);
 	counted->row = NULL; /* not an event of the group */
 	return status;
 }
 
-int choice__instructions(const struct counters *counters, struct counted *counted, char *err, size_t err_size)
+int counters__choose_instructions(const struct counters *counters, struct counted *counted, char *err, size_t err_size)
 {
 	const char *spec = site_spec(counters, "instructions");
 	int status;
@@ -197,12 +197,12 @@ int choice__instructions(const struct counters *counters, struct counted *counte
 		return by_spec("instructions", spec, counted, err, err_size);
 	if (!counters->table)
 		return by_common_name(counters, "instructions", counted, err, err_size);
-	status = choice__row(counters, &counters->table->instructions, counted, err, err_size);
+	status = counters__choose_row(counters, &counters->table->instructions, counted, err, err_size);
 	snprintf(counted->name, sizeof(counted->name), "instructions");
 	return status;
 }
 
-int choice__try(const struct counted *counted, char *err, size_t err_size)
+int counters__try(const struct counted *counted, char *err, size_t err_size)
 {
 	bool busy = counted->row ? counted->row->flags & EVENT_BUSY : !strcmp(counted->name, "instructions");
 	uint64_t count;

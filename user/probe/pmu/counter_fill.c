@@ -35,7 +35,7 @@ static const struct {
     {"store", VAPRO_STORE},
 };
 
-struct usual *usual__new(void)
+struct usual *counters__new_usual(void)
 {
 	return calloc(USUALS, sizeof(struct usual));
 }

@@ -15,12 +15,12 @@ static int gather(const struct counters *counters, const struct event_group *gro
 		  size_t *count, char *err, size_t err_size)
 {
 	*count = 1;
-	for (size_t i = 0; i < event_group__count(group); i++) {
+	for (size_t i = 0; i < events__group_size(group); i++) {
 		struct counted counted;
-		int status = choice__row(counters, &group->events[i], &counted, err, err_size);
+		int status = counters__choose_row(counters, &group->events[i], &counted, err, err_size);
 
 		if (!status)
-			status = choice__try(&counted, err, err_size);
+			status = counters__try(&counted, err, err_size);
 		if (!status)
 			events[(*count)++] = counted;
 		else if (!(group->events[i].flags & EVENT_OPTIONAL))
@@ -73,7 +73,7 @@ static void report_group(struct counters *counters, const struct event_group *gr
 		return;
 	}
 	fprintf(out, "  stage %d  %-16s fits %zu events with instructions, of %zu; on %u CPUs\n", group->stage,
-		group->name, count, event_group__count(group) + 1, counters->cpus.count);
+		group->name, count, events__group_size(group) + 1, counters->cpus.count);
 	report_shares(counters, group, count, out);
 }
 
@@ -103,19 +103,19 @@ static bool look(struct counters *counters, FILE *out)
 {
 	char err[256], id[64];
 
-	if (choice__look(counters, err, sizeof(err))) {
+	if (counters__find_table(counters, err, sizeof(err))) {
 		fprintf(out, "  %s\n", err);
 		return false;
 	}
-	cpu_id__format(&counters->id, id, sizeof(id));
+	events__format_cpu(&counters->id, id, sizeof(id));
 	if (counters->config->counters != VAPRO_COUNTERS_TEST)
 		fprintf(out, "  CPU: %s (%s)\n", counters->table ? counters->table->title : "in no table", id);
 	for (size_t i = 0; i < counters->pmu_count; i++)
 		fprintf(out, "  PMU %s: %u CPUs\n", counters->pmus[i].name, counters->pmus[i].cpus.count);
 	if (counters->note[0])
 		fprintf(out, "  %s\n", counters->note);
-	if (choice__instructions(counters, &counters->events[0], err, sizeof(err)) ||
-	    choice__try(&counters->events[0], err, sizeof(err))) {
+	if (counters__choose_instructions(counters, &counters->events[0], err, sizeof(err)) ||
+	    counters__try(&counters->events[0], err, sizeof(err))) {
 		fprintf(out, "  instructions: no   %s\n", err);
 		return false;
 	}
@@ -167,8 +167,8 @@ bool counters__report(const struct vapro_config *config, FILE *out)
 	fprintf(out, "Hardware counters\n");
 	counts = !report(config, out);
 	if (!counts) {
-		cpu_id__read("/proc/cpuinfo", &id);
-		cpu_id__format(&id, text, sizeof(text));
+		events__read_cpu("/proc/cpuinfo", &id);
+		events__format_cpu(&id, text, sizeof(text));
 		table = events__match(&id);
 		fprintf(out, "  this CPU is %s%s%s\n", text, table ? ", with counters it would be measured as " : "",
 			table ? table->title : ", which is in no table");

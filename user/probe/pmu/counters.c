@@ -60,12 +60,12 @@ static int open_shrinking(struct counters *counters, struct counted *events, siz
 static int gather(struct counters *counters, const struct event_group *group, struct counted *events, size_t *count,
 		  char *err, size_t err_size)
 {
-	for (size_t i = 0; i < event_group__count(group); i++) {
+	for (size_t i = 0; i < events__group_size(group); i++) {
 		struct counted counted;
-		int status = choice__row(counters, &group->events[i], &counted, err, err_size);
+		int status = counters__choose_row(counters, &group->events[i], &counted, err, err_size);
 
 		if (!status)
-			status = choice__try(&counted, err, err_size);
+			status = counters__try(&counted, err, err_size);
 		if (!status && *count == KERNEL_EVENTS) {
 			snprintf(err, err_size, "no more than %d events are read at once", KERNEL_EVENTS);
 			status = -E2BIG;
@@ -112,7 +112,7 @@ static int open_all(struct counters *counters, const struct event_group *group, 
 
 	if (!status)
 		return 0;
-	for (size_t i = 0; group && i < event_group__count(group); i++)
+	for (size_t i = 0; group && i < events__group_size(group); i++)
 		add_line(counters, group->events[i].name, false, err);
 	/* events that the user named must not cost the instructions */
 	while (open_with(counters, NULL, why, sizeof(why))) {
@@ -150,8 +150,8 @@ static void name_events(struct counters *counters, const struct vapro_config *co
 		if (counters->fixed == KERNEL_MAGNITUDES)
 			snprintf(err, sizeof(err), "a workload has no more than %d events beside instructions",
 				 KERNEL_MAGNITUDES - 1);
-		else if (!choice__named(counters, name, &counted, err, sizeof(err)) &&
-			 !choice__try(&counted, err, sizeof(err))) {
+		else if (!counters__choose_named(counters, name, &counted, err, sizeof(err)) &&
+			 !counters__try(&counted, err, sizeof(err))) {
 			counters->events[counters->fixed++] = counted;
 			continue;
 		}
@@ -199,14 +199,14 @@ struct counters *counters__new(const struct vapro_config *config)
 		none(counters, "not wanted: --counters none");
 		return counters;
 	}
-	if (choice__look(counters, err, sizeof(err)) ||
-	    choice__instructions(counters, &counters->events[0], err, sizeof(err)) ||
-	    choice__try(&counters->events[0], err, sizeof(err)) || are_expensive(counters, err, sizeof(err))) {
+	if (counters__find_table(counters, err, sizeof(err)) ||
+	    counters__choose_instructions(counters, &counters->events[0], err, sizeof(err)) ||
+	    counters__try(&counters->events[0], err, sizeof(err)) || are_expensive(counters, err, sizeof(err))) {
 		none(counters, err);
 		return counters;
 	}
 	counters->fixed = 1;
-	counters->usual = usual__new();
+	counters->usual = counters__new_usual();
 	name_events(counters, config);
 	open_all(counters, first_group(counters), err, sizeof(err));
 	return counters;
@@ -346,11 +346,11 @@ int counters__refresh(struct counters *counters, struct vapro_bpf *bpf, char *te
 	char err[256];
 	int status;
 
-	if (!bpf->rodata->counting || !cpu_list__read(ONLINE, &online) ||
+	if (!bpf->rodata->counting || !pmu__read_cpu_list(ONLINE, &online) ||
 	    !memcmp(&online, &counters->online, sizeof(online)))
 		return 0;
 	counters->online = online;
-	status = choice__look(counters, err, sizeof(err));
+	status = counters__find_table(counters, err, sizeof(err));
 	if (!status)
 		status = counters__switch(counters, bpf, counters->group, err, sizeof(err));
 	if (status)

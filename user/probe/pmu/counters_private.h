@@ -48,20 +48,20 @@ struct counters {
 };
 
 /* Finds PMUs, CPUs and the model's table. 0, or -errno with a sentence in err. */
-int choice__look(struct counters *counters, char *err, size_t err_size);
+int counters__find_table(struct counters *counters, char *err, size_t err_size);
 
 /* Say how an event is opened here: the site's way, the table's, or the kernel's. */
-int choice__instructions(const struct counters *counters, struct counted *counted, char *err, size_t err_size);
-int choice__named(const struct counters *counters, const char *name, struct counted *counted, char *err,
-		  size_t err_size);
-int choice__row(const struct counters *counters, const struct event *row, struct counted *counted, char *err,
-		size_t err_size);
+int counters__choose_instructions(const struct counters *counters, struct counted *counted, char *err, size_t err_size);
+int counters__choose_named(const struct counters *counters, const char *name, struct counted *counted, char *err,
+			   size_t err_size);
+int counters__choose_row(const struct counters *counters, const struct event *row, struct counted *counted, char *err,
+			 size_t err_size);
 
 /* Counts a loop: the event must open, and count where every program makes it count. 0 or -errno. */
-int choice__try(const struct counted *counted, char *err, size_t err_size);
+int counters__try(const struct counted *counted, char *err, size_t err_size);
 
 /* Stage-1 results of kinds of work; free() them. NULL when out of memory: later stages then show less. */
-struct usual *usual__new(void);
+struct usual *counters__new_usual(void);
 
 /* Describes the layout of the open events. */
 void counters__lay_out(const struct counters *counters, struct counter_layout *layout);

@@ -125,7 +125,7 @@ static void want_files(size_t count)
 static const struct pmu *pmu_of(const struct pmu *pmus, size_t count, unsigned cpu)
 {
 	for (size_t i = 0; i < count; i++)
-		if (cpu_list__has(&pmus[i].cpus, cpu))
+		if (pmu__has_cpu(&pmus[i].cpus, cpu))
 			return &pmus[i];
 	return NULL;
 }
@@ -138,7 +138,7 @@ int event_set__open(const struct counted *events, size_t count, const struct cpu
 	int status = 0;
 
 	for (unsigned cpu = 0; set && cpu < KERNEL_CPUS; cpu++)
-		if (cpu_list__has(cpus, cpu))
+		if (pmu__has_cpu(cpus, cpu))
 			set->cpus = cpu + 1;
 	if (set)
 		set->fds = malloc(sizeof(*set->fds) * (set->cpus * count + 1));
@@ -154,7 +154,7 @@ int event_set__open(const struct counted *events, size_t count, const struct cpu
 	for (unsigned cpu = 0; cpu < set->cpus && !status; cpu++) {
 		int *fds = set->fds + cpu * count;
 
-		if (!cpu_list__has(cpus, cpu))
+		if (!pmu__has_cpu(cpus, cpu))
 			continue;
 		status = open_group(events, count, pmu_of(pmus, pmu_count, cpu), -1, (int)cpu, fds, why, sizeof(why));
 		if (!status)

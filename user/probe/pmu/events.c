@@ -79,7 +79,7 @@ static const char *value_of(const char *line, const char *key)
 											: NULL;
 }
 
-void cpu_id__read(const char *cpuinfo, struct cpu_id *id)
+void events__read_cpu(const char *cpuinfo, struct cpu_id *id)
 {
 	FILE *file = fopen(cpuinfo, "re");
 	uint64_t implementer = 0, variant = 0, part = 0, revision = 0;
@@ -113,7 +113,7 @@ void cpu_id__read(const char *cpuinfo, struct cpu_id *id)
 		id->midr = implementer << 24 | variant << 20 | 0xf << 16 | part << 4 | revision;
 }
 
-void cpu_id__format(const struct cpu_id *id, char *text, size_t size)
+void events__format_cpu(const struct cpu_id *id, char *text, size_t size)
 {
 	if (id->midr)
 		snprintf(text, size, "MIDR 0x%llx", (unsigned long long)id->midr);
@@ -122,7 +122,7 @@ void cpu_id__format(const struct cpu_id *id, char *text, size_t size)
 			 id->model, id->stepping);
 }
 
-size_t event_group__count(const struct event_group *group)
+size_t events__group_size(const struct event_group *group)
 {
 	size_t count = 0;
 
@@ -139,7 +139,7 @@ const struct event *events__find(const struct event_cpu *cpu, const char *name)
 		if (!strcasecmp(name, cpu->named_as[i]) || !strcasecmp(name, cpu->named[i].name))
 			return &cpu->named[i];
 	for (const struct event_group *const *group = cpu->groups; *group; group++)
-		for (size_t i = 0; i < event_group__count(*group); i++)
+		for (size_t i = 0; i < events__group_size(*group); i++)
 			if (!strcasecmp(name, (*group)->events[i].name) && !(*group)->events[i].cmask)
 				return &(*group)->events[i];
 	return NULL;

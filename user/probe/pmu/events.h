@@ -70,16 +70,16 @@ extern const size_t event_cpu_count;
 extern const struct event_cpu event_cpu_clocks;
 
 /* Reads the identity of a cpuinfo file's first processor; *id is all 0 where it is not given. */
-void cpu_id__read(const char *cpuinfo, struct cpu_id *id);
+void events__read_cpu(const char *cpuinfo, struct cpu_id *id);
 
 /* As text: "GenuineIntel 6-8f-8", "MIDR 0x413fd0c1". */
-void cpu_id__format(const struct cpu_id *id, char *text, size_t size);
+void events__format_cpu(const struct cpu_id *id, char *text, size_t size);
 
 /* An event of the CPU by its vendor's or common name; NULL where it has none. */
 const struct event *events__find(const struct event_cpu *cpu, const char *name);
 
 /* The number of events in a group. */
-size_t event_group__count(const struct event_group *group);
+size_t events__group_size(const struct event_group *group);
 
 static inline uint64_t event__config(const struct event *event)
 {

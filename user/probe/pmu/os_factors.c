@@ -56,7 +56,7 @@ static bool any_steal(void)
 	return steal > 0;
 }
 
-void os_facts__learn(struct os_facts *facts, bool interrupts)
+void os_factors__learn(struct os_facts *facts, bool interrupts)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 

@@ -30,7 +30,7 @@ struct os_facts {
 };
 
 /* Reads the kernel's type information, /proc and /sys. */
-void os_facts__learn(struct os_facts *facts, bool interrupts);
+void os_factors__learn(struct os_facts *facts, bool interrupts);
 
 /* Fills OS_FACTORS. Texts are static. */
 void os_factors__of(const struct os_facts *facts, struct os_factor *factors);

@@ -27,7 +27,7 @@ bool pmu__read_line(const char *root, const char *path, char *line, size_t size)
 	return some;
 }
 
-bool cpu_list__parse(const char *text, struct cpu_list *list)
+bool pmu__parse_cpu_list(const char *text, struct cpu_list *list)
 {
 	memset(list, 0, sizeof(*list));
 	while (isdigit((unsigned char)*text)) {
@@ -39,7 +39,7 @@ bool cpu_list__parse(const char *text, struct cpu_list *list)
 		if (last < first || last >= KERNEL_CPUS)
 			return false;
 		for (; first <= last; first++) {
-			list->count += !cpu_list__has(list, (unsigned)first);
+			list->count += !pmu__has_cpu(list, (unsigned)first);
 			list->bits[first / 64] |= 1ULL << (first % 64);
 		}
 		if (*end != ',')
@@ -49,11 +49,11 @@ bool cpu_list__parse(const char *text, struct cpu_list *list)
 	return false;
 }
 
-bool cpu_list__read(const char *path, struct cpu_list *list)
+bool pmu__read_cpu_list(const char *path, struct cpu_list *list)
 {
 	char text[16384];
 
-	return pmu__read_line("", path, text, sizeof(text)) && cpu_list__parse(text, list);
+	return pmu__read_line("", path, text, sizeof(text)) && pmu__parse_cpu_list(text, list);
 }
 
 static bool read_list(const char *root, const char *path, struct cpu_list *list)
@@ -61,7 +61,7 @@ static bool read_list(const char *root, const char *path, struct cpu_list *list)
 	char full[PATH_MAX];
 
 	snprintf(full, sizeof(full), "%s%s", root, path);
-	return cpu_list__read(full, list);
+	return pmu__read_cpu_list(full, list);
 }
 
 /* x86 without hybrid cores has "cpu"; other PMUs of a CPU list their CPUs. */

@@ -26,14 +26,14 @@ struct pmu {
 	struct cpu_list cpus;
 };
 
-static inline bool cpu_list__has(const struct cpu_list *list, unsigned cpu)
+static inline bool pmu__has_cpu(const struct cpu_list *list, unsigned cpu)
 {
 	return cpu < KERNEL_CPUS && list->bits[cpu / 64] >> (cpu % 64) & 1;
 }
 
 /* Reads "0,2-3" from a file. False where there is none, or nothing in it. */
-bool cpu_list__read(const char *path, struct cpu_list *list);
-bool cpu_list__parse(const char *text, struct cpu_list *list);
+bool pmu__read_cpu_list(const char *path, struct cpu_list *list);
+bool pmu__parse_cpu_list(const char *text, struct cpu_list *list);
 
 /* The CPUs' own PMUs, at most max; returns how many. One without a list belongs to all online CPUs. */
 size_t pmu__find(const char *root, struct pmu *pmus, size_t max);
