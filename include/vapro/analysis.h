@@ -286,6 +286,77 @@ struct result_rare {
 	double norm;	  /* norm of the cluster's seed; NAN: a state */
 };
 
+/* Why no rank of a job makes progress. */
+enum vapro_hang_kind {
+	VAPRO_HANG_CALLS,     /* ranks are in calls that do not end, or asleep outside of calls */
+	VAPRO_HANG_STOPPED,   /* a rank is stopped by a signal, or by what is not known */
+	VAPRO_HANG_TRACED,    /* a rank is stopped by its tracer */
+	VAPRO_HANG_FROZEN,    /* a rank is frozen by its cgroup */
+	VAPRO_HANG_INPUT,     /* a rank waits for input that has never come: no alarm */
+	VAPRO_HANG_NOT_KNOWN, /* what some ranks do was not seen: no alarm */
+	VAPRO_HANG_KINDS,
+};
+
+/* What a rank does in a job that makes no progress. */
+enum vapro_hang_condition {
+	VAPRO_HANG_STOPPED_RANK,
+	VAPRO_HANG_TRACED_RANK,
+	VAPRO_HANG_FROZEN_RANK,
+	VAPRO_HANG_ENDED,
+	VAPRO_HANG_ASLEEP, /* outside of calls, without time on a CPU */
+	VAPRO_HANG_WAITS_FOR_INPUT,
+	VAPRO_HANG_UNSEEN, /* not known */
+	VAPRO_HANG_IN_CALL,
+	VAPRO_HANG_CONDITIONS,
+};
+
+/* How a hang ended. */
+enum vapro_hang_outcome {
+	VAPRO_HANG_GOES_ON,
+	VAPRO_HANG_RESUMED,   /* a rank made progress */
+	VAPRO_HANG_JOB_ENDED, /* all ranks ended */
+	VAPRO_HANG_UNWATCHED, /* vaprod, or its input, ended before */
+	VAPRO_HANG_OUTCOMES,
+};
+
+extern const char *const vapro_hang_kind_name[VAPRO_HANG_KINDS];
+extern const char *const vapro_hang_condition_name[VAPRO_HANG_CONDITIONS];
+extern const char *const vapro_hang_outcome_name[VAPRO_HANG_OUTCOMES];
+
+#define RESULT_HANG_GROUPS 16 /* of one hang, at most */
+
+/* Ranks of a hang that do the same. Lists of ranks are ascending. */
+struct result_hang_group {
+	enum vapro_hang_condition condition;
+	const struct vapro_state
+	    *state;	   /* the call that they are in; ASLEEP, ENDED: the last one that they made; NULL */
+	uint64_t since_ns; /* the first of them is in it since then, UTC; 0: not known */
+	const int32_t *ranks;
+	uint32_t rank_count;
+	const int32_t *waits_for; /* ranks that their calls name */
+	uint32_t waits_for_count;
+	bool any_source;	      /* or any rank */
+	const int32_t *did_not_enter; /* of a collective of all ranks */
+	uint32_t did_not_enter_count;
+};
+
+/* Time in which no rank of a job made progress. Emitted when it is found, when it changes or has doubled, and once it
+ * is over. */
+struct result_hang {
+	uint64_t id; /* unique in the run among variances and hangs */
+	uint32_t revision;
+	enum vapro_region_state state;
+	enum vapro_hang_kind kind;
+	enum vapro_hang_outcome outcome;
+	enum vapro_severity severity;
+	bool alarm;
+	uint64_t begin_ns, end_ns; /* UTC; begin: the last progress */
+	double rated_share;	   /* of the last hour of the job, or of all of its time while that is less */
+	uint32_t unseen_ranks;	   /* ranks of the job that are not watched */
+	const struct result_hang_group *groups; /* those that wait for no other rank first, then few ranks first */
+	uint32_t group_count;
+};
+
 /*
  * Seconds of a job's threads in the new part by condition, from the kernel's account. The threads slept in the rest of
  * their time.
@@ -351,6 +422,7 @@ struct job_result {
 	uint32_t drift_count;
 	const struct result_rare *rares;
 	uint32_t rare_count;
+	const struct result_hang *hang; /* NULL: none, or no change in this window */
 	struct result_clusters clusters;
 	struct result_account account;
 	const struct result_clock *clocks; /* in the order of the hosts' names */

@@ -151,6 +151,15 @@ struct vapro_interference {
 	uint32_t monitor; /* 1: that process is vaprod or its child */
 };
 
+/* What stops a thread, as the kernel's files say while it is stopped. */
+enum vapro_stopped_by {
+	VAPRO_STOPPED_UNKNOWN, /* or not at all */
+	VAPRO_STOPPED_SIGNAL,
+	VAPRO_STOPPED_TRACER,
+	VAPRO_STOPPED_FREEZER, /* of its cgroup */
+	VAPRO_STOPPED_KINDS,
+};
+
 /*
  * A thread's time in one bin by condition, from the scheduler's events, whatever was seen of its calls. In the rest of
  * the bin the thread slept, or was not known yet.
@@ -161,6 +170,8 @@ struct vapro_account {
 	uint64_t on_cpu_ns; /* without stolen time */
 	uint64_t preempted_ns, wakeup_wait_ns, throttled_ns, stopped_ns, steal_ns;
 	uint64_t blocked_io_ns, blocked_other_ns;
+	/* enum vapro_stopped_by: the thread is stopped at the bin's end, whatever its times; 0 where nobody has looked */
+	uint32_t stopped_by;
 };
 
 /* A thread's last known location: facts that slow ranks may share. Emitted again at each change. */

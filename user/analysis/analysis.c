@@ -41,6 +41,7 @@ static void free_job(struct analysis_context *context, struct analysis_job *job)
 	coverage__clear(&job->coverage);
 	sets__clear(&job->sets);
 	spatial__clear(&job->spatial);
+	hang__clear(&job->hang);
 	for (int class = 0; class < VAPRO_CLASSES; class ++)
 		free(job->emitted_again[class].rows);
 	history__clear(context, &job->history);
@@ -164,7 +165,7 @@ static int wake(struct analysis_job *job)
 
 static bool worth_a_word(const struct analysis_job *job)
 {
-	if (job->active || job->chosen.count) /* a chosen region is emitted at the end, also of a job that has ended */
+	if (job->active || job->hang.open || job->chosen.count) /* a chosen region is emitted at the end, also of a job that has ended */
 		return true;
 	for (size_t i = 0; i < job->book.count; i++) {
 		if (!job->book.variances[i].over)

@@ -219,6 +219,7 @@ static void archive_job(struct archive *archive, struct analysis_context *contex
 	diagnoses__archive(archive, &job->diagnoses);
 	lateness__archive(archive, &job->coverage.lateness);
 	sets__archive(archive, &job->sets, rows, series);
+	hang__archive(archive, &job->hang, rows, stg__states(context->stg));
 }
 
 static void archive_jobs(struct archive *archive, struct analysis *analysis)

@@ -117,6 +117,7 @@ int analysis__add_bundle_at(struct analysis *analysis, const struct vapro_bundle
 		job->open[job->open_count++] = rec;
 		return 0;
 	}
+	stg__finished(analysis->context.stg, bundle->thread, bundle->state, rec.end_ns);
 	job->recs[job->rec_count++] = rec;
 	job->bundles++;
 	job->fragments += bundle->n;

@@ -39,6 +39,7 @@ static size_t job_bytes(const struct analysis_job *job)
 			 tally__bytes(&variance->retiring) + tally__bytes(&variance->staying) +
 			 tally__bytes(&variance->total);
 	}
+	bytes += hang__bytes(&job->hang);
 	return bytes + job->book.capacity * sizeof(*job->book.variances) + diagnoses__bytes(&job->diagnoses) +
 	       diagnoses__bytes(&job->chosen) + chosen_sites__bytes(&job->chosen_sites);
 }

@@ -474,5 +474,7 @@ int analysis_result__build(struct analysis_context *context, struct analysis_job
 	if (build_ranks(&builder, result) || clock_shift__list(context, job, builder.about, result) ||
 	    builder__heatmaps(&builder, result))
 		return -ENOMEM;
-	return build_variances(&builder, result) || builder__selections(&builder, result) ? -ENOMEM : 0;
+	if (build_variances(&builder, result) || builder__selections(&builder, result))
+		return -ENOMEM;
+	return result__hang(&builder, result);
 }

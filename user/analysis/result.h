@@ -79,6 +79,9 @@ int builder__shared(const struct builder *builder, const uint32_t *rows, size_t 
 /* Whether all that counts in a diagnosis was emitted already; if not, notes what is emitted now. */
 bool diagnosis__emitted(struct diagnosis_of *item, const struct result_variance *out);
 
+/* Builds the hang of a job where it is to be emitted. Returns 0 or -ENOMEM. */
+int result__hang(const struct builder *builder, struct job_result *result);
+
 /* Builds the region chosen by hand, by class. Returns 0 or -ENOMEM. */
 int builder__selections(const struct builder *builder, struct job_result *result);
 

@@ -15,6 +15,7 @@
 #include "detect/clocks.h"
 #include "detect/coverage.h"
 #include "detect/evidence.h"
+#include "detect/hang.h"
 #include "detect/bundle_shares.h"
 #include "detect/inside.h"
 #include "detect/sets.h"
@@ -72,6 +73,7 @@ struct analysis_job {
 	uint64_t small_count; /* regions that cost too little, in the view */
 	double small_ns;
 	struct spatial spatial;
+	struct hang hang;
 	struct emitted_again emitted_again[VAPRO_CLASSES];
 	struct history history;
 	uint64_t bundles, fragments;

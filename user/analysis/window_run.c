@@ -241,6 +241,29 @@ uint32_t analysis__owner_of(const struct analysis_job *job, const struct interfe
 	return owner;
 }
 
+static int find_hang(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span,
+		     bool partial)
+{
+	const struct hang_input input = {
+	    .config = &context->config,
+	    .stg = context->stg,
+	    .job = job->id,
+	    .series = &context->series,
+	    .open = job->open,
+	    .open_count = job->open_count,
+	    .recs = job->recs,
+	    .rec_count = job->rec_count,
+	    .facts = &job->facts,
+	    .account_known = job->account.known,
+	    .partial = partial,
+	    .last = span->last,
+	    .end_ns = span->end_ns,
+	    .last_id = &context->last_variance,
+	};
+
+	return hang__judge(&job->hang, &input);
+}
+
 static bool partial(const struct stg_job *about)
 {
 	uint32_t seen = 0;
@@ -322,6 +345,8 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 	if (!error)
 		error = spatial__clusters(&job->spatial, &context->series, context->stg, job->id, job->recs,
 					  job->rec_count, span->begin, span->end);
+	if (!error)
+		error = find_hang(context, job, span, input.partial);
 cleanup:
 	free(parts.items);
 	return error;

@@ -177,6 +177,7 @@ static const struct capture_column account_columns[] = {
     COLUMN("steal_ns", COLUMN_U64, account.steal_ns, "ns"),
     COLUMN("blocked_io_ns", COLUMN_U64, account.blocked_io_ns, "ns"),
     COLUMN("blocked_other_ns", COLUMN_U64, account.blocked_other_ns, "ns"),
+    COLUMN("stopped_by", COLUMN_U32, account.stopped_by, "stopped at its end by: 1 a signal, 2 a tracer, 3 the cgroup"),
 };
 
 static const struct capture_column name_columns[] = {

@@ -72,6 +72,7 @@ int account__add(struct account *account, struct stg *stg, const struct vapro_ac
 	for (int cause = 0; cause < ACCOUNT_CAUSES; cause++)
 		attributed += (double)record.ns[cause];
 	stg__add_work(stg, bin->thread, bin->bin, (double)bin->on_cpu_ns, attributed);
+	stg__note_account(stg, bin);
 	if (add_sums(account, bin))
 		return -ENOMEM;
 	if (attributed < ACCOUNT_LEAST_NS)

@@ -21,6 +21,24 @@ const char *const vapro_loss_name[VAPRO_LOSSES] = {
     [VAPRO_LOST_PUBLISHED] = "published",
 };
 
+const char *const vapro_hang_kind_name[VAPRO_HANG_KINDS] = {
+    [VAPRO_HANG_CALLS] = "calls",   [VAPRO_HANG_STOPPED] = "stopped", [VAPRO_HANG_TRACED] = "traced",
+    [VAPRO_HANG_FROZEN] = "frozen", [VAPRO_HANG_INPUT] = "input",     [VAPRO_HANG_NOT_KNOWN] = "not_known",
+};
+
+const char *const vapro_hang_condition_name[VAPRO_HANG_CONDITIONS] = {
+    [VAPRO_HANG_STOPPED_RANK] = "stopped", [VAPRO_HANG_TRACED_RANK] = "traced", [VAPRO_HANG_FROZEN_RANK] = "frozen",
+    [VAPRO_HANG_ENDED] = "ended",	   [VAPRO_HANG_ASLEEP] = "asleep",	[VAPRO_HANG_WAITS_FOR_INPUT] = "input",
+    [VAPRO_HANG_UNSEEN] = "not_known",	   [VAPRO_HANG_IN_CALL] = "in_call",
+};
+
+const char *const vapro_hang_outcome_name[VAPRO_HANG_OUTCOMES] = {
+    [VAPRO_HANG_GOES_ON] = "goes_on",
+    [VAPRO_HANG_RESUMED] = "resumed",
+    [VAPRO_HANG_JOB_ENDED] = "job_ended",
+    [VAPRO_HANG_UNWATCHED] = "unwatched",
+};
+
 const char *const vapro_uncovered_name[VAPRO_UNCOVERED_REASONS] = {
     [VAPRO_COVERED] = "covered",	 [VAPRO_FEW_FRAGMENTS] = "few_fragments",
     [VAPRO_SPREAD] = "spread",		 [VAPRO_RARE] = "rare",

@@ -214,8 +214,7 @@ int stg__add_thread(struct stg *stg, const struct vapro_thread *thread)
 	return 0;
 }
 
-/* Copies the value of a label to buf; "" where it is absent. */
-static void label(const char *labels, const char *key, char *buf, size_t size)
+void stg__label(const char *labels, const char *key, char *buf, size_t size)
 {
 	size_t length = strlen(key);
 
@@ -278,22 +277,22 @@ int stg__add_state(struct stg *stg, const struct vapro_state *state)
 		      &new.kind) ||
 	    number_of(stg->commons, common, state->class, &stg->common_count, &new.common))
 		return -ENOMEM;
-	label(new.about.labels, "comm", value, sizeof(value));
+	stg__label(new.about.labels, "comm", value, sizeof(value));
 	if (*value && strcmp(value, "0")) {
 		new.group = intern__id(stg->texts, value);
 		if (new.group == INTERN_NONE)
 			return -ENOMEM;
 	}
-	label(new.about.labels, "scope", value, sizeof(value));
+	stg__label(new.about.labels, "scope", value, sizeof(value));
 	if (!strcmp(value, "process"))
 		new.group = STG_PROCESS;
-	label(new.about.labels, "function", value, sizeof(value));
+	stg__label(new.about.labels, "function", value, sizeof(value));
 	new.together = state->class == VAPRO_COMMUNICATION &&new.group != STG_PROCESS &&leaves_together(value);
-	label(new.about.labels, "fd_kind", value, sizeof(value));
+	stg__label(new.about.labels, "fd_kind", value, sizeof(value));
 	new.peer = waits_for_a_peer(value);
-	label(new.about.labels, "no_return", value, sizeof(value));
+	stg__label(new.about.labels, "no_return", value, sizeof(value));
 	new.no_return = *value != '\0';
-	label(new.about.labels, "bytes", value, sizeof(value));
+	stg__label(new.about.labels, "bytes", value, sizeof(value));
 	new.no_bytes = !strcmp(value, "unknown");
 	stg->states[stg->state_count++] = new;
 	return 0;

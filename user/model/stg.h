@@ -29,8 +29,13 @@ struct stg_thread {
 	uint64_t work_from;		 /* first bin of its account, + 1; 0: it has none */
 	uint64_t work_to;		 /* last bin of its account, + 2 */
 	double on_cpu_ns, attributed_ns; /* by its account, since work_from */
-	uint32_t processor;		 /* equal for threads on CPUs of one model and core type; 0: unknown */
-	uint32_t sibling;		 /* next thread of the process in its job, + 1 */
+	uint64_t last_ns;		 /* end of its latest finished fragment, UTC; 0: none yet */
+	uint32_t last_state;		 /* the state of that fragment; valid where last_ns is not 0 */
+	uint32_t stopped_by;		 /* enum vapro_stopped_by, of that stop */
+	uint64_t busy_from, busy_to; /* the last bins on end in which it ran or waited for a CPU; to: + 1; 0: none */
+	uint64_t stopped_to;	     /* last bin that is known to be one of a stop, + 1; 0: none */
+	uint32_t processor;	     /* equal for threads on CPUs of one model and core type; 0: unknown */
+	uint32_t sibling;	     /* next thread of the process in its job, + 1 */
 };
 
 struct stg_state {
@@ -97,8 +102,14 @@ int stg__thread_seen(struct stg *stg, uint32_t thread, uint64_t from_ns, uint64_
  */
 int stg__touch(struct stg *stg, uint32_t thread, uint64_t start_ns, bool finished);
 
+/* Notes the end of a finished fragment of the thread, UTC ns. */
+void stg__finished(struct stg *stg, uint32_t thread, uint32_t state, uint64_t end_ns);
+
 /* Adds a bin of a thread's account: time on a CPU, and attributed time off it. */
 void stg__add_work(struct stg *stg, uint32_t thread, uint64_t bin, double on_cpu_ns, double attributed_ns);
+
+/* Notes whether a thread ran, wanted to run or was stopped in a bin, by its account. */
+void stg__note_account(struct stg *stg, const struct vapro_account *account);
 
 /*
  * The share of time on a CPU in the time that a thread could run, by its account: up to the end of a bin, or of a later
@@ -120,6 +131,9 @@ int stg__set_computing(struct stg *stg, uint32_t job, const double *computing_ns
 
 /* Sets the kind of CPU of a thread, and the socket of its row. Returns 0, -EINVAL or -ENOMEM. */
 int stg__set_place(struct stg *stg, const struct vapro_place *place);
+
+/* Copies the value of a label to buf; "" where it is absent. */
+void stg__label(const char *labels, const char *key, char *buf, size_t size);
 
 /* The thread that is a task of a host; NULL where it is not known. */
 const struct stg_thread *stg__task(const struct stg *stg, const char *host, uint32_t pid, uint32_t tid);

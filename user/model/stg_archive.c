@@ -19,7 +19,10 @@ static const struct archive_column thread_columns[] = {
     ARCHIVE_ONE(struct stg_thread, from_ns),	  ARCHIVE_ONE(struct stg_thread, to_ns),
     ARCHIVE_ONE(struct stg_thread, work_from),	  ARCHIVE_ONE(struct stg_thread, work_to),
     ARCHIVE_ONE(struct stg_thread, on_cpu_ns),	  ARCHIVE_ONE(struct stg_thread, attributed_ns),
-    ARCHIVE_ONE(struct stg_thread, processor),
+    ARCHIVE_ONE(struct stg_thread, processor),	  ARCHIVE_ONE(struct stg_thread, last_ns),
+    ARCHIVE_ONE(struct stg_thread, last_state),	  ARCHIVE_ONE(struct stg_thread, stopped_by),
+    ARCHIVE_ONE(struct stg_thread, busy_from),	  ARCHIVE_ONE(struct stg_thread, busy_to),
+    ARCHIVE_ONE(struct stg_thread, stopped_to),
 };
 static const struct archive_table thread_table = ARCHIVE_TABLE("threads", struct stg_thread, thread_columns);
 
@@ -134,7 +137,10 @@ static void number_threads(struct archive *archive, struct stg *stg)
 
 		if (!archive__check(archive,
 				    thread->about.id == id && thread->about.job && thread->about.host &&
-					thread->job < stg->job_count && thread->row < stg->jobs[thread->job].row_count,
+					thread->job < stg->job_count &&
+					thread->row < stg->jobs[thread->job].row_count &&
+					(!thread->last_ns || thread->last_state < stg->state_count) &&
+					thread->stopped_by < VAPRO_STOPPED_KINDS,
 				    "a thread contradicts others"))
 			return;
 		if (thread->about.tid)

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#define BUSY_NS (VAPRO_BIN_NS / 10) /* of a bin: less than computation takes, more than a thread that looks around */
+#define STOPPED_NS (VAPRO_BIN_NS * 9 / 10) /* of a bin: stopped all the time, but for the reading's slack */
 #define WORK_LEAST_NS 1e9 /* time in which a thread beside the first could run, before its share of work is known */
 
 static void widen_row(struct stg *stg, const struct stg_thread *thread)
@@ -12,6 +14,16 @@ static void widen_row(struct stg *stg, const struct stg_thread *thread)
 
 	if (!row->from_ns || thread->from_ns < row->from_ns)
 		row->from_ns = thread->from_ns;
+}
+
+void stg__finished(struct stg *stg, uint32_t id, uint32_t state, uint64_t end_ns)
+{
+	struct stg_thread *thread = &stg->threads[id];
+
+	if (end_ns < thread->last_ns)
+		return;
+	thread->last_ns = end_ns;
+	thread->last_state = state;
 }
 
 /* A row ends with its last thread. */
@@ -116,6 +128,27 @@ void stg__add_work(struct stg *stg, uint32_t id, uint64_t bin, double on_cpu_ns,
 		thread->work_to = bin + 2;
 	thread->on_cpu_ns += on_cpu_ns;
 	thread->attributed_ns += attributed_ns;
+}
+
+void stg__note_account(struct stg *stg, const struct vapro_account *account)
+{
+	struct stg_thread *thread = &stg->threads[account->thread];
+	uint64_t wanted_ns = account->on_cpu_ns + account->preempted_ns + account->wakeup_wait_ns +
+			     account->throttled_ns + account->steal_ns;
+
+	if (wanted_ns >= BUSY_NS && account->bin >= thread->busy_to) {
+		if (account->bin > thread->busy_to)
+			thread->busy_from = account->bin;
+		thread->busy_to = account->bin + 1;
+	}
+	if (account->stopped_ns < STOPPED_NS && !account->stopped_by)
+		return;
+	if (account->bin > thread->stopped_to)
+		thread->stopped_by = VAPRO_STOPPED_UNKNOWN;
+	if (account->stopped_by && account->stopped_by < VAPRO_STOPPED_KINDS)
+		thread->stopped_by = account->stopped_by;
+	if (account->bin >= thread->stopped_to)
+		thread->stopped_to = account->bin + 1;
 }
 
 double stg__work_share(const struct stg *stg, uint32_t id, uint64_t bin)
