@@ -281,6 +281,25 @@ static void say_variance(struct narrator *narrator, const cJSON *record)
 	say_later(narrator, record__text(record, ended ? KEY(variance, end) : KEY(variance, begin)), noted->id, text);
 }
 
+/* Reports a hang when it is found, when its kind or severity is another one, and when it is over. */
+static void say_hang(struct narrator *narrator, const cJSON *record)
+{
+	const char *text = record__text(record, KEY(hang, text)), *state = record__text(record, KEY(hang, state));
+	const char *kind = record__text(record, KEY(hang, kind));
+	int severity = record__word(record__text(record, KEY(hang, severity)), json_severity_name, VAPRO_SEVERITIES);
+	int known = severity * VAPRO_HANG_KINDS + record__word(kind, vapro_hang_kind_name, VAPRO_HANG_KINDS);
+	bool alarm = record__true(record, KEY(hang, alarm)), ended = state && !strcmp(state, "closed");
+	struct noted *noted = noted_of(narrator, record__uint(record, KEY(hang, id)));
+	char *said = NULL;
+
+	if (!text || !noted || severity == VAPRO_SEVERITIES || (!ended && noted->severity == known))
+		return;
+	noted->severity = known;
+	if (asprintf(&said, "%s%s%s", alarm ? json_severity_name[severity] : "", alarm ? ": " : "", text) >= 0)
+		say_later(narrator, record__text(record, KEY(head, time)), noted->id, said);
+	free(said);
+}
+
 static void say_hello(struct narrator *narrator, const cJSON *record)
 {
 	const char *host = record__text(record, KEY(head, host)), *version = record__text(record, KEY(hello, version));
@@ -296,7 +315,8 @@ void narrator__record(struct narrator *narrator, enum record_object type, const 
 	static void (*const say[RECORD_OBJECTS])(struct narrator * narrator,
 						 const cJSON *record) = {[RECORD_OBJECT_hello] = say_hello,
 									 [RECORD_OBJECT_process] = add_process,
-									 [RECORD_OBJECT_variance] = say_variance};
+									 [RECORD_OBJECT_variance] = say_variance,
+									 [RECORD_OBJECT_hang] = say_hang};
 	cJSON *record;
 
 	/* heat maps are most of all records: they are not parsed */

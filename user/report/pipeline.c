@@ -142,7 +142,11 @@ static int add_totals(struct pipeline *pipeline, const struct job_result *result
 	for (int i = 0; i < VAPRO_LOSSES; i++)
 		totals->lost[i] += result->lost[i];
 	for (uint32_t i = 0; !ret && i < result->variance_count; i++)
-		ret = reported__note(&pipeline->reported, &result->variances[i]);
+		ret = reported__note(&pipeline->reported, result->variances[i].id, result->variances[i].alarm,
+				     result->variances[i].severity);
+	if (!ret && result->hang)
+		ret = reported__note(&pipeline->reported_hangs, result->hang->id, result->hang->alarm,
+				     result->hang->severity);
 	return ret;
 }
 
@@ -349,6 +353,7 @@ static int pipeline__close(struct stream_sink *sink)
 	}
 	free(pipeline->threads);
 	reported__clear(&pipeline->reported);
+	reported__clear(&pipeline->reported_hangs);
 	node_variances__clear(&pipeline->nodes);
 	free(pipeline->unanswered);
 	free(pipeline->host);

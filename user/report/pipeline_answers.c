@@ -9,6 +9,7 @@ void pipeline__outcome(const struct stream_sink *sink, struct outcome *outcome, 
 
 	*outcome = (struct outcome){.rank_seconds = pipeline->rank_seconds, .judged_seconds = pipeline->judged_seconds};
 	reported__alarms(&pipeline->reported, outcome->alarms);
+	reported__alarms(&pipeline->reported_hangs, outcome->alarms);
 	if (selections)
 		*selections = pipeline->selections;
 }

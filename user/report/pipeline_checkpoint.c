@@ -95,6 +95,7 @@ static void archive_pipeline(struct archive *archive, struct pipeline *pipeline)
 	analysis__archive(archive, pipeline->analysis);
 	archive_lists(archive, pipeline);
 	reported__archive(archive, &pipeline->reported);
+	reported__archive(archive, &pipeline->reported_hangs);
 	source_names__archive(archive, pipeline->names);
 	causes__archive(archive, pipeline->causes);
 	node_variances__archive(archive, &pipeline->nodes);

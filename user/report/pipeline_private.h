@@ -26,7 +26,7 @@ struct pipeline {
 	char *host;
 	struct vapro_thread *threads; /* copies, for the ranks of exemplars */
 	size_t thread_count, thread_capacity;
-	struct reported_variances reported;
+	struct reported_variances reported, reported_hangs;
 	struct node_variances nodes;
 	double rank_seconds, judged_seconds;
 	uint64_t selections;

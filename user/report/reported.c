@@ -30,9 +30,9 @@ static void count_older(struct reported_variances *reported)
 	memmove(reported->items, reported->items + REPORTED_MAX / 2, reported->count * sizeof(*reported->items));
 }
 
-int reported__note(struct reported_variances *reported, const struct result_variance *variance)
+int reported__note(struct reported_variances *reported, uint64_t id, bool alarm, enum vapro_severity severity)
 {
-	const struct reported now = {.id = variance->id, .alarm = variance->alarm, .severity = variance->severity};
+	const struct reported now = {.id = id, .alarm = alarm, .severity = severity};
 
 	/* latest first: an open region is a recent one */
 	for (size_t i = reported->count; i-- > 0;) {
@@ -56,7 +56,8 @@ uint64_t reported__count(const struct reported_variances *reported)
 
 void reported__alarms(const struct reported_variances *reported, uint64_t alarms[VAPRO_SEVERITIES])
 {
-	memcpy(alarms, reported->older_alarms, sizeof(reported->older_alarms));
+	for (int i = 0; i < VAPRO_SEVERITIES; i++)
+		alarms[i] += reported->older_alarms[i];
 	add_alarms(reported->items, reported->count, alarms);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Counts of the variances that were reported: a variance counts once however often it changes, and is an alarm if its
+ * Counts of the variances, or of the hangs, that were reported: a variance counts once however often it changes, and is an alarm if its
  * last revision is one. Bounded: of older variances only the counts remain.
  */
 #ifndef VAPRO_REPORT_REPORTED_H
@@ -17,12 +17,12 @@ struct reported_variances {
 };
 
 /* Notes a revision. Returns 0 or -ENOMEM. */
-int reported__note(struct reported_variances *reported, const struct result_variance *variance);
+int reported__note(struct reported_variances *reported, uint64_t id, bool alarm, enum vapro_severity severity);
 
 /* Returns how many variances were noted. */
 uint64_t reported__count(const struct reported_variances *reported);
 
-/* Sets the alarms of each severity. */
+/* Adds the alarms of each severity. */
 void reported__alarms(const struct reported_variances *reported, uint64_t alarms[VAPRO_SEVERITIES]);
 
 /* Writes or reads all counts; an object to be read is empty. */

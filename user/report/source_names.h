@@ -38,6 +38,11 @@ const struct source_frame *source_names__of(const struct source_names *names, co
 char *source_names__words(const struct source_names *names, const struct vapro_state *state);
 
 /*
+ * The same, of a call behind the called function: "MPI_Recv at solve (cg.c:12)". malloc'ed; NULL when out of memory.
+ */
+char *source_names__call(const struct source_names *names, const struct vapro_state *state);
+
+/*
  * Words one place: by its innermost function and the one that all others are inlined into, "lcg (common.h:24) in
  * solve (cg.c:12)". malloc'ed; NULL where neither is known, and when out of memory.
  */

@@ -320,3 +320,25 @@ bool source_names__add_json(const struct source_names *names, cJSON *object, con
 	free(words);
 	return ok;
 }
+
+/* Finds the called function among the labels of a call; NULL of a computation, whose labels name those at its ends. */
+static const char *called_function(const struct vapro_state *state)
+{
+	const char *found =
+	    strncmp(state->labels, "function=", 9) ? strstr(state->labels, " function=") : state->labels;
+
+	return found ? strchr(found, '=') + 1 : NULL;
+}
+
+char *source_names__call(const struct source_names *names, const struct vapro_state *state)
+{
+	char *words = source_names__words(names, state), *text = NULL;
+	const char *function = called_function(state);
+
+	if (!words || !function)
+		return words;
+	if (asprintf(&text, "%.*s at %s", (int)strcspn(function, " "), function, words) < 0)
+		text = NULL;
+	free(words);
+	return text;
+}

@@ -8,6 +8,7 @@
 #include "diagnose/verdict.h"
 #include "base/grow.h"
 #include "model/state_id.h"
+#include "report/hang_text.h"
 #include "report/inside_words.h"
 #include "report/json.h"
 #include "report/record.h"
@@ -68,6 +69,11 @@ void summary__free(struct summary *summary)
 	free(summary->jobs);
 	regions__free(&summary->regions);
 	findings__free(&summary->findings);
+	for (size_t i = 0; i < summary->hang_count; i++) {
+		free(summary->hangs[i].job);
+		free(summary->hangs[i].text);
+	}
+	free(summary->hangs);
 	free(summary);
 }
 
@@ -181,26 +187,9 @@ int summary__add_process(struct summary *summary, const char *name, uint32_t use
 	return 0;
 }
 
-/* Finds the called function among the labels of a call; NULL of a computation, whose labels name those at its ends. */
-static const char *called_function(const struct vapro_state *state)
-{
-	const char *found =
-	    strncmp(state->labels, "function=", 9) ? strstr(state->labels, " function=") : state->labels;
-
-	return found ? strchr(found, '=') + 1 : NULL;
-}
-
 char *summary__describe(const struct vapro_state *state, const struct source_names *names)
 {
-	char *words = source_names__words(names, state), *text = NULL;
-	const char *function = called_function(state);
-
-	if (words && function && asprintf(&text, "%.*s at %s", (int)strcspn(function, " "), function, words) < 0)
-		text = NULL;
-	if (words && !function)
-		return regions__defuse(words);
-	free(words);
-	return regions__defuse(text);
+	return regions__defuse(source_names__call(names, state));
 }
 
 static struct gap *find_gap(struct job_summary *job, uint64_t state_id, enum vapro_uncovered_reason reason)
@@ -243,6 +232,37 @@ static int add_variance(struct summary *summary, const char *job, uint32_t user,
 		return -ENOMEM;
 	region->user = user;
 	return region__fill(region, variance, summary->names);
+}
+
+int summary__add_hang(struct summary *summary, const char *job, const struct result_hang *hang, const char *text)
+{
+	struct hang_said *said = NULL;
+
+	for (size_t i = 0; i < summary->hang_count && !said; i++) {
+		if (summary->hangs[i].id == hang->id && !strcmp(summary->hangs[i].job, job))
+			said = &summary->hangs[i];
+	}
+	if (!said) {
+		if (grow(&summary->hangs, &summary->hang_capacity, summary->hang_count + 1, sizeof(*said)))
+			return -ENOMEM;
+		said = &summary->hangs[summary->hang_count];
+		*said = (struct hang_said){.job = strdup(job), .id = hang->id};
+		if (!said->job)
+			return -ENOMEM;
+		summary->hang_count++;
+	}
+	said->alarm = hang->alarm;
+	said->severity = hang->severity;
+	return region__set_text(&said->text, text) ? 0 : -ENOMEM;
+}
+
+static int add_result_hang(struct summary *summary, const char *job, const struct result_hang *hang)
+{
+	char *text = hang_text__write(hang, summary->names);
+	int ret = text ? summary__add_hang(summary, job, hang, text) : -ENOMEM;
+
+	free(text);
+	return ret;
 }
 
 static int add_chosen(struct summary *summary, const struct result_variance *region)
@@ -396,6 +416,8 @@ int summary__add(struct summary *summary, const struct job_result *result, doubl
 		ret = add_variance(summary, name, result->user, &result->variances[i]);
 	for (uint32_t i = 0; !ret && i < result->selection_count; i++)
 		ret = add_chosen(summary, &result->selections[i]);
+	if (!ret && result->hang)
+		ret = add_result_hang(summary, name, result->hang);
 	return ret ? ret : add_findings(summary, name, result);
 }
 

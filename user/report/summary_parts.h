@@ -48,6 +48,14 @@ struct job_summary {
 	size_t gap_count, gap_capacity;
 };
 
+/* A hang as last reported. */
+struct hang_said {
+	char *job, *text;
+	uint64_t id;
+	bool alarm;
+	enum vapro_severity severity;
+};
+
 struct summary {
 	const struct source_names *names; /* or NULL */
 	struct vapro_config config;	  /* what was in force; of this only thresholds count */
@@ -55,6 +63,8 @@ struct summary {
 	size_t job_count, job_capacity;
 	struct regions regions;
 	struct findings findings;
+	struct hang_said *hangs;
+	size_t hang_count, hang_capacity;
 	uint64_t start_ns; /* of what lies before the first window; 0: nothing does */
 	double cpu_pct_seconds, cpu_seconds;
 	uint64_t cpu_end_ns; /* a window has several jobs, its daemon's time counts once */
@@ -103,6 +113,9 @@ int region__fill_diagnosis(struct region *region, const struct result_diagnosis 
  * or NULL.
  */
 char *summary__describe(const struct vapro_state *state, const struct source_names *names);
+
+/* Adds a hang in words; a later one of its job and id replaces it. Returns 0 or -ENOMEM. */
+int summary__add_hang(struct summary *summary, const char *job, const struct result_hang *hang, const char *text);
 
 /* Adds what a process says of its job; exe and host may be NULL. Returns 0 or -ENOMEM. */
 int summary__add_process(struct summary *summary, const char *job, uint32_t user, const char *exe, const char *host);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/printable.h"
 #include "base/wrap.h"
 #include "report/cause_text.h"
 #include "report/json.h"
@@ -307,19 +308,51 @@ void summary__say_nothing_found(const struct summary *summary, char *text, size_
 		snprintf(text, size, "no slow region found");
 }
 
+/* Whether a job hung: that is its result. */
+static bool hangs(const struct summary *summary, const char *job)
+{
+	for (size_t i = 0; i < summary->hang_count; i++) {
+		if (summary->hangs[i].alarm && !strcmp(summary->hangs[i].job, job))
+			return true;
+	}
+	return false;
+}
+
+/* Prints alarms that jobs hang, or times without progress that are none. Returns whether there was one. */
+static bool print_hangs(const struct summary *summary, FILE *out, unsigned width, bool alarms)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < summary->hang_count; i++) {
+		const struct hang_said *hang = &summary->hangs[i];
+		char job[280] = "", *text = NULL;
+
+		if (hang->alarm != alarms)
+			continue;
+		if (summary->job_count > 1 && *hang->job)
+			snprintf(job, sizeof(job), " [job %.256s]", hang->job);
+		if (asprintf(&text, "%s: %s%s", hang->alarm ? json_severity_name[hang->severity] : "note",
+			     hang->text ? hang->text : "?", job) >= 0)
+			wrap__print(out, "", printable(text), 0, width);
+		free(text);
+		any = true;
+	}
+	return any;
+}
+
 /* Prints what was found, as causes; or that nothing was, as far as could be seen. */
 static void print_causes(struct summary *summary, FILE *out, unsigned width, bool all)
 {
 	struct cause_list list = {0};
 	struct causes *causes = NULL;
-	bool judged = !summary->job_count;
+	bool judged = !summary->job_count, hang = print_hangs(summary, out, width, true);
 	char text[1600];
 
 	for (size_t i = 0; i < summary->job_count; i++) {
 		/* a job of which there is no window is no job without a result */
 		bool no_result = job_summary__no_result(&summary->jobs[i], text, sizeof(text));
 
-		if (no_result)
+		if (no_result && !hangs(summary, summary->jobs[i].said))
 			wrap__print(out, "", text, 0, width);
 		judged |= !no_result;
 	}
@@ -327,12 +360,13 @@ static void print_causes(struct summary *summary, FILE *out, unsigned width, boo
 		fputs("!!! out of memory: the causes are not listed\n", out);
 	else if (list.count)
 		cause_text__print(&list, out, width, all ? SIZE_MAX : CAUSES_PRINTED, summary->job_count > 1);
-	else if (judged) {
+	else if (judged && !hang) {
 		summary__say_nothing_found(summary, text, sizeof(text));
 		wrap__print(out, "", text, 0, width);
 	}
 	cause_list__free(&list);
 	causes__free(causes);
+	print_hangs(summary, out, width, false);
 }
 
 static unsigned width_of(const struct summary_options *options)

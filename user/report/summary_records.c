@@ -374,6 +374,19 @@ static int add_finding(struct summary *summary, const cJSON *line, enum finding_
 	return ret;
 }
 
+static int add_hang(struct summary *summary, const cJSON *line, const char **why)
+{
+	const char *text = record__text(line, KEY(hang, text));
+	int severity = record__word(record__text(line, KEY(hang, severity)), json_severity_name, VAPRO_SEVERITIES);
+	struct result_hang hang = {.id = region_of(summary, line, KEY(hang, id)),
+				   .alarm = record__true(line, KEY(hang, alarm)),
+				   .severity =
+				       severity < VAPRO_SEVERITIES ? (enum vapro_severity)severity : VAPRO_INFO};
+
+	*why = "a hang without id or text";
+	return hang.id && text ? summary__add_hang(summary, job_of(line), &hang, text) : -EINVAL;
+}
+
 static int add_process(struct summary *summary, const cJSON *line)
 {
 	const cJSON *job = record__item(line, KEY(process, job));
@@ -427,6 +440,8 @@ int summary__add_record(struct summary *summary, const cJSON *line, const char *
 		return add_finding(summary, line, FINDING_DRIFT, why);
 	case RECORD_OBJECT_imbalance:
 		return add_finding(summary, line, FINDING_IMBALANCE, why);
+	case RECORD_OBJECT_hang:
+		return add_hang(summary, line, why);
 	case RECORD_OBJECT_process:
 		return add_process(summary, line);
 	case RECORD_OBJECT_job_status:

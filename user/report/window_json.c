@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/hang_text.h"
 #include "report/json.h"
 #include "report/window_json.h"
 
@@ -347,6 +348,8 @@ int window_json__put(const struct job_result *result, const struct json_context 
 		ret = window_json__put_heatmaps(result, context, put, arg);
 	if (!ret)
 		ret = window_json__put_variances(result, context, put, arg);
+	if (!ret && result->hang)
+		ret = hang_text__put(result, context, put, arg);
 	for (uint32_t i = 0; !ret && i < result->imbalance_count; i++)
 		ret = put_imbalance(result, &result->imbalances[i], context, put, arg);
 	for (uint32_t i = 0; !ret && i < result->drift_count; i++)
