@@ -443,6 +443,20 @@ int collector__emit_open(struct collector *collector, pid_t tid, uint64_t end_ns
 	return stream__put(collector->sink, &event);
 }
 
+int collector__emit_stopped(struct collector *collector, pid_t tid, uint64_t end_ns, enum vapro_stopped_by by)
+{
+	struct stream_event event = {.type = STREAM_ACCOUNT};
+	int64_t thread;
+
+	resolver__begin(collector->resolver);
+	thread = resolver__thread(collector->resolver, (uint32_t)tid, 0);
+	if (thread < 0)
+		return thread == -ENOENT || thread == -EAGAIN ? 0 : (int)thread;
+	event.account = (struct vapro_account){
+	    .thread = (uint32_t)thread, .bin = (end_ns + collector->offset_ns) / KERNEL_BIN_NS - 1, .stopped_by = by};
+	return stream__put(collector->sink, &event);
+}
+
 uint64_t collector__delivered(const struct collector *collector, uint32_t slot)
 {
 	return collector->delivered[slot & (KERNEL_SLOTS - 1)];

@@ -37,6 +37,9 @@ uint64_t collector__until_bin(const struct collector *collector, uint64_t now_ns
 /* Emits a thread's open fragment if it began well before end_ns (CLOCK_MONOTONIC). 0 or -errno of the sink. */
 int collector__emit_open(struct collector *collector, pid_t tid, uint64_t end_ns);
 
+/* Emits what stops a thread in the last bin before end_ns (CLOCK_MONOTONIC). Returns 0 or -errno of the sink. */
+int collector__emit_stopped(struct collector *collector, pid_t tid, uint64_t end_ns, enum vapro_stopped_by by);
+
 /* Counts vertex fragments delivered of one counter slot, against its `emitted`. */
 uint64_t collector__delivered(const struct collector *collector, uint32_t slot);
 

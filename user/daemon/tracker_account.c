@@ -355,6 +355,18 @@ static void retire(struct tracker *tracker, uint64_t end_ns)
 	}
 }
 
+/* Emits what stops a process that has not called anything since the last window. */
+static int emit_stopped(struct tracker *tracker, const struct tracked *tracked, uint64_t end_ns)
+{
+	const struct kernel_counters *now = tracker__counters(tracker, tracked), *before = &tracked->window;
+	enum vapro_stopped_by by = VAPRO_STOPPED_UNKNOWN;
+
+	if (now->enter == before->enter && now->exit == before->exit && now->left == before->left &&
+	    now->syscalls == before->syscalls)
+		by = topology__stopped_by(tracker->topology, tracked->pid);
+	return by ? collector__emit_stopped(tracker->parts.collector, tracked->pid, end_ns, by) : 0;
+}
+
 int tracker__end_window(struct tracker *tracker, uint64_t begin_ns, uint64_t end_ns, double part)
 {
 	pid_t tids[256];
@@ -372,6 +384,8 @@ int tracker__end_window(struct tracker *tracker, uint64_t begin_ns, uint64_t end
 			if (!status)
 				status = tracker__emit_place(tracker, tracked, tids[j]);
 		}
+		if (!status && !tracked->ended_ns)
+			status = emit_stopped(tracker, tracked, end_ns);
 		/* what a process cost that is attached since counts in its own first window */
 		if (!status && tracked->attached_ns < end_ns)
 			status = emit_facts(tracker, tracked, begin_ns, end_ns, part);

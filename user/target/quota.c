@@ -97,6 +97,8 @@ void quota__read_roots(const char *mounts, struct quota_roots *roots)
 			snprintf(roots->cpu, sizeof(roots->cpu), "%s", entry.mnt_dir);
 		if (!roots->memory[0] && !strcmp(entry.mnt_type, "cgroup") && hasmntopt(&entry, "memory"))
 			snprintf(roots->memory, sizeof(roots->memory), "%s", entry.mnt_dir);
+		if (!roots->freezer[0] && !strcmp(entry.mnt_type, "cgroup") && hasmntopt(&entry, "freezer"))
+			snprintf(roots->freezer, sizeof(roots->freezer), "%s", entry.mnt_dir);
 	}
 	if (file)
 		endmntent(file);
@@ -182,4 +184,27 @@ uint64_t quota__memory(const struct quota_roots *roots, const char *membership)
 	if (file)
 		fclose(file);
 	return least;
+}
+
+bool quota__frozen(const struct quota_roots *roots, const char *membership)
+{
+	FILE *file = fopen(membership, "re");
+	bool frozen = false;
+	char line[1024];
+
+	while (file && !frozen && fgets(line, sizeof(line), file)) {
+		bool unified = false;
+		char *group = group_of(line, "freezer", &unified), directory[1536], text[256];
+		const char *root = unified ? roots->unified : roots->freezer;
+
+		if (!group || *group != '/' || !*root)
+			continue;
+		snprintf(directory, sizeof(directory), "%s%s", root, strcmp(group, "/") ? group : "");
+		/* both files have what holds for the cgroup, also where one around it is frozen */
+		frozen = unified ? read_file(directory, "cgroup.events", text, sizeof(text)) && strstr(text, "frozen 1")
+				 : read_file(directory, "freezer.state", text, sizeof(text)) && !strcmp(text, "FROZEN");
+	}
+	if (file)
+		fclose(file);
+	return frozen;
 }

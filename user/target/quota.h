@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What limits a process: the quota of CPU time and the memory of its cgroup, or of a cgroup around it. Both versions
- * of cgroups are read from files on each call.
+ * What limits a process: the quota of CPU time, the memory and the freezer of its cgroup, or of a cgroup around it.
+ * Both versions of cgroups are read from files on each call.
  */
 #ifndef VAPRO_QUOTA_H
 #define VAPRO_QUOTA_H
@@ -15,11 +15,11 @@ struct quota {
 };
 
 /*
- * Where cgroups are mounted: version 2's hierarchy, and those of version 1 with the controllers of CPUs and of memory;
- * empty where none is.
+ * Where cgroups are mounted: version 2's hierarchy, and those of version 1 with the controllers of CPUs and of memory,
+ * and with the freezer; empty where none is.
  */
 struct quota_roots {
-	char unified[512], cpu[512], memory[512];
+	char unified[512], cpu[512], memory[512], freezer[512];
 };
 
 /* mounts: "/proc/self/mounts", or a stand-in. */
@@ -36,5 +36,8 @@ bool quota__find(const struct quota_roots *roots, const char *membership, struct
  * (memory.max and memory.high, memory.limit_in_bytes). Returns UINT64_MAX where none is set, or none can be read.
  */
 uint64_t quota__memory(const struct quota_roots *roots, const char *membership);
+
+/* Whether a process's cgroup, or one around it, is frozen. */
+bool quota__frozen(const struct quota_roots *roots, const char *membership);
 
 #endif

@@ -2,6 +2,7 @@
 #include "target/topology.h"
 
 #include "base/clock.h"
+#include "target/process.h"
 #include "target/quota.h"
 
 #include <ctype.h>
@@ -278,16 +279,35 @@ static const char *read_cgroup(struct topology *topology, pid_t pid)
 	return topology->cgroup[0] ? topology->cgroup : NULL;
 }
 
+static void read_roots(struct topology *topology)
+{
+	uint64_t now_ns = mono_now();
+
+	if (topology->roots_ns && now_ns < topology->roots_ns + ROOTS_NS)
+		return;
+	quota__read_roots("/proc/self/mounts", &topology->roots);
+	topology->roots_ns = now_ns;
+}
+
+enum vapro_stopped_by topology__stopped_by(struct topology *topology, pid_t pid)
+{
+	char state = process__thread_state(pid), path[64];
+
+	if (state == 't' || (state == 'T' && process__tracer(pid)))
+		return VAPRO_STOPPED_TRACER;
+	if (state == 'T')
+		return VAPRO_STOPPED_SIGNAL;
+	read_roots(topology);
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+	return quota__frozen(&topology->roots, path) ? VAPRO_STOPPED_FREEZER : VAPRO_STOPPED_UNKNOWN;
+}
+
 /* Threads of a process come one after the other, most often in one cgroup. */
 static void read_limit(struct topology *topology, pid_t pid, pid_t tid, struct vapro_place *place)
 {
-	uint64_t now_ns = mono_now();
 	char path[64];
 
-	if (!topology->roots_ns || now_ns >= topology->roots_ns + ROOTS_NS) {
-		quota__read_roots("/proc/self/mounts", &topology->roots);
-		topology->roots_ns = now_ns;
-	}
+	read_roots(topology);
 	if (pid == tid || pid != topology->limited) {
 		snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
 		topology->has_quota = quota__find(&topology->roots, path, &topology->quota);

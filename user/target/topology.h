@@ -25,6 +25,9 @@ void topology__free(struct topology *topology);
  */
 bool topology__place(struct topology *topology, pid_t pid, pid_t tid, struct vapro_place *place);
 
+/* What stops a process at the moment, by its files; VAPRO_STOPPED_UNKNOWN where it is not stopped. */
+enum vapro_stopped_by topology__stopped_by(struct topology *topology, pid_t pid);
+
 /* Fills the facts of one CPU; cgroup and limit stay NULL. */
 void topology__cpu(const struct topology *topology, int32_t cpu, struct vapro_place *place);
 

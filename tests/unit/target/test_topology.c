@@ -2,6 +2,7 @@
 /* CPUs of other nodes than this machine, and the place of this process. */
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -260,6 +262,59 @@ static void test_quota_of_version_1(void **state)
 	assert_string_equal(quota.text, "cpu.cfs_quota_us 25000 of cpu.cfs_period_us 100000");
 }
 
+static bool is_frozen(void)
+{
+	char mounts[128], membership[128];
+	struct quota_roots roots;
+
+	snprintf(mounts, sizeof(mounts), "%s/mounts", root);
+	snprintf(membership, sizeof(membership), "%s/cgroup", root);
+	quota__read_roots(mounts, &roots);
+	return quota__frozen(&roots, membership);
+}
+
+static void test_frozen(void **state)
+{
+	char text[512];
+
+	(void)state;
+	assert_false(is_frozen()); /* no cgroup files */
+	snprintf(text, sizeof(text), "cgroup %s/freezer cgroup rw,freezer 0 0\ncgroup2 %s/v2 cgroup2 rw 0 0\n", root,
+		 root);
+	write_file("mounts", text);
+	write_file("cgroup", "4:freezer:/pod\n0::/slurm/job_7\n");
+	assert_false(is_frozen());
+	write_file("freezer/pod/freezer.state", "FREEZING\n");
+	write_file("v2/slurm/job_7/cgroup.events", "populated 1\nfrozen 0\n");
+	assert_false(is_frozen());
+	write_file("v2/slurm/job_7/cgroup.events", "populated 1\nfrozen 1\n");
+	assert_true(is_frozen());
+	write_file("v2/slurm/job_7/cgroup.events", "populated 1\nfrozen 0\n");
+	write_file("freezer/pod/freezer.state", "FROZEN\n");
+	assert_true(is_frozen());
+}
+
+/* A process of its own is stopped, and goes on. */
+static void test_stopped(void **state)
+{
+	struct topology *topology = topology__new("/sys", "/proc/cpuinfo");
+	pid_t child = fork();
+
+	(void)state;
+	assert_non_null(topology);
+	if (!child) {
+		for (;;)
+			pause();
+	}
+	assert_int_equal(topology__stopped_by(topology, child), VAPRO_STOPPED_UNKNOWN);
+	kill(child, SIGSTOP);
+	waitpid(child, NULL, WUNTRACED);
+	assert_int_equal(topology__stopped_by(topology, child), VAPRO_STOPPED_SIGNAL);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	topology__free(topology);
+}
+
 static uint64_t find_memory(void)
 {
 	char mounts[128], membership[128];
@@ -325,6 +380,8 @@ int main(void)
 	    cmocka_unit_test(test_self),
 	    cmocka_unit_test_setup_teardown(test_quota, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_quota_of_version_1, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_frozen, setup, teardown),
+	    cmocka_unit_test(test_stopped),
 	    cmocka_unit_test_setup_teardown(test_memory, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_memory_of_version_1, setup, teardown),
 	};
