@@ -51,7 +51,7 @@ class Records(unittest.TestCase):
 
     def test_lines_of_unit_tests(self):
         types = set()
-        for room, name in (("report", "test_json"), ("report", "test_lines"), ("analysis", "test_causes")):
+        for room, name in (("report", "test_json"), ("report", "test_hang_text"), ("report", "test_lines"), ("analysis", "test_causes")):
             file = self.path(name)
             done = run(f"test/{room}", name, env={**os.environ, "VAPRO_TEST_LINES": file})
             self.assertEqual(done.returncode, 0, done.stderr)
