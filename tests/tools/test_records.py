@@ -57,7 +57,7 @@ class Records(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             with open(file, encoding="utf-8") as lines:
                 types |= self.check(lines.read())
-        self.assertEqual(types, {"hello", "process", "window", "heatmap", "variance", "diagnosis", "imbalance", "drift", "rare",
+        self.assertEqual(types, {"hello", "process", "window", "heatmap", "variance", "diagnosis", "imbalance", "drift", "rare", "hang",
                                  "cause", "warning", "bye"})
 
     def test_analysis(self):

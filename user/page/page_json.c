@@ -240,6 +240,12 @@ static bool add_findings(cJSON *page, const struct run_report *report)
 		ok = item && json__add_text(item, "kind", findings__kind(finding->kind)) &&
 		     json__add_text(item, "text", finding__text(finding, text, sizeof(text)));
 	}
+	for (size_t i = 0; ok && i < summary->hang_count; i++) {
+		cJSON *item = page_json__append(list);
+
+		ok = item && json__add_text(item, "kind", "hang") &&
+		     json__add_text(item, "text", summary->hangs[i].text);
+	}
 	list = ok ? cJSON_AddArrayToObject(page, "chosen") : NULL;
 	ok = list;
 	for (size_t i = 0; ok && i < summary->chosen_count; i++)

@@ -272,6 +272,12 @@ const char *run_report__verdict(const struct run_report *report, char *text)
 	const struct summary *summary = run_report__summary(report);
 	bool judged = false, windows = false;
 
+	for (size_t i = 0; i < summary->hang_count; i++) {
+		if (!summary->hangs[i].alarm)
+			continue;
+		snprintf(text, RUN_REPORT_VERDICT_SIZE, "%s", summary->hangs[i].text);
+		return json_severity_name[summary->hangs[i].severity];
+	}
 	if (report->cause_list.count) {
 		const struct cause *cause = &report->cause_list.items[0];
 
