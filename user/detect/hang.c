@@ -50,7 +50,7 @@ static struct hang_member member_of(const struct hang_look *look, const struct h
 	else if (call)
 		member.condition =
 		    hang_look__waits_for_input(input, call) ? VAPRO_HANG_WAITS_FOR_INPUT : VAPRO_HANG_IN_CALL;
-	else if (!input->account_known || hang->closed_ns >= look->progress_ns)
+	else if (!thread || !thread->work_from || hang->closed_ns >= look->progress_ns)
 		member.condition = VAPRO_HANG_UNSEEN;
 	return member;
 }

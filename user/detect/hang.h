@@ -48,11 +48,10 @@ struct hang_input {
 	const struct bundle_rec *open, *recs; /* open calls, and what the view has of finished fragments */
 	size_t open_count, rec_count;
 	const struct coverage_facts *facts;
-	bool account_known; /* the scheduler's account is known: a thread without one sleeps */
-	bool partial;	    /* some ranks are not watched */
-	bool last;	    /* the last window */
-	uint64_t end_ns;    /* UTC: the window's end */
-	uint32_t *last_id;  /* the run's last number of a variance or hang */
+	bool partial;	   /* some ranks are not watched */
+	bool last;	   /* the last window */
+	uint64_t end_ns;   /* UTC: the window's end */
+	uint32_t *last_id; /* the run's last number of a variance or hang */
 };
 
 /* Judges a window: finds a hang, follows one or ends it. Returns 0 or -ENOMEM. */
