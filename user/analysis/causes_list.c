@@ -274,8 +274,9 @@ static int list_cause(const struct causes *causes, const struct cause_sum *sum, 
 	    .regions = sum->regions,
 	    .intervals = sum->intervals,
 	};
-	cause->lost_share = time > 0 ? cause->lost_seconds / time : NAN;
-	cause->share = time > 0 ? (cause->lost_seconds + cause->caused_seconds) / time : NAN;
+	/* several threads of a rank may lose more than the rank's time */
+	cause->lost_share = time > 0 ? fmin(1, cause->lost_seconds / time) : NAN;
+	cause->share = time > 0 ? fmin(1, (cause->lost_seconds + cause->caused_seconds) / time) : NAN;
 	cause->rated_share = cause->denominator_seconds = NAN;
 	if (of)
 		causes_rating__rate(&sum->minutes, of, &cause->rated_share, &cause->denominator_seconds);

@@ -199,7 +199,7 @@ int weight__judge(struct variance_book *book, const struct stg_job *job, const s
 		variance->caused_ns = caused__by(variance);
 		lasts = fmax(stride, (double)((variance->end - variance->begin) * VAPRO_BIN_NS));
 		all = lasts * (double)alive(&lives, variance);
-		variance->share = all > 0 ? (lost + variance->caused_ns) / all : 0;
+		variance->share = all > 0 ? fmin(1, (lost + variance->caused_ns) / all) : 0;
 		variance->small = lost < config->min_lost_s * 1e9 && variance->share < config->min_share;
 		if (variance->waiting && !variance->confirmed && !variance->effect_of)
 			variance->small = is_common_waiting(variance, config);

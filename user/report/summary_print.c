@@ -434,7 +434,7 @@ void summary__print_rest(struct summary *summary, FILE *out, const struct summar
 		fprintf(out, "%zu slow region%s: %s lost in all", sure_count, sure_count == 1 ? "" : "s",
 			duration__text(sure, lost, sizeof(lost)));
 		if (all > 0)
-			fprintf(out, ", %.2f %% of the ranks' time", 100 * sure / all);
+			fprintf(out, ", %.2f %% of the ranks' time", 100 * fmin(1, sure / all));
 		putc('\n', out);
 	}
 	if (unsure_count)

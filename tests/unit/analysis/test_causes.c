@@ -578,9 +578,32 @@ static void test_records(void **state)
 	causes__free(causes);
 }
 
+/* Threads of a rank may lose more than the rank's time: a share of it never exceeds 1. */
+static void test_threads(void **state)
+{
+	struct causes *causes = new_causes();
+	struct cause_region region = make(6, 1);
+	struct cause_list list;
+
+	(void)state;
+	region.lost_seconds = 36;
+	region.caused_seconds = 1;
+	assert_int_equal(causes__add(causes, &region), 0);
+	assert_int_equal(causes__add_time(causes, "j", 1, UTC, UTC + 25 * S, 25), 0);
+	assert_int_equal(causes__list(causes, &list), 0);
+	assert_int_equal(list.count, 1);
+	assert_true(list.items[0].lost_share == 1);
+	assert_true(list.items[0].share == 1);
+	assert_true(list.items[0].rated_share <= 1);
+	assert_true(list.items[0].lost_seconds == 36);
+	cause_list__free(&list);
+	causes__free(causes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_threads),
 	    cmocka_unit_test(test_order),
 	    cmocka_unit_test(test_effects),
 	    cmocka_unit_test(test_bounds),
