@@ -38,6 +38,20 @@ static void put(struct sim *sim, const struct stream_event *event)
 		sim->status = stream__put(sim->sink, event);
 }
 
+/* Labels of a call whose function the program names. */
+static void label(const struct job_step *step, struct vapro_state *state, char *own, char *common, size_t size)
+{
+	if (step->kind == STEP_WRITE) {
+		snprintf(own, size, "fd_kind=file function=%s", step->function);
+		common = NULL;
+	} else {
+		snprintf(own, size, "comm=%s function=%s", step->comm ? step->comm : "0", step->function);
+		snprintf(common, size, "function=%s", step->function);
+	}
+	state->labels = own;
+	state->common = common;
+}
+
 static void announce_states(struct sim *sim)
 {
 	static const enum vapro_class classes[] = {
@@ -55,12 +69,16 @@ static void announce_states(struct sim *sim)
 	const struct job *job = sim->job;
 
 	for (int i = 0; i < job->step_count; i++) {
+		const struct job_step *step = &job->steps[i];
 		struct stream_event event = {.type = STREAM_STATE};
-		bool edge = job->steps[i].kind == STEP_COMPUTE;
-		char from[64], to[64];
+		bool edge = step->kind == STEP_COMPUTE;
+		char from[64], to[64], own[64], common[64];
+		int next = edge ? (i + 1) % job->step_count : i;
 
-		snprintf(from, sizeof(from), "app@0123456789ab+0x%x", 0x1000 + 16 * i);
-		snprintf(to, sizeof(to), "app@0123456789ab+0x%x", 0x1000 + 16 * (edge ? (i + 1) % job->step_count : i));
+		snprintf(from, sizeof(from), "app@0123456789ab+0x%x",
+			 0x1000 + 16 * (step->after ? step->after - 1 : i));
+		snprintf(to, sizeof(to), "app@0123456789ab+0x%x",
+			 0x1000 + 16 * (step->before ? step->before - 1 : next));
 		event.state = (struct vapro_state){
 		    .id = (uint32_t)i,
 		    .class = classes[job->steps[i].kind],
@@ -69,8 +87,27 @@ static void announce_states(struct sim *sim)
 		    .labels = labels[job->steps[i].kind][0],
 		    .common = labels[job->steps[i].kind][1],
 		};
+		if (step->function)
+			label(step, &event.state, own, common, sizeof(own));
 		put(sim, &event);
 	}
+}
+
+/* Whether the collector sees a fragment of a rank. */
+bool collect__watched(const struct sim *sim, int rank, double from, double to)
+{
+	const struct job_watch *watch = &sim->job->watch;
+
+	if (!watch->first || rank < watch->first)
+		return true;
+	return from >= watch->from * S_NS && (watch->until <= 0 || to <= watch->until * S_NS);
+}
+
+static uint64_t seen_from(const struct sim *sim, int rank)
+{
+	bool late = sim->job->watch.first && rank >= sim->job->watch.first;
+
+	return sim_mono(sim_clock(sim, rank, late ? sim->job->watch.from * S_NS : 0));
 }
 
 static void announce_rank(struct sim *sim, int rank)
@@ -91,9 +128,8 @@ static void announce_rank(struct sim *sim, int rank)
 	    .host = host,
 	};
 	put(sim, &event);
-	put(sim,
-	    &(struct stream_event){.type = STREAM_SEEN,
-				   .seen = {.thread = (uint32_t)rank, .from_ns = sim_mono(sim_clock(sim, rank, 0))}});
+	put(sim, &(struct stream_event){.type = STREAM_SEEN,
+					.seen = {.thread = (uint32_t)rank, .from_ns = seen_from(sim, rank)}});
 	put(sim, &(struct stream_event){
 		     .type = STREAM_PLACE,
 		     .place = {
@@ -125,8 +161,8 @@ void collect__announce(struct sim *sim)
 	put(sim, &(struct stream_event){.type = STREAM_CLOCK, .clock = {JOB_MONO_NS, JOB_BEGIN_NS}});
 	for (int host = 0; host < sim->job->hosts && sim->job->clock_error_s > 0; host++)
 		announce_clock(sim, host);
-	for (int rank = 0; rank < sim->job->ranks; rank++)
-		announce_rank(sim, rank);
+	for (int rank = 0; rank < sim->job->ranks && collect__watched(sim, rank, 0, 0); rank++)
+		announce_rank(sim, sim->announced++);
 	announce_states(sim);
 }
 
@@ -184,7 +220,7 @@ static void make(const struct sim *sim, const struct fragment *fragment, double 
 		collect__factors(sim, fragment, bundle->factor);
 		bundle->magnitude_min[VAPRO_INSTRUCTIONS] = floor(PER_INSTRUCTION * part * fragment->instructions);
 	} else if (!computes) {
-		bundle->magnitude_min[VAPRO_BYTES] = step->bytes;
+		bundle->magnitude_min[VAPRO_BYTES] = fragment->bytes > 0 ? fragment->bytes : step->bytes;
 	}
 	memcpy(bundle->magnitude_max, bundle->magnitude_min, sizeof(bundle->magnitude_max));
 	for (int i = 0; part < 1 && i < VAPRO_FACTOR_COUNTS; i++)
@@ -305,6 +341,10 @@ void collect__fragment(struct sim *sim, struct fragment *fragment)
 		return;
 	sim->totals->fragment_seconds += (fmin(fragment->end, end) - fragment->start) / S_NS;
 	truth__count(sim, fragment);
+	if (!collect__watched(sim, fragment->rank, fragment->start, fragment->end))
+		return;
+	while (fragment->rank >= sim->announced)
+		announce_rank(sim, sim->announced++);
 	if (sim_clock(sim, fragment->rank, fragment->end) > sim->window_end)
 		span(sim, fragment);
 	if (fragment->end >= end)
@@ -374,7 +414,9 @@ static void put_interference(struct sim *sim)
 			retained++;
 			continue;
 		}
-		put(sim, &(struct stream_event){.type = STREAM_INTERFERENCE, .interference = sim->interference[i]});
+		if ((int)sim->interference[i].thread < sim->announced)
+			put(sim,
+			    &(struct stream_event){.type = STREAM_INTERFERENCE, .interference = sim->interference[i]});
 	}
 	sim->interference_count = retained;
 }
@@ -390,11 +432,14 @@ static void close_window(struct sim *sim)
 	}
 	put_open(sim);
 	put_interference(sim);
-	for (int rank = 0; rank < sim->job->ranks; rank++) {
-		if (last)
+	for (int rank = 0; rank < sim->announced; rank++) {
+		bool left = !collect__watched(sim, rank, sim->window_end, sim->window_end);
+		double until = left ? sim->job->watch.until * S_NS : sim->window_end;
+
+		if (last || left)
 			put(sim, &(struct stream_event){.type = STREAM_SEEN,
-							.seen = {(uint32_t)rank, sim_mono(sim_clock(sim, rank, 0)),
-								 sim_mono(sim_clock(sim, rank, sim->window_end))}});
+							.seen = {(uint32_t)rank, seen_from(sim, rank),
+								 sim_mono(sim_clock(sim, rank, until))}});
 		put(sim, &(struct stream_event){.type = STREAM_FACTS,
 						.facts = {.pid = 10000 + (uint32_t)rank,
 							  .job = "sim:1",

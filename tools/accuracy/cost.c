@@ -21,7 +21,7 @@ static double end_ns(const struct job_effect *effect)
 
 static bool computes(enum effect_kind kind)
 {
-	return kind != EFFECT_CALLS;
+	return kind != EFFECT_CALLS && kind != EFFECT_HITS;
 }
 
 /* Whether an effect applies to a step. */
@@ -31,7 +31,7 @@ static bool concerns(const struct sim *sim, const struct job_effect *effect, int
 
 	if (effect->steps)
 		return effect->steps >> step & 1;
-	if (effect->kind == EFFECT_CALLS)
+	if (!computes(effect->kind))
 		return !computation;
 	return computation && computes(effect->kind);
 }
@@ -274,6 +274,9 @@ static double run(struct sim *sim, struct fragment *fragment, uint32_t mask, dou
 			show(fragment, effect, fmax(0, extra));
 		}
 		truth__lose(sim, i, fragment, rank->t, extra, effect->kind == EFFECT_FREQUENCY);
+		/* a long piece of work loses time to its end */
+		if (sim->job->few)
+			truth__extend(sim, i, rank->t + wall);
 	}
 	rank->t += wall;
 	return wall / slow;
@@ -325,6 +328,8 @@ static double own_time(struct sim *sim, struct fragment *fragment, double need)
 			continue;
 		if (effect->kind == EFFECT_WORK) {
 			need *= effect->factor;
+		} else if (effect->kind == EFFECT_GROWTH) {
+			need *= drift_at(effect, rank->t);
 		} else if (effect->kind == EFFECT_GROUPS) {
 			uint64_t rank_or_all = effect->alike ? 0 : (uint64_t)fragment->rank + 1;
 			uint64_t which = (uint64_t)i << 8 | (uint64_t)fragment->step;
@@ -343,16 +348,50 @@ static double own_time(struct sim *sim, struct fragment *fragment, double need)
 			luck *= effect->factor;
 		}
 	}
+	need *= noise__work(sim, fragment->rank);
 	fragment->instructions = need * (1 + 0.003 * draw__between(&sim->draw, -1, 1));
-	return need * luck;
+	fragment->instructions *= noise__counter(sim);
+	return need * luck * noise__computation(sim, fragment);
+}
+
+static double need_of(const struct sim *sim, const struct fragment *fragment)
+{
+	return fragment->need > 0 ? fragment->need : sim->job->steps[fragment->step].ns;
+}
+
+/* The rank gives work to a device, sleeps until that has finished, and is woken. */
+static void sleep_for_device(struct sim *sim, struct fragment *fragment, double need)
+{
+	const struct job_step *step = &sim->job->steps[fragment->step];
+	double on_cpu = (1 - step->asleep) * step->ns, sleep = fmax(0, need - on_cpu);
+	struct rank *rank = &sim->ranks[fragment->rank];
+
+	fragment->instructions *= on_cpu / need_of(sim, fragment);
+	advance(sim, fragment, 0.9 * on_cpu);
+	for (uint32_t left = refresh(sim, rank); left; left &= left - 1) {
+		int i = __builtin_ctz(left);
+		const struct job_effect *effect = &sim->job->effects[i];
+
+		if (effect->kind == EFFECT_DEVICE && concerns(sim, effect, fragment->step))
+			occupy(sim, fragment, i, sleep * (effect->factor - 1), true);
+	}
+	rank->t += sleep;
+	fragment->off += sleep;
+	fragment->factor[VAPRO_BLOCKED_OTHER] += sleep;
+	advance(sim, fragment, 0.1 * on_cpu);
 }
 
 void cost__compute(struct sim *sim, struct fragment *fragment)
 {
 	struct rank *rank = &sim->ranks[fragment->rank];
+	double need;
 
 	fragment->start = rank->t;
-	advance(sim, fragment, own_time(sim, fragment, sim->job->steps[fragment->step].ns));
+	need = own_time(sim, fragment, need_of(sim, fragment));
+	if (sim->job->steps[fragment->step].asleep > 0)
+		sleep_for_device(sim, fragment, need);
+	else
+		advance(sim, fragment, need);
 	for (uint32_t left = refresh(sim, rank); left; left &= left - 1) {
 		int i = __builtin_ctz(left);
 		const struct job_effect *effect = &sim->job->effects[i];
@@ -363,18 +402,40 @@ void cost__compute(struct sim *sim, struct fragment *fragment)
 	fragment->end = rank->t;
 }
 
+/* What a call that is hit takes longer. */
+static double hit(struct sim *sim, struct rank *rank, int number)
+{
+	const struct job_effect *effect = &sim->job->effects[number];
+	double *next = &rank->next_hit[number], begin = fmax(begin_ns(effect), *next);
+
+	if (!*next)
+		*next = begin - effect->period * S_NS * log(1 - draw__unit(&sim->draw));
+	if (rank->t < *next)
+		return 0;
+	*next = rank->t - effect->period * S_NS * log(1 - draw__unit(&sim->draw));
+	return effect->length * S_NS * (1 + 0.01 * draw__gauss(&sim->draw));
+}
+
 double cost__transfer(struct sim *sim, struct fragment *fragment)
 {
 	struct rank *rank = &sim->ranks[fragment->rank];
-	double ns = sim->job->steps[fragment->step].ns, factor = 1;
+	double ns = need_of(sim, fragment), factor = 1, more = 0;
 
 	ns *= 1 + SCATTER * draw__unit(&sim->draw) * draw__unit(&sim->draw);
+	ns *= noise__call(sim, fragment);
 	for (uint32_t left = refresh(sim, rank); left; left &= left - 1) {
 		int i = __builtin_ctz(left);
 		const struct job_effect *effect = &sim->job->effects[i];
 
-		if (effect->kind != EFFECT_CALLS || !concerns(sim, effect, fragment->step))
+		if (computes(effect->kind) || !concerns(sim, effect, fragment->step))
 			continue;
+		if (effect->kind == EFFECT_HITS) {
+			double took = hit(sim, rank, i);
+
+			more += took;
+			fragment->slowed |= took > 0 ? 1U << i : 0;
+			continue;
+		}
 		factor *= effect->factor;
 		fragment->slowed |= 1U << i;
 		if (effect->reported) {
@@ -383,7 +444,7 @@ double cost__transfer(struct sim *sim, struct fragment *fragment)
 		}
 	}
 	fragment->plain = ns;
-	return ns * factor;
+	return ns * factor + more;
 }
 
 /* The extra time of a call due to slow transfers, divided among the effects that caused it. */

@@ -70,6 +70,7 @@ struct job_effect *job__effect(struct job *job, enum effect_kind kind, double be
 		effect->reported = true;
 		break;
 	case EFFECT_SLEEP:
+	case EFFECT_DEVICE:
 		effect->cause = VAPRO_BLOCKED_OTHER;
 		effect->reported = true;
 		break;
@@ -224,6 +225,8 @@ int job__run(const struct job *job, enum vapro_workload_source source, double wi
 		collect__announce(&sim);
 		if (job->bulk)
 			bulk__run(&sim);
+		else if (job->shape)
+			job->shape->run(&sim);
 		else
 			simulate(&sim, &(struct arrivals){times, times + job->ranks});
 		collect__end(&sim);

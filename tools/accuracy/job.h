@@ -19,7 +19,7 @@
 #define JOB_BEGIN_NS 1800000000000000000ULL /* UTC, a bin border */
 #define JOB_MONO_NS 100000000000ULL	    /* the same moment, CLOCK_MONOTONIC */
 #define JOB_LEAST_LOST_S 0.1		    /* of a fault that is demanded: own loss */
-#define JOB_STEPS 8
+#define JOB_STEPS 16
 #define JOB_EFFECTS 12
 #define JOB_FAULTS 6
 #define JOB_MODES 2 /* enum vapro_workload_source */
@@ -38,7 +38,15 @@ struct job_step {
 	double bytes;	/* of calls */
 	double memory;	/* share of a computation that waits for memory */
 	unsigned every; /* only in each so many-th iteration; 0: in all */
+	/* of programs with a shape of their own: */
+	const char *function, *comm; /* of a call, its communicator's number in each process; NULL: MPI's usual, "0" */
+	int after, before;	     /* of a computation: calls before and behind it, from 1; 0: this step, the next */
+	double scatter;		     /* of calls: sigma of their log-normal transfers */
+	double asleep;		     /* share of a computation in which the rank sleeps until a device has finished */
 };
+
+struct job;
+struct draw;
 
 enum ranks_of { RANKS_ALL, RANKS_RANGE, RANKS_HOST, RANKS_SOCKET, RANKS_SECOND_SOCKETS /* of all hosts */ };
 
@@ -68,6 +76,9 @@ enum effect_kind {
 	EFFECT_TAILS,  /* `share` of the computations take up to `factor` times as long, silent */
 	EFFECT_LUCKY,  /* one computation takes `factor` of its time */
 	EFFECT_COLD,   /* the first `share` members of each computation take up to `factor` times as long */
+	EFFECT_GROWTH, /* work (time and instructions) rises from its usual at begin to `factor` times that at end */
+	EFFECT_DEVICE, /* the sleep for a device takes `factor` times as long */
+	EFFECT_HITS,   /* calls of a rank take `length` s longer, each `period` s on average, at random */
 };
 
 struct job_effect {
@@ -85,16 +96,46 @@ struct job_effect {
 
 /* What the analysis should say of a fault. */
 enum finding {
-	FINDING_NONE,  /* nothing is demanded, but what is said of it is not wrong */
-	FINDING_ALARM, /* a variance with alarm and severity warning or critical */
-	FINDING_PLACE, /* a variance of confidence `place`, or an imbalance, with the set of ranks */
-	FINDING_DRIFT, /* a drift record */
+	FINDING_NONE,	  /* nothing is demanded, but what is said of it is not wrong */
+	FINDING_ALARM,	  /* a variance with alarm and severity warning or critical */
+	FINDING_PLACE,	  /* a variance of confidence `place`, or an imbalance, with the set of ranks */
+	FINDING_DRIFT,	  /* a drift record */
+	FINDING_REPORTED, /* a variance of any confidence that does not blame late ranks */
 };
 
 struct job_fault {
 	enum vapro_class class;
 	enum finding expected[JOB_MODES]; /* by enum vapro_workload_source */
 	bool vague;			  /* it has no sharp begin and loss to be compared with */
+};
+
+/* What is random in a healthy machine, beside `jitter` and the effects. All of it is silent; 0: none. */
+struct job_noise {
+	double heavy;		 /* sigma of log-normal computations */
+	double pareto;		 /* exponent of the tail of 2 % of the computations */
+	double wander, wander_s; /* speed of a rank as AR(1): standard deviation, correlation time */
+	double wave, wave_s;	 /* of a host's temperature: amplitude, period */
+	double steps, steps_s;	 /* a host's frequency takes another step of up to `steps`, each so often */
+	double warm, warm_s;	 /* all computations have `warm` times the work at first: a JIT */
+	double alternates;	 /* every second computation takes so many times as long at equal instructions */
+	double locality;	 /* a rank's computations take up to so many times as long, by where its data lies */
+	double counters;	 /* standard deviation of counted instructions */
+	double calls, writes;	 /* sigma of log-normal transfers and writes */
+};
+
+/* When ranks are observed, where that is not always: the last ranks only. */
+struct job_watch {
+	int first;	    /* rank from which on this holds */
+	double from, until; /* until 0: to the end; from = until > 0: never */
+};
+
+struct sim;
+
+/* A program of its own: how its ranks move. */
+struct shape {
+	const char *name;
+	void (*prepare)(struct job *job, struct draw *draw); /* ranks, hosts, steps */
+	void (*run)(struct sim *sim);			     /* until the job's end */
 };
 
 struct job {
@@ -116,7 +157,14 @@ struct job {
 	bool core_types;
 	int skewed_host; /* its clock is skew_s ahead of the others' */
 	double skew_s;
-	double clock_error_s; /* all hosts say that their clocks are at most so far off; 0: they say nothing */
+	double clock_error_s;	   /* all hosts say that their clocks are at most so far off; 0: they say nothing */
+	const struct shape *shape; /* NULL: ranks repeat the steps one after the other */
+	int columns;		   /* of a grid of ranks */
+	int iterations;		   /* after which the program ends; 0: it goes on */
+	double varies;		   /* sigma of what the program itself draws: the sizes of tasks, blocks, lengths */
+	struct job_noise noise;
+	struct job_watch watch;
+	bool few;  /* faults are demanded although few fragments were seen before */
 	bool bulk; /* bundles are drawn bin by bin, not from fragments: for jobs of many ranks and short fragments */
 };
 

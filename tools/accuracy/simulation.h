@@ -21,6 +21,8 @@ struct fragment {
 	int rank, step;
 	double start, end;
 	double off;	     /* of it, off the CPU */
+	double need;	     /* undisturbed duration; 0: the step's */
+	double bytes;	     /* of calls; 0: the step's */
 	double instructions; /* of computations */
 	double waits;	     /* extra waits for memory, on the CPU */
 	double factor[VAPRO_FREQUENCY + 1];
@@ -58,7 +60,9 @@ struct rank {
 	/* batches for references: slices of 200 ms with 5 members, or 5 members */
 	uint64_t slice_bin[JOB_STEPS];
 	unsigned slice_members[JOB_STEPS], carried[JOB_STEPS], batches[JOB_STEPS];
-	double sum; /* ns of its fragments */
+	double sum;		      /* ns of its fragments */
+	double speed, speed_t;	      /* noise.wander: the last value, and when */
+	double next_hit[JOB_EFFECTS]; /* of EFFECT_HITS */
 	/* the collector's */
 	uint64_t calls, bin;
 	unsigned singles;
@@ -91,6 +95,8 @@ struct sim {
 	double (*batches)[JOB_STEPS]; /* per truth: of all ranks when it began */
 	double (*step_lost)[JOB_STEPS];
 	int iteration;
+	double size;   /* of messages now, of their usual bytes; 0: 1 */
+	int announced; /* ranks that the collector knows */
 	struct job_totals *totals;
 	/* windows */
 	double window_begin, window_end, window_s;
@@ -112,14 +118,22 @@ void cost__wait(struct sim *sim, struct fragment *fragment, double until); /* in
 void cost__end_call(struct sim *sim, struct fragment *fragment, double usual);
 void cost__take(struct sim *sim, int rank, uint32_t pid, double from, double to);
 
+/* noise.c: what a computation takes beside its work, and a call beside its transfer; 1 where there is no noise. */
+double noise__computation(struct sim *sim, const struct fragment *fragment);
+double noise__call(struct sim *sim, const struct fragment *fragment);
+double noise__work(const struct sim *sim, int rank);
+double noise__counter(struct sim *sim);
+
 /* truth.c: the cost of faults. */
 void truth__lose(struct sim *sim, int effect, struct fragment *fragment, double from, double extra_ns, bool reported);
+void truth__extend(struct sim *sim, int effect, double until); /* a loss lasted so long, ns */
 void truth__count(struct sim *sim, const struct fragment *fragment);
 void truth__settle(struct sim *sim);
 long truth__begin(struct sim *sim, int effect);
 
 /* collect.c: fragments become bundles, bundles windows. */
 void collect__announce(struct sim *sim);
+bool collect__watched(const struct sim *sim, int rank, double from, double to); /* ns */
 void collect__fragment(struct sim *sim, struct fragment *fragment);
 void collect__bundle(struct sim *sim, const struct vapro_bundle *bundle);
 void collect__close_windows(struct sim *sim, double t); /* that end until t, ns */

@@ -105,6 +105,16 @@ void truth__lose(struct sim *sim, int effect, struct fragment *fragment, double 
 	sim->step_lost[index][fragment->step] += extra_ns;
 }
 
+void truth__extend(struct sim *sim, int effect, double until)
+{
+	int fault = sim->job->effects[effect].fault - 1;
+	long index = fault < 0 ? -1 : sim->truth_of[fault];
+
+	if (index >= 0)
+		sim->truths->items[index].end =
+		    fmax(sim->truths->items[index].end, fmin(until / S_NS, sim->job->seconds));
+}
+
 static void count_batches(struct sim *sim, const struct fragment *fragment)
 {
 	struct rank *rank = &sim->ranks[fragment->rank];
@@ -213,7 +223,8 @@ static void settle(struct sim *sim, size_t index)
 	/* a fault from the start is found in comparison with ranks without a fault */
 	if (truth->begin < AT_ONCE_S)
 		truth->batches = healthy(sim, lost, worst);
-	truth->unsupported = truth->batches < SUPPORT || (sim->job->ranks == 1 && truth->begin < LONELY_S);
+	truth->unsupported =
+	    !sim->job->few && (truth->batches < SUPPORT || (sim->job->ranks == 1 && truth->begin < LONELY_S));
 	/* A fault that lasts to the end of the run ends there, or with the last fragment that shows it. */
 	if (truth->end > sim->job->seconds)
 		truth->end = sim->job->seconds;
