@@ -403,9 +403,9 @@ demo-nodes: all $(B)/tools/demo_mpi $(B)/tools/hog
 accept: all workloads $(NODE_PROGRAMS) $(addprefix $(B)/tests/,print_sites bench/calls bench/probes) $(COUNT)
 	$(Q)tools/accept.py $(or $(WHAT),all)
 
-# WHAT: simulated, papers or live (nothing: all of them), with options of that part behind it, as
+# WHAT: simulated, papers, shapes or live (nothing: all of them), with options of that part behind it, as
 # WHAT="simulated --case hog --mode counts --seed 1,3" or WHAT="live --only late"; build/accuracy has what it found
-ACCURACY_PART := $(firstword $(filter simulated papers live,$(firstword $(WHAT))))
+ACCURACY_PART := $(firstword $(filter simulated papers shapes live,$(firstword $(WHAT))))
 accuracy: $(if $(filter live,$(ACCURACY_PART)),,$(B)/tools/accuracy/accuracy) $(if $(filter-out live,$(or $(ACCURACY_PART),$(firstword $(WHAT)))),,all workloads)
 ifeq ($(strip $(WHAT)),)
 	$(Q)status=0; $(B)/tools/accuracy/accuracy || status=$$?; tools/accuracy_live.py || status=$$?; exit $$status

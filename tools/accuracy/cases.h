@@ -33,6 +33,7 @@ struct case_table {
 };
 
 extern const struct case_table fault_cases, call_cases, quiet_cases, papers_cases;
+extern const struct case_table shape_fault_cases, shape_call_cases, shape_quiet_cases; /* part "shapes" */
 
 /* Makes the job of a case. */
 void cases__make(const struct accuracy_case *at, double length_ms, uint64_t seed, struct job *job);

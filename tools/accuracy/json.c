@@ -32,8 +32,10 @@ static cJSON *of_truth(const struct truth_score *at)
 	number(object, "batches_before", at->batches);
 	cJSON_AddBoolToObject(object, "attributed", at->attributed);
 	cJSON_AddBoolToObject(object, "found", at->hit);
-	if (!at->hit)
+	if (!at->hit) {
+		cJSON_AddStringToObject(object, "nearest", at->near);
 		return object;
+	}
 	cJSON_AddStringToObject(object, "by", at->by);
 	cJSON_AddStringToObject(object, "cause", at->cause);
 	cJSON_AddBoolToObject(object, "kept", at->retained);
@@ -78,6 +80,22 @@ static cJSON *of_paper(const struct run *run)
 	return object;
 }
 
+/* Of a simple rule, on the same events. */
+static cJSON *of_plain(const struct run *run)
+{
+	cJSON *object = cJSON_CreateObject(), *found = cJSON_AddArrayToObject(object, "found");
+
+	for (uint32_t i = 0; i < run->score.truth_count; i++)
+		cJSON_AddItemToArray(found, cJSON_CreateBool(run->plain.hit[i]));
+	for (int i = 0; i < ALARM_KINDS; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "alarms_%s", score__alarm_name[i]);
+		number(object, name, run->plain.by_kind[i]);
+	}
+	return object;
+}
+
 static cJSON *of_run(const struct run *run)
 {
 	cJSON *object = cJSON_CreateObject(), *truths, *alarms;
@@ -109,6 +127,8 @@ static cJSON *of_run(const struct run *run)
 	alarms = cJSON_AddArrayToObject(object, "alarms");
 	for (uint32_t i = 0; i < run->score.alarm_count; i++)
 		cJSON_AddItemToArray(alarms, of_alarm(&run->score.alarms[i]));
+	if (report__is_shape(run))
+		cJSON_AddItemToObject(object, "robust_z", of_plain(run));
 	if (papers__find(run->at->kind))
 		cJSON_AddItemToObject(object, "paper", of_paper(run));
 	return object;
@@ -157,17 +177,25 @@ static cJSON *of_mode(const struct run *runs, size_t count, enum vapro_workload_
 	return object;
 }
 
+static void add_modes(cJSON *root, const char *name, const struct run *runs, size_t count)
+{
+	cJSON *modes = cJSON_AddObjectToObject(root, name);
+
+	for (int mode = 0; mode < JOB_MODES; mode++)
+		cJSON_AddItemToObject(modes, report__mode_name[mode],
+				      of_mode(runs, count, (enum vapro_workload_source)mode));
+}
+
 int report__json(const struct run *runs, size_t count, const char *directory)
 {
-	cJSON *root = cJSON_CreateObject(), *list, *modes;
+	size_t others = report__others(runs, count);
+	cJSON *root = cJSON_CreateObject(), *list;
 	char path[512], *text;
 	FILE *file;
 	int bad = 1;
 
-	modes = cJSON_AddObjectToObject(root, "modes");
-	for (int mode = 0; mode < JOB_MODES; mode++)
-		cJSON_AddItemToObject(modes, report__mode_name[mode],
-				      of_mode(runs, count, (enum vapro_workload_source)mode));
+	add_modes(root, "modes", runs, others);
+	add_modes(root, "shapes", runs + others, count - others);
 	list = cJSON_AddArrayToObject(root, "jobs");
 	for (size_t i = 0; i < count; i++)
 		cJSON_AddItemToArray(list, of_run(&runs[i]));

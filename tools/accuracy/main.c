@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "baseline.h"
 #include "cases.h"
 #include "capture/capture.h"
 #include "config/config_json.h"
@@ -23,7 +24,8 @@
 #define SEEDS 32
 #define WORKERS 64
 
-static const struct case_table *const tables[] = {&fault_cases, &call_cases, &quiet_cases, &papers_cases};
+static const struct case_table *const tables[] = {
+    &fault_cases, &call_cases, &quiet_cases, &papers_cases, &shape_fault_cases, &shape_call_cases, &shape_quiet_cases};
 
 struct options {
 	const char *part, *pattern, *out, *capture;
@@ -39,7 +41,7 @@ static void usage(FILE *out)
 	fputs("Usage: accuracy [options]\n"
 	      "Simulates jobs of known truth, analyses them and scores what was found.\n"
 	      "\n"
-	      "  --part NAME        only cases of a part: simulated or papers (all)\n"
+	      "  --part NAME        only cases of a part: simulated, papers or shapes (all)\n"
 	      "  --case GLOB        only cases whose KIND/LENGTH matches, as 'hog/20ms'\n"
 	      "  --mode MODE        counts, arguments or both (both)\n"
 	      "  --seed N[,N..]     what draws the parameters; the table is of even ones (2,4)\n"
@@ -209,13 +211,32 @@ static void set_cap(struct vapro_config *config, const struct job *job)
 	config->memory_cap *= (uint64_t)job->hosts;
 }
 
+/* Scores what a simple rule finds of the same events. */
+static int score_plain(struct stream_sink *baseline, const struct job *job, struct run *run,
+		       const struct truths *truths)
+{
+	struct findings findings = {0};
+	struct score *score = malloc(sizeof(*score));
+	int status = score ? baseline__find(baseline, &findings) : -ENOMEM;
+
+	if (!status) {
+		score__job(job, run->source, truths, &findings, score);
+		memcpy(run->plain.by_kind, score->by_kind, sizeof(score->by_kind));
+		for (uint32_t i = 0; i < score->truth_count; i++)
+			run->plain.hit[i] = score->truths[i].hit;
+	}
+	findings__free(&findings);
+	free(score);
+	return status;
+}
+
 /* Runs in its own process. */
 static int carry_out(const struct options *options, struct run *run)
 {
 	struct vapro_config config = options->config;
 	struct findings findings = {0};
 	struct truths truths = {0};
-	struct stream_sink *sink;
+	struct stream_sink *sink, *baseline = NULL;
 	struct job job;
 	int status;
 
@@ -226,17 +247,22 @@ static int carry_out(const struct options *options, struct run *run)
 	run->cyclic = job.cyclic;
 	set_cap(&config, &job);
 	sink = findings__sink(&config, run->source, &findings);
-	if (!sink)
+	if (sink && report__is_shape(run))
+		baseline = baseline__sink(sink, &job, run->source);
+	if (!sink || (report__is_shape(run) && !baseline))
 		return -ENOMEM;
-	status = job__run(&job, run->source, config.window_s, sink, &truths, &run->totals);
+	status = job__run(&job, run->source, config.window_s, baseline ? baseline : sink, &truths, &run->totals);
 	run->window_cpu_max = findings.window_cpu_max;
 	run->coverage = findings.windows ? findings.coverage_sum / findings.windows : 0;
 	if (!status)
 		score__job(&job, run->source, &truths, &findings, &run->score);
+	if (!status && baseline)
+		status = score_plain(baseline, &job, run, &truths);
 	if (!status && papers__find(run->at->kind))
 		papers__judge(papers__find(run->at->kind), run->source, &truths, &findings, &run->paper);
 	if (options->verbose)
 		report__verbose(run, &findings, stdout);
+	stream__close(baseline);
 	stream__close(sink);
 	findings__free(&findings);
 	truths__free(&truths);
@@ -355,7 +381,7 @@ int main(int argc, char **argv)
 				  .workers = 2,
 				  .limit_s = 300};
 	struct run *runs;
-	size_t count;
+	size_t count, others;
 
 	config__init(&options.config);
 	if (!parse(&options, argc, argv)) {
@@ -386,7 +412,11 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	run_all(&options, runs, count);
-	report__table(runs, count, stdout);
+	others = report__others(runs, count);
+	if (others)
+		report__table(runs, others, stdout);
 	report__papers(runs, count, stdout);
+	if (others < count)
+		report__shapes(runs + others, count - others, stdout);
 	return report__json(runs, count, options.out);
 }

@@ -9,6 +9,12 @@
 
 #define RUN_NAME 48
 
+/* What a simple rule (baseline.h) finds of the same events. */
+struct plain_score {
+	bool hit[SCORE_TRUTHS];
+	uint32_t by_kind[ALARM_KINDS];
+};
+
 /* One case with one length, seed and mode: plain data in shared memory. */
 struct run {
 	const struct accuracy_case *at;
@@ -25,6 +31,7 @@ struct run {
 	/* of its run */
 	double cpu_s, rss_mib, window_cpu_max, coverage;
 	struct score score;
+	struct plain_score plain; /* of part "shapes" */
 	struct paper_result paper;
 };
 
@@ -36,6 +43,14 @@ void report__verbose(const struct run *run, const struct findings *findings, FIL
 unsigned report__papers(const struct run *runs, size_t count, FILE *out);
 
 void report__table(const struct run *runs, size_t count, FILE *out);
+
+/* The jobs of many shapes: what is found and missed by class, beside the simple rule. */
+bool report__is_shape(const struct run *run);
+size_t report__others(const struct run *runs, size_t count); /* runs before the first one of them: they come last */
+void report__shapes(const struct run *runs, size_t count, FILE *out);
+
+/* A number that has to reach, or not to pass, a bar. NAN: there was nothing to measure. */
+void report__check(FILE *out, const char *what, double value, double bar, bool at_least, const char *unit);
 
 /* Writes DIR/accuracy.json. Returns 0, or 1 with a sentence on stderr. */
 int report__json(const struct run *runs, size_t count, const char *directory);

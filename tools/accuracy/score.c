@@ -18,7 +18,7 @@
 
 const char *const score__alarm_name[ALARM_KINDS] = {"hit", "part", "allowed", "wrong_class", "false"};
 const char *const score__apart_name[] = {"", "free", "below", "unsupported"};
-const char *const score__finding_name[] = {"none", "alarm", "place", "drift"};
+const char *const score__finding_name[] = {"none", "alarm", "place", "drift", "reported"};
 
 double score__ranks(const int32_t *a, uint32_t a_count, const int32_t *b, uint32_t b_count)
 {
@@ -206,6 +206,39 @@ static void find_drift(const struct truth *truth, const struct findings *finding
 	snprintf(score->by, sizeof(score->by), "drift");
 }
 
+static void find_reported(const struct truth *truth, const struct findings *findings, struct truth_score *score)
+{
+	for (size_t i = 0; i < findings->variance_count && !score->hit; i++) {
+		const struct found_variance *at = &findings->variances[i];
+
+		if (at->effect_of || strstr(at->evidence, "late peers") || match(truth, at) <= 0)
+			continue;
+		set_hit(score, truth, at);
+		snprintf(score->by, sizeof(score->by), "reported");
+	}
+}
+
+/* The record that is nearest to a fault that was missed. */
+static void find_near(const struct truth *truth, const struct findings *findings, struct truth_score *score)
+{
+	double best = 0;
+
+	for (size_t i = 0; i < findings->variance_count; i++) {
+		const struct found_variance *at = &findings->variances[i];
+		double value = score__ranks(truth->ranks, truth->rank_count, at->ranks, at->rank_count) *
+			       overlap_of(truth, at->begin, at->end) * (at->class == truth->class ? 2 : 1);
+		char ranks[16];
+
+		if (value <= best || at->effect_of)
+			continue;
+		best = value;
+		findings__ranks(at->ranks, at->rank_count, ranks, sizeof(ranks));
+		snprintf(score->near, sizeof(score->near), "%s %s %.1f..%.1f s, %.2f s lost%s: %s", ranks,
+			 vapro_class_name[at->class], at->begin, at->end, at->lost, at->alarm ? ", alarm" : "",
+			 at->evidence);
+	}
+}
+
 static double share_of_ranks(const struct truth *truth, const struct found_variance *found)
 {
 	double jaccard = score__ranks(truth->ranks, truth->rank_count, found->ranks, found->rank_count);
@@ -308,6 +341,10 @@ void score__job(const struct job *job, enum vapro_workload_source source, const 
 			find_place(&truths->items[i], findings, &scores[i]);
 		if (truths->items[i].expected == FINDING_DRIFT)
 			find_drift(&truths->items[i], findings, &scores[i]);
+		if (truths->items[i].expected == FINDING_REPORTED)
+			find_reported(&truths->items[i], findings, &scores[i]);
+		if (!scores[i].hit)
+			find_near(&truths->items[i], findings, &scores[i]);
 	}
 	for (size_t i = 0; i < findings->variance_count; i++) {
 		const struct found_variance *at = &findings->variances[i];

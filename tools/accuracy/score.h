@@ -43,8 +43,9 @@ struct truth_score {
 	double delay;		       /* from its begin to the end of the window that raised the alarm */
 	bool grows;		       /* no moment at which it begins */
 	double found_ratio;	       /* of an imbalance */
-	char by[16];		       /* alarm, place, imbalance, drift */
+	char by[16];		       /* alarm, place, imbalance, drift, reported */
 	char cause[32];
+	char near[112]; /* of a fault that was missed: what was said of most of its ranks and time; "" nothing */
 };
 
 enum alarm_kind { ALARM_HIT, ALARM_PART, ALARM_ALLOWED, ALARM_WRONG_CLASS, ALARM_FALSE, ALARM_KINDS };

@@ -7,8 +7,7 @@
 
 #define GROUPS 64
 
-/* A number that has to reach, or not to pass, a bar. */
-static void check(FILE *out, const char *what, double value, double bar, bool at_least, const char *unit)
+void report__check(FILE *out, const char *what, double value, double bar, bool at_least, const char *unit)
 {
 	bool good = isnan(value) || (at_least ? value >= bar - 1e-9 : value <= bar + 1e-9);
 
@@ -49,25 +48,35 @@ static void checks(const struct run *runs, size_t count, enum vapro_workload_sou
 	fprintf(out,
 		"  apart: below the bars %u of %u hit, without a reference %u of %u hit, not demanded %u of %u hit\n",
 		sum.below_hit, sum.below, sum.unsupported_hit, sum.unsupported, sum.free_hit, sum.free);
-	check(out, "recall of faults", part(sum.hit, sum.demanded), 0.98, true, "");
-	check(out, "recall of silent places (place or imbalance)", part(sum.places_hit, sum.places), 0.98, true, "");
-	check(out, "recall of slowdowns of all (drift)", part(sum.drifts_hit, sum.drifts), 0.98, true, "");
-	check(out, "precision", precision_of(&sum), 0.98, true, "");
-	check(out, "jobs without a fault that alarm", sum.quiet ? sum.quiet_alarmed : NAN, 0, false, "");
-	check(out, "loss off by, median", 100 * report__quantile(sum.loss, sum.loss_count, 0.5), 2, false, " %");
-	check(out, "loss off by, 90 %", 100 * report__quantile(sum.loss, sum.loss_count, 0.9), 10, false, " %");
-	check(out, "ratio of sets of ranks off by, 90 %", 100 * report__quantile(sum.ratio, sum.ratio_count, 0.9), 2,
-	      false, " %");
-	check(out, "begin off by, median", 1e3 * report__quantile(sum.begin, sum.begin_count, 0.5), 100, false, " ms");
-	check(out, "end off by, median", 1e3 * report__quantile(sum.end, sum.end_count, 0.5), 100, false, " ms");
-	check(out, "begin and end within 400 ms or one fragment", part(sum.times_good, sum.times), 0.99, true, "");
-	check(out, "attributed stalls of 150 ms and more found", part(sum.stalls_hit, sum.stalls), 0.95, true, "");
-	check(out, "faults reported as several variances, of all hit", part(sum.split, sum.all_hit), 0.02, false, "");
-	check(out, "lasting: alarm within 15 s, of all", part(sum.lasting - sum.late, sum.lasting), 1, true, "");
-	check(out, "lasting: retained to the end, of all", part(sum.lasting - sum.dropped, sum.lasting), 1, true, "");
-	check(out, "lasting: loss within 5 %, of all", part(sum.lasting - sum.lasting_loss, sum.lasting), 1, true, "");
-	check(out, "runs that failed", sum.failed, 0, false, "");
-	check(out, "jobs", sum.runs, 100, true, "");
+	report__check(out, "recall of faults", part(sum.hit, sum.demanded), 0.98, true, "");
+	report__check(out, "recall of silent places (place or imbalance)", part(sum.places_hit, sum.places), 0.98, true,
+		      "");
+	report__check(out, "recall of slowdowns of all (drift)", part(sum.drifts_hit, sum.drifts), 0.98, true, "");
+	report__check(out, "precision", precision_of(&sum), 0.98, true, "");
+	report__check(out, "jobs without a fault that alarm", sum.quiet ? sum.quiet_alarmed : NAN, 0, false, "");
+	report__check(out, "loss off by, median", 100 * report__quantile(sum.loss, sum.loss_count, 0.5), 2, false,
+		      " %");
+	report__check(out, "loss off by, 90 %", 100 * report__quantile(sum.loss, sum.loss_count, 0.9), 10, false, " %");
+	report__check(out, "ratio of sets of ranks off by, 90 %",
+		      100 * report__quantile(sum.ratio, sum.ratio_count, 0.9), 2, false, " %");
+	report__check(out, "begin off by, median", 1e3 * report__quantile(sum.begin, sum.begin_count, 0.5), 100, false,
+		      " ms");
+	report__check(out, "end off by, median", 1e3 * report__quantile(sum.end, sum.end_count, 0.5), 100, false,
+		      " ms");
+	report__check(out, "begin and end within 400 ms or one fragment", part(sum.times_good, sum.times), 0.99, true,
+		      "");
+	report__check(out, "attributed stalls of 150 ms and more found", part(sum.stalls_hit, sum.stalls), 0.95, true,
+		      "");
+	report__check(out, "faults reported as several variances, of all hit", part(sum.split, sum.all_hit), 0.02,
+		      false, "");
+	report__check(out, "lasting: alarm within 15 s, of all", part(sum.lasting - sum.late, sum.lasting), 1, true,
+		      "");
+	report__check(out, "lasting: retained to the end, of all", part(sum.lasting - sum.dropped, sum.lasting), 1,
+		      true, "");
+	report__check(out, "lasting: loss within 5 %, of all", part(sum.lasting - sum.lasting_loss, sum.lasting), 1,
+		      true, "");
+	report__check(out, "runs that failed", sum.failed, 0, false, "");
+	report__check(out, "jobs", sum.runs, 100, true, "");
 	report__free(&sum);
 }
 
