@@ -184,7 +184,7 @@ static void namd(struct job *job)
 	size(job, 8, 2, 30.4);
 	job__program(job, 9e6, 0.02, 0);
 	job->steps[JOB_EXCHANGE].ns = 0.1e6;
-	effect = job__fault(job, COMM, FINDING_NONE, FINDING_NONE, EFFECT_CALLS, 0, 0, 58);
+	effect = job__fault(job, COMM, ALARM, ALARM, EFFECT_CALLS, 0, 0, 58);
 	effect->ranks = one(0);
 	effect->steps = 1U << JOB_EXCHANGE;
 }
@@ -196,7 +196,7 @@ static void mem(struct job *job)
 
 	size(job, 16, 1, 60);
 	job__program(job, 8e6, 0.05, 0);
-	effect = job__fault(job, C, ALARM, FINDING_NONE, EFFECT_SLOW, 25, 35, 1.5);
+	effect = job__fault(job, C, ALARM, PLACE, EFFECT_SLOW, 25, 35, 1.5);
 	effect->ranks = socket_of(0);
 	effect->steps = 1U << JOB_MEMORY;
 }
@@ -305,7 +305,24 @@ const struct paper papers[] = {
      .within = 0.15},
     {"nic_spell", "the same for 10 s", .place = "host n1", .verdict = ONE_PATH, .ratio = 3, .within = 0.15},
     {"netbad", "003: the network is slow for good", .verdict = BOTH("ransfers"), .ratio = 3, .within = 0.15},
-    {.kind = "namd", .study = "001: MPI_Send of rank 0, +5.70 ms"},
+    {"namd", "001: MPI_Send of rank 0, +5.70 ms", .verdict = BOTH("ransfers;no rank was late|no peer was late")},
+    {"namd-sends", "001: the same, at random, nobody waits",
+     .verdict = BOTH("ransfers|sends;no rank was late|no peer was late"), .lost_within = 0.05},
+    {"namd-sends-mild", "001: the same, 2.9 % of the time", .lost_within = 0.05},
+    {"namd-sends-all", "001: the same on all ranks", .lost_within = 0.05},
+    {"ep1", "000: EP, one computation of 60 s", .ratio = 1.4, .within = 0.02, .coverage = 0.7},
+    {"ep6", "000: EP in six pieces", .ratio = 1.4, .within = 0.02, .coverage = 0.7, .waiting = true},
+    {"hpl208", "000: HPL's shrinking work, 208 times", .place = "socket 1", .verdict = COUNTED("backend"),
+     .ratio = 1.222, .within = 0.02, .lost_within = 0.1, .coverage = 0.7},
+    {"hpl208-middle", "000: the same, slow from 20 s on", .place = "socket 1", .verdict = COUNTED("backend"),
+     .ratio = 1.222, .within = 0.02, .lost_within = 0.1, .coverage = 0.7},
+    {"hpl1000", "000: HPL in 1,000 iterations", .place = "socket 1", .verdict = COUNTED("backend"), .ratio = 1.222,
+     .within = 0.02, .lost_within = 0.1, .coverage = 0.7},
+    {"hpl1000-middle", "000: the same, slow from 20 s on", .place = "socket 1", .verdict = COUNTED("backend"),
+     .ratio = 1.222, .within = 0.02, .lost_within = 0.1, .coverage = 0.7},
+    {"long2s", "iterations of 2 s, one host slow", .place = "host n1", .ratio = 1.3, .within = 0.02, .raised_s = 20},
+    {.kind = "hpl-good-1", .study = "000: a good HPL, jitter of 1 %"},
+    {.kind = "hpl-good-6", .study = "000: a good HPL, jitter of 6 %"},
     {"mem", "000: STREAM beside one socket", .place = "socket 0", .verdict = COUNTED("backend;memory;DRAM")},
     {"cap", "004: a power cap", .verdict = BOTH("frequency"), .ratio = 1.4, .within = 0.05},
     {"gobad", "003: a node goes bad and stays so", .place = "host n1", .verdict = MEMORY},

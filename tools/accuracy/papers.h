@@ -17,10 +17,13 @@ struct paper {
 	const char *place; /* "host n2": in what the ranks share, or in the verdict; NULL: none is demanded */
 	/* words of an alarm's verdict, with and without counts: all parts between ';', one of those between '|' */
 	const char *verdict[JOB_MODES];
-	double ratio;	   /* of the finding, 0: none is demanded ... */
-	double also_ratio; /* ... another one that is as true, 0: none */
-	double within;	   /* relative */
-	bool waiting;	   /* all waiting has to be an effect of the alarms */
+	double ratio;	    /* of the finding, 0: none is demanded ... */
+	double also_ratio;  /* ... another one that is as true, 0: none */
+	double within;	    /* relative */
+	double lost_within; /* of the loss, relative; 0: none is demanded */
+	double coverage;    /* mean of the windows, with counts; 0: none is demanded */
+	double raised_s;    /* after its begin an alarm must be raised; 0: whenever */
+	bool waiting;	    /* all waiting has to be an effect of the alarms */
 };
 
 /* The result of a case: plain data, for shared memory. */

@@ -39,8 +39,9 @@ static bool all_ranks(const struct truth *truth, const int32_t *ranks, uint32_t 
 static bool is_finding(const struct truth *truth, const struct found_variance *at)
 {
 	bool of_class = at->class == truth->class || at->also[truth->class];
-	bool counts =
-	    at->alarm || (truth->expected == FINDING_PLACE && at->confidence >= VAPRO_PLACE && !at->effect_of);
+	bool counts = at->alarm ||
+		      (truth->expected == FINDING_PLACE && at->confidence >= VAPRO_PLACE && !at->effect_of) ||
+		      (truth->expected == FINDING_REPORTED && !at->effect_of && !strstr(at->evidence, "late peers"));
 
 	return counts && of_class && score__ranks(truth->ranks, truth->rank_count, at->ranks, at->rank_count) >= 0.5 &&
 	       score__times(truth->begin, truth->end, at->begin, at->end) >= 0.3;
@@ -164,6 +165,10 @@ static void check_alarm(const struct paper *paper, enum vapro_workload_source so
 		add(result->missing, "; %s", paper->place);
 	if (at->alarm && !has_words(at->verdict, paper->verdict[source], missing, sizeof(missing)))
 		add(result->missing, "; \"%s\" in the verdict", missing);
+	if (paper->lost_within > 0 && !(fabs(at->lost / truth->lost[truth->class] - 1) <= paper->lost_within))
+		add(result->missing, "; loss %+.0f %%", 100 * (at->lost / truth->lost[truth->class] - 1));
+	if (paper->raised_s > 0 && at->alarm && !(at->raised - truth->begin <= paper->raised_s))
+		add(result->missing, "; raised after %.0f s", at->raised - truth->begin);
 	if (truth->end - truth->begin > LASTS_S && at->alarm && truth->begin > FROM_START_S) {
 		if (!(at->raised - truth->begin <= RAISED_WITHIN_S))
 			add(result->missing, "; raised after %.0f s", at->raised - truth->begin);
@@ -193,7 +198,10 @@ static void judge_fault(const struct paper *paper, enum vapro_workload_source so
 		if (match.imbalance->last < truth->end - STRIDE_S)
 			add(result->missing, "; ends %.0f s early", truth->end - match.imbalance->last);
 	} else {
-		add(result->missing, "; no %s", truth->expected == FINDING_PLACE ? "place, no imbalance" : "alarm");
+		add(result->missing, "; no %s",
+		    truth->expected == FINDING_PLACE	  ? "place, no imbalance"
+		    : truth->expected == FINDING_REPORTED ? "record but of late peers"
+							  : "alarm");
 		return;
 	}
 	check_ratio(paper, &match, result);
@@ -202,7 +210,7 @@ static void judge_fault(const struct paper *paper, enum vapro_workload_source so
 void papers__judge(const struct paper *paper, enum vapro_workload_source source, const struct truths *truths,
 		   const struct findings *findings, struct paper_result *result)
 {
-	unsigned alarms = 0, wanted = 0, demanded = 0, most;
+	unsigned alarms = 0, wanted = 0, demanded = 0, reported = 0, most;
 
 	*result = (struct paper_result){.judged = true};
 	for (size_t i = 0; i < findings->variance_count; i++)
@@ -210,10 +218,12 @@ void papers__judge(const struct paper *paper, enum vapro_workload_source source,
 	for (size_t i = 0; i < truths->count; i++) {
 		wanted += truths->items[i].expected == FINDING_ALARM;
 		demanded += truths->items[i].expected != FINDING_NONE;
+		reported += truths->items[i].expected == FINDING_REPORTED;
 	}
 	snprintf(result->wanted, sizeof(result->wanted), "%s",
 		 wanted > 1	  ? "an alarm each"
 		 : wanted	  ? "an alarm"
+		 : reported	  ? "a record"
 		 : demanded	  ? "place or imbalance"
 		 : !truths->count ? "no alarm"
 				  : "");
@@ -226,6 +236,9 @@ void papers__judge(const struct paper *paper, enum vapro_workload_source source,
 	most = demanded ? demanded : truths->count ? alarms : 0;
 	if (alarms > most)
 		add(result->missing, "; %u alarms", alarms);
+	if (paper->coverage > 0 && source == VAPRO_BY_INSTRUCTIONS && findings->windows &&
+	    findings->coverage_sum / findings->windows < paper->coverage)
+		add(result->missing, "; coverage %.0f %%", 100 * findings->coverage_sum / findings->windows);
 	if (paper->waiting)
 		check_waiting(truths, findings, result);
 	if (!*result->found)

@@ -201,11 +201,69 @@ static void test_quiet(void **state)
 	assert_misses(&at, COUNTS, "1 alarms");
 }
 
-/* Each case of the papers has words, and all words have a case. */
+static struct paper_result judge_by(const struct paper *by, const struct made_up *at)
+{
+	struct paper_result result;
+
+	papers__judge(by, COUNTS, &at->truths, &at->findings, &result);
+	return result;
+}
+
+static void test_loss_coverage_and_delay(void **state)
+{
+	struct paper by = {.kind = "made up", .study = "", .lost_within = 0.1};
+	struct made_up at;
+
+	(void)state;
+	make(&at, FINDING_ALARM);
+	at.truth.lost[VAPRO_COMPUTATION] = 10;
+	at.variances[0].lost = 9.1;
+	assert_true(judge_by(&by, &at).good);
+	at.variances[0].lost = 8.9;
+	assert_non_null(strstr(judge_by(&by, &at).missing, "loss -11 %"));
+	by = (struct paper){.kind = "made up", .study = "", .coverage = 0.7};
+	at.findings.windows = 2;
+	at.findings.coverage_sum = 1.41;
+	assert_true(judge_by(&by, &at).good);
+	at.findings.coverage_sum = 1.39;
+	assert_non_null(strstr(judge_by(&by, &at).missing, "coverage"));
+	by = (struct paper){.kind = "made up", .study = "", .raised_s = 10};
+	assert_true(judge_by(&by, &at).good);
+	at.variances[0].raised = 20.5;
+	assert_non_null(strstr(judge_by(&by, &at).missing, "raised after"));
+}
+
+/* What must be reported need be no alarm, but late ranks are no explanation of it. */
+static void test_reported(void **state)
+{
+	struct paper by = {.kind = "made up", .study = ""};
+	struct made_up at;
+
+	(void)state;
+	make(&at, FINDING_REPORTED);
+	at.variances[0].alarm = false;
+	at.variances[0].confidence = VAPRO_UNCONFIRMED;
+	assert_true(judge_by(&by, &at).good);
+	strcpy(at.variances[0].evidence, "ranks waited for late peers");
+	assert_non_null(strstr(judge_by(&by, &at).missing, "no record"));
+}
+
+static bool is_case(const struct case_table *table, const char *kind)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		if (!strcmp(table->cases[i].kind, kind))
+			return true;
+	}
+	return false;
+}
+
+/* Each case of the papers has words, and all words have a case. Each case demands something of both modes. */
 static void test_tables(void **state)
 {
+	static const struct case_table *const tables[] = {&papers_cases, &shape_fault_cases, &shape_call_cases,
+							  &shape_quiet_cases};
+
 	(void)state;
-	assert_int_equal(paper_count, papers_cases.count);
 	for (size_t i = 0; i < papers_cases.count; i++) {
 		struct job job;
 
@@ -213,6 +271,17 @@ static void test_tables(void **state)
 		cases__make(&papers_cases.cases[i], 0, 2, &job);
 		assert_true(job.ranks > 0 && job.step_count > 0 && job.seconds > 0);
 		assert_true(job.effect_count <= JOB_EFFECTS && job.fault_count <= JOB_FAULTS);
+		for (int fault = 0; fault < job.fault_count; fault++) {
+			assert_int_not_equal(job.faults[fault].expected[COUNTS], FINDING_NONE);
+			assert_int_not_equal(job.faults[fault].expected[ARGUMENTS], FINDING_NONE);
+		}
+	}
+	for (size_t i = 0; i < paper_count; i++) {
+		bool has = false;
+
+		for (size_t table = 0; table < sizeof(tables) / sizeof(*tables); table++)
+			has |= is_case(tables[table], papers[i].kind);
+		assert_true(has);
 	}
 	assert_null(papers__find("no such case"));
 }
@@ -220,8 +289,14 @@ static void test_tables(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_alarm),   cmocka_unit_test(test_verdict), cmocka_unit_test(test_place),
-	    cmocka_unit_test(test_lasting), cmocka_unit_test(test_quiet),   cmocka_unit_test(test_tables),
+	    cmocka_unit_test(test_alarm),
+	    cmocka_unit_test(test_verdict),
+	    cmocka_unit_test(test_place),
+	    cmocka_unit_test(test_lasting),
+	    cmocka_unit_test(test_quiet),
+	    cmocka_unit_test(test_tables),
+	    cmocka_unit_test(test_loss_coverage_and_delay),
+	    cmocka_unit_test(test_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
