@@ -312,7 +312,7 @@ check-clang: all
 # Tests of programs get the build directory; the longest come first. Half of the time they wait: four at once.
 TESTS_OF_PROGRAMS := $(patsubst %,tests/nodes/test_%.py,worker faults from publish) \
 	$(patsubst %,tests/tools/test_%.py,speed page exports brokers examples options records completion settings mistakes many_causes)
-TESTS_OF_SOURCES := $(patsubst %,tests/tools/test_%.py,install programs layers words citations new_key live_runner shape coverage contradictions)
+TESTS_OF_SOURCES := $(patsubst %,tests/tools/test_%.py,install programs layers words citations new_key live_runner shape coverage contradictions constants)
 
 # a room and a file of it, by words of make's
 UNIT_RUNS = $(foreach room,$(UNIT_ROOMS),$(patsubst %,$(B)/test/$(room):%,$(notdir $(call unit_files,$(room))))) $(UNIT_ALONE)
@@ -404,13 +404,16 @@ accept: all workloads $(NODE_PROGRAMS) $(addprefix $(B)/tests/,print_sites bench
 	$(Q)tools/accept.py $(or $(WHAT),all)
 
 # WHAT: simulated, papers, shapes or live (nothing: all of them), with options of that part behind it, as
-# WHAT="simulated --case hog --mode counts --seed 1,3" or WHAT="live --only late"; build/accuracy has what it found
-ACCURACY_PART := $(firstword $(filter simulated papers shapes live,$(firstword $(WHAT))))
+# WHAT="simulated --case hog --mode counts --seed 1,3" or WHAT="live --only late"; build/accuracy has what it found.
+# WHAT=sensitivity moves each constant of the judgement instead.
+ACCURACY_PART := $(firstword $(filter simulated papers shapes live sensitivity,$(firstword $(WHAT))))
 accuracy: $(if $(filter live,$(ACCURACY_PART)),,$(B)/tools/accuracy/accuracy) $(if $(filter-out live,$(or $(ACCURACY_PART),$(firstword $(WHAT)))),,all workloads)
 ifeq ($(strip $(WHAT)),)
 	$(Q)status=0; $(B)/tools/accuracy/accuracy || status=$$?; tools/accuracy_live.py || status=$$?; exit $$status
 else ifeq ($(ACCURACY_PART),live)
 	$(Q)tools/accuracy_live.py $(wordlist 2,$(words $(WHAT)),$(WHAT))
+else ifeq ($(ACCURACY_PART),sensitivity)
+	$(Q)tools/sensitivity.py $(wordlist 2,$(words $(WHAT)),$(WHAT))
 else
 	$(Q)$(B)/tools/accuracy/accuracy $(if $(ACCURACY_PART),--part) $(WHAT)
 endif

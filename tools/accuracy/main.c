@@ -42,7 +42,7 @@ static void usage(FILE *out)
 	      "Simulates jobs of known truth, analyses them and scores what was found.\n"
 	      "\n"
 	      "  --part NAME        only cases of a part: simulated, papers or shapes (all)\n"
-	      "  --case GLOB        only cases whose KIND/LENGTH matches, as 'hog/20ms'\n"
+	      "  --case GLOB[,..]   only cases whose KIND/LENGTH matches, as 'hog/20ms'\n"
 	      "  --mode MODE        counts, arguments or both (both)\n"
 	      "  --seed N[,N..]     what draws the parameters; the table is of even ones (2,4)\n"
 	      "  --set NAME=VALUE   a tunable of the analysis\n"
@@ -153,10 +153,25 @@ static bool parse(struct options *options, int argc, char **argv)
 	return good && optind == argc;
 }
 
+/* Whether one of several patterns, between commas, is a run's name or kind. */
+static bool matches(const char *patterns, const char *name, const char *kind)
+{
+	while (*patterns) {
+		size_t length = strcspn(patterns, ",");
+		char pattern[64];
+
+		snprintf(pattern, sizeof(pattern), "%.*s", (int)length, patterns);
+		if (!fnmatch(pattern, name, 0) || !fnmatch(pattern, kind, 0))
+			return true;
+		patterns += length + (patterns[length] == ',');
+	}
+	return false;
+}
+
 static bool selected(const struct options *options, const struct accuracy_case *at, const char *name)
 {
 	return (!options->part || !strcmp(options->part, "all") || !strcmp(options->part, at->part)) &&
-	       (!options->pattern || !fnmatch(options->pattern, name, 0) || !fnmatch(options->pattern, at->kind, 0));
+	       (!options->pattern || matches(options->pattern, name, at->kind));
 }
 
 /* Adds the runs of one case at one length. */
