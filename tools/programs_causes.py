@@ -97,7 +97,7 @@ def in_words(entry, one):
 def judge(entries, one, load_s):
     """
     {found, why}: whether an entry has an injection's rank, cause, begin, end and seconds. The foreign load that shares the
-    CPU with a hog may be told apart or not: load_s, how long it ran in that time.
+    CPU with a hog may be an entry of its own or not: load_s, how long it ran in that time.
     """
     if one["kind"] == "hog":
         most = one["kernel_s"]

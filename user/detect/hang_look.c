@@ -2,6 +2,8 @@
 /* Looks at a job: when its ranks made progress last, in which calls they are, and who uses a CPU. */
 #include "detect/hang_private.h"
 
+#include "model/job_series.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

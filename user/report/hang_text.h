@@ -4,6 +4,9 @@
 #define VAPRO_REPORT_HANG_TEXT_H
 
 #include "report/json.h"
+#include "report/json_context.h"
+#include "report/record_write.h"
+#include "report/source_names.h"
 
 /* Writes a hang as a sentence without its end: who is where, since when, and for whom. malloc'ed; NULL without memory.
  */
