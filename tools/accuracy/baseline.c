@@ -231,7 +231,8 @@ static bool stands(const struct findings *findings, const struct found_variance 
 
 static int unite(struct baseline *baseline, struct findings *findings)
 {
-	qsort(baseline->slows, baseline->slow_count, sizeof(*baseline->slows), by_begin);
+	if (baseline->slow_count)
+		qsort(baseline->slows, baseline->slow_count, sizeof(*baseline->slows), by_begin);
 	for (size_t i = 0; i < baseline->slow_count; i++) {
 		const struct slow *slow = &baseline->slows[i];
 		size_t first = findings->variance_count > LOOK_BACK ? findings->variance_count - LOOK_BACK : 0;
@@ -270,7 +271,8 @@ int baseline__find(struct stream_sink *sink, struct findings *findings)
 		free(values);
 		return -ENOMEM;
 	}
-	qsort(baseline->cells, baseline->cell_count, sizeof(*baseline->cells), by_rank);
+	if (baseline->cell_count)
+		qsort(baseline->cells, baseline->cell_count, sizeof(*baseline->cells), by_rank);
 	for (size_t begin = 0, end; begin < baseline->cell_count; begin = end) {
 		for (end = begin;
 		     end < baseline->cell_count && baseline->cells[end].state == baseline->cells[begin].state;)
