@@ -284,6 +284,9 @@ static int refuse(struct tracker *tracker, struct attaching *attaching, int stat
 	if (attaching->reason != attaching->err)
 		snprintf(attaching->err, attaching->err_size, "process %d (%s) is not watched: %s", fresh->pid,
 			 fresh->identity.exe, attaching->reason);
+	if (status != -EEXIST)
+		snprintf(tracker->refusal, sizeof(tracker->refusal), "process %d (%.256s) is not watched: %s",
+			 fresh->pid, fresh->identity.exe, attaching->reason);
 	/* each child of a rank is refused, too */
 	if (status != -EEXIST && !selection__names(tracker->selection, fresh->pid))
 		log__info("process %d (%s) is not watched: %s", fresh->pid, fresh->identity.exe, attaching->reason);

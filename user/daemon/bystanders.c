@@ -153,6 +153,9 @@ static void add(struct tracker *tracker, pid_t pid, const char *name, const char
 		bystanders->translators[bystanders->count++] = pid;
 	else
 		bystanders->overflown = true;
+	snprintf(tracker->refusal, sizeof(tracker->refusal),
+		 "process %d (%s) runs under a binary translator (%s), which a probe would kill, and is not watched",
+		 pid, base_name(path), name);
 	if (part(tracker, now_ns))
 		tracker__warn(
 		    tracker, "translator", pid,

@@ -384,10 +384,12 @@ static const char *loop(struct daemon *daemon)
 	return reason;
 }
 
-/* Says why nothing was watched, and what would help. */
-static void explain_nothing(const struct selection *selection)
+/* Says why nothing was watched, and what would help; refusal: of a process, or NULL. */
+static void explain_nothing(const struct selection *selection, const char *refusal)
 {
-	if (selection->ancestor)
+	if (refusal)
+		log__warning("no process was watched: %s", refusal);
+	else if (selection->ancestor)
 		log__warning(
 		    "no process of the command was watched: none mapped an MPI library or OpenMP's, and none with "
 		    "threads of its own ran for two seconds. Ranks that a daemon starts for it (srun) are no children "
@@ -414,7 +416,7 @@ static void finish(struct daemon *daemon, const char *reason)
 		notify__send("STOPPING=1");
 	log__progress(NULL);
 	if (!tracker__any(daemon->tracker))
-		explain_nothing(&daemon->options->selection);
+		explain_nothing(&daemon->options->selection, tracker__refusal_seen(daemon->tracker));
 	attacher__pause(daemon->attacher);
 	row_attacher__pause(daemon->rows);
 	kernel_side__watch_syscalls(daemon->side, false);

@@ -298,6 +298,11 @@ bool tracker__any(const struct tracker *tracker)
 	return tracker->any;
 }
 
+const char *tracker__refusal_seen(const struct tracker *tracker)
+{
+	return *tracker->refusal ? tracker->refusal : NULL;
+}
+
 void tracker__detach_all(struct tracker *tracker, uint64_t now_ns, const char *reason)
 {
 	tracker__end_inspection(tracker);

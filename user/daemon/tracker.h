@@ -71,6 +71,10 @@ bool tracker__expects(const struct tracker *tracker);
 /* Returns whether a process was attached at some time. */
 bool tracker__any(const struct tracker *tracker);
 
+/* Returns which process was refused last and why, or which translator was found; NULL: none. Children of ranks aside.
+ */
+const char *tracker__refusal_seen(const struct tracker *tracker);
+
 /* Prints the jobs of the tracked processes, one a line, with their number of processes. Returns 0 or -EIO. */
 int tracker__print_jobs(const struct tracker *tracker, FILE *out);
 

@@ -107,8 +107,9 @@ struct tracker {
 	struct outlined_later outlined[OUTLINED_LATER];
 	size_t outlined_next;
 	bool slots[KERNEL_SLOTS];
-	bool any;      /* a process was attached at some time */
-	uint64_t hits; /* hits of processes that ended */
+	bool any;	   /* a process was attached at some time */
+	char refusal[640]; /* the latest process that is not watched, and why; "": there is none */
+	uint64_t hits;	   /* hits of processes that ended */
 	uint64_t last_second_ns;
 	uint64_t window_ns; /* begin of the present window, CLOCK_MONOTONIC */
 	uint64_t aged_ns;   /* when old requests were last looked for */

@@ -284,12 +284,13 @@ const char *run_report__verdict(const struct run_report *report, char *text)
 		cause_text__write(cause, text);
 		return cause->confirmed ? json_severity_name[cause->severity] : "unconfirmed";
 	}
-	snprintf(text, RUN_REPORT_VERDICT_SIZE, "no MPI or multi-threaded process was found");
+	if (!summary__nothing_watched(summary, NULL, false, text, RUN_REPORT_VERDICT_SIZE))
+		snprintf(text, RUN_REPORT_VERDICT_SIZE, "no slow region was reported");
 	for (size_t i = 0; i < summary->job_count; i++) {
 		const struct job_summary *job = &summary->jobs[i];
 
 		windows |= job->end_ns > 0;
-		judged |= job->end_ns && !job_summary__no_result(job, text, RUN_REPORT_VERDICT_SIZE);
+		judged |= job->end_ns && !job_summary__no_result(summary, job, text, RUN_REPORT_VERDICT_SIZE);
 	}
 	if (judged) {
 		summary__say_nothing_found(summary, text, RUN_REPORT_VERDICT_SIZE);
@@ -303,8 +304,5 @@ const char *run_report__verdict(const struct run_report *report, char *text)
 		    "no slow region was reported; the records have no window, so that what was compared is not known");
 		return "no result";
 	}
-	if (summary->job_count && !windows)
-		snprintf(text, RUN_REPORT_VERDICT_SIZE,
-			 "no result: what was found ended before anything could be compared; a longer run would help");
 	return "no result";
 }

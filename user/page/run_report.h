@@ -71,7 +71,7 @@ static inline const struct summary *run_report__summary(const struct run_report 
 	return report->view.summary;
 }
 
-#define RUN_REPORT_VERDICT_SIZE 2048
+#define RUN_REPORT_VERDICT_SIZE 3200
 
 /*
  * Writes the verdict on a run in one sentence: its worst cause, that no slow region was found, or why there is no

@@ -13,7 +13,7 @@
 #define OUTCOME_SEVERITIES "info|warning|critical"
 #define OUTCOME_HELP                                                                                                   \
 	"exit with code 4 if there was an alarm of this severity or a higher one, 5 if nothing was watched, 6 if "     \
-	"nothing could be evaluated; without it none of these is a failure"
+	"nothing could be evaluated, the first of these that applies; without it none of these is a failure"
 #define OUTCOME_EXPECTED "info, warning or critical"
 
 struct outcome {
@@ -31,8 +31,9 @@ struct outcome_limit {
 int outcome__parse(const char *text, struct outcome_limit *limit);
 
 /*
- * Returns EXIT_ALARM, EXIT_NOTHING_WATCHED, EXIT_NOTHING_JUDGED or EXIT_OK (base/exit_codes.h), with a sentence in text
- * unless it is EXIT_OK, which is all that a limit that is not given has.
+ * Returns EXIT_ALARM, EXIT_NOTHING_WATCHED, EXIT_NOTHING_JUDGED or EXIT_OK (base/exit_codes.h), the first that applies,
+ * with a sentence in text unless it is EXIT_OK, which is all that a limit that is not given has. An alarm counts also
+ * where nothing was evaluated: the kernel's account alone proves many losses.
  */
 int outcome__code(const struct outcome *outcome, const struct outcome_limit *limit, char *text, size_t size);
 

@@ -274,15 +274,17 @@ static int add_hop(struct pipeline *pipeline, const struct stream_hop *hop)
 	return analysis__hopped(pipeline->analysis, &event, hop->end_ns);
 }
 
-/* Passes a finished line on; the summary has processes. A node's variance stays here: the node has emitted it. */
+/* Passes a finished line on; the summary has processes and warnings. A node's variance stays here: the node has emitted
+ * it. */
 static int pass_line(struct pipeline *pipeline, const struct stream_line *line)
 {
 	bool of_node = line->type == RECORD_OBJECT_variance;
+	bool summed = line->type == RECORD_OBJECT_process || line->type == RECORD_OBJECT_warning;
 	const char *why;
 	cJSON *record = NULL;
 	int ret = 0;
 
-	if (of_node || (pipeline->summary && line->type == RECORD_OBJECT_process))
+	if (of_node || (pipeline->summary && summed))
 		record = cJSON_Parse(line->text);
 	if (of_node)
 		ret = counted(pipeline, record ? node_variances__note(&pipeline->nodes, record) : -EINVAL);

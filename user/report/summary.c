@@ -7,6 +7,7 @@
 #include "diagnose/advice.h"
 #include "diagnose/verdict.h"
 #include "base/grow.h"
+#include "base/table.h"
 #include "model/state_id.h"
 #include "report/hang_text.h"
 #include "report/inside_words.h"
@@ -74,6 +75,8 @@ void summary__free(struct summary *summary)
 		free(summary->hangs[i].text);
 	}
 	free(summary->hangs);
+	obstacles__free(&summary->obstacles);
+	table__free(summary->processes);
 	free(summary);
 }
 
@@ -174,17 +177,92 @@ void summary__start(struct summary *summary, uint64_t start_ns)
 	summary->start_ns = start_ns;
 }
 
-int summary__add_process(struct summary *summary, const char *name, uint32_t user, const char *exe, const char *host)
+static uint64_t host_key(const char *host)
 {
-	struct job_summary *job = find_job(summary, name, user);
+	return table__hash(regions__job_number(host), 1);
+}
 
-	if (!job || (host && add_host(job, host)))
-		return -ENOMEM;
-	if (exe && job->program)
-		job->programs |= strcmp(job->program, exe) != 0;
-	else if (exe && !region__set_text(&job->program, exe))
+static uint64_t job_key(const char *job, uint32_t user)
+{
+	return table__hash(regions__job_number(job), (uint64_t)user + 2);
+}
+
+/* Returns whether the rank of a process is watched: its children have its environment, and are refused. */
+static bool is_rank_watched(const struct summary *summary, const struct summary_process *process)
+{
+	uint32_t at;
+
+	return summary->processes && process->rank >= 0 &&
+	       table__get(summary->processes, (uint64_t)process->rank, job_key(process->job, process->user), &at);
+}
+
+/* Notes that a process is watched, as one of a job. Returns 0 or -ENOMEM. */
+static int note_watched(struct summary *summary, const struct summary_process *process, const struct job_summary *job)
+{
+	uint32_t place = (uint32_t)(job - summary->jobs);
+
+	obstacles__watched(&summary->obstacles, process->job, process->user, process->pid, process->rank);
+	if (!summary->processes)
+		summary->processes = table__new();
+	if (!summary->processes ||
+	    table__put(summary->processes, process->pid, host_key(process->host ? process->host : ""), place) ||
+	    (process->rank >= 0 &&
+	     table__put(summary->processes, (uint64_t)process->rank, job_key(process->job, process->user), place)))
 		return -ENOMEM;
 	return 0;
+}
+
+/* Adds what keeps a process from being seen. Returns 0 or -ENOMEM. */
+static int add_unseen(struct summary *summary, const struct summary_process *process)
+{
+	char text[1536];
+
+	if (process->refused && is_rank_watched(summary, process))
+		return 0;
+	snprintf(text, sizeof(text), "process %u (%s)%s%s", process->pid, process->exe ? process->exe : "?",
+		 process->refused ? " is not watched: " : ": ",
+		 process->reason ? process->reason : "no reason is known");
+	return obstacles__add(&summary->obstacles,
+			      &(struct obstacle){.kind = process->refused ? OBSTACLE_REFUSED : OBSTACLE_PARTLY,
+						 .job = process->job,
+						 .user = process->user,
+						 .pid = process->pid,
+						 .rank = process->rank,
+						 .text = text});
+}
+
+int summary__add_process(struct summary *summary, const struct summary_process *process)
+{
+	struct job_summary *job;
+
+	/* what was refused is no part of a job */
+	if (process->refused)
+		return add_unseen(summary, process);
+	job = find_job(summary, process->job, process->user);
+	if (!job || (process->host && add_host(job, process->host)) || note_watched(summary, process, job))
+		return -ENOMEM;
+	if (process->attached && process->reason && add_unseen(summary, process))
+		return -ENOMEM;
+	if (process->exe && job->program)
+		job->programs |= strcmp(job->program, process->exe) != 0;
+	else if (process->exe && !region__set_text(&job->program, process->exe))
+		return -ENOMEM;
+	return 0;
+}
+
+int summary__add_warning(struct summary *summary, const char *code, uint32_t pid, const char *host, const char *text)
+{
+	struct obstacle obstacle = {
+	    .kind = code ? obstacles__of_warning(code) : OBSTACLE_KINDS, .pid = pid, .rank = -1, .text = text};
+	uint32_t place;
+
+	if (obstacle.kind == OBSTACLE_KINDS || !text)
+		return 0;
+	if (summary->processes && table__get(summary->processes, pid, host_key(host), &place)) {
+		obstacle.job = summary->jobs[place].said;
+		obstacle.user = summary->jobs[place].user;
+	}
+	return obstacles__add(&summary->obstacles, &obstacle);
 }
 
 char *summary__describe(const struct vapro_state *state, const struct source_names *names)

@@ -7,6 +7,7 @@
 #include <vapro/analysis.h>
 #include "analysis/causes.h"
 #include "report/findings.h"
+#include "report/obstacles.h"
 #include "report/regions.h"
 #include "report/source_names.h"
 
@@ -65,7 +66,9 @@ struct summary {
 	struct findings findings;
 	struct hang_said *hangs;
 	size_t hang_count, hang_capacity;
-	uint64_t start_ns; /* of what lies before the first window; 0: nothing does */
+	struct obstacles obstacles;
+	struct table *processes; /* watched: (pid, host) and (rank, job) -> place of the job; NULL: none yet */
+	uint64_t start_ns;	 /* of what lies before the first window; 0: nothing does */
 	double cpu_pct_seconds, cpu_seconds;
 	uint64_t cpu_end_ns; /* a window has several jobs, its daemon's time counts once */
 	char **hosts;	     /* of records of regions, in the order of their first */
@@ -90,11 +93,24 @@ extern const char *const summary_loss_text[VAPRO_LOSSES];
 /* Writes "job slurm:1 (/opt/solver, user ann)", with harmless characters only. Returns buf, of JOB_NAME_SIZE bytes. */
 char *job_summary__name(const struct job_summary *job, char *buf);
 
+#define RESULT_TEXT_SIZE 3200
+
 /*
- * Says of a job in which nothing was compared why that is, and what would help. Returns whether it is such a job; a
- * job of which there is no window is none.
+ * Says of a job in which nothing was compared why that is, and what would help: what kept its processes from being
+ * seen, if anything did, else the reason of most of its time. Returns whether it is such a job; a job of which there is
+ * no window is none. Where something was found all the same, that comes first, and this is summary__little_compared().
  */
-bool job_summary__no_result(const struct job_summary *job, char *text, size_t size);
+bool job_summary__no_result(const struct summary *summary, const struct job_summary *job, char *text, size_t size);
+
+/* Says of a job of which little was compared how much that is, why, and what would help. Returns whether it is one. */
+bool summary__little_compared(const struct summary *summary, const struct job_summary *job, char *text, size_t size);
+
+/*
+ * Says why there is no result at all, where there is neither a window nor a region; command and replayed: as in struct
+ * summary_options. Returns whether that is so.
+ */
+bool summary__nothing_watched(const struct summary *summary, const char *command, bool replayed, char *text,
+			      size_t size);
 
 /* Says that no slow region was found, and in which share of the time one could have been. */
 void summary__say_nothing_found(const struct summary *summary, char *text, size_t size);
@@ -117,8 +133,22 @@ char *summary__describe(const struct vapro_state *state, const struct source_nam
 /* Adds a hang in words; a later one of its job and id replaces it. Returns 0 or -ENOMEM. */
 int summary__add_hang(struct summary *summary, const char *job, const struct result_hang *hang, const char *text);
 
-/* Adds what a process says of its job; exe and host may be NULL. Returns 0 or -ENOMEM. */
-int summary__add_process(struct summary *summary, const char *job, uint32_t user, const char *exe, const char *host);
+/* What a record says of a process. */
+struct summary_process {
+	const char *job; /* as reported */
+	uint32_t user;	 /* of the job, as in struct vapro_thread */
+	uint32_t pid;
+	int64_t rank;		/* -1: unknown */
+	const char *exe, *host; /* NULL: unknown */
+	bool refused, attached; /* it is not watched; it is from now on */
+	const char *reason;	/* of this, NULL: there is none */
+};
+
+/* Adds what a process says of its job, and what keeps it from being seen. Returns 0 or -ENOMEM. */
+int summary__add_process(struct summary *summary, const struct summary_process *process);
+
+/* Adds a warning about a process of a host where it is about something that keeps it from being seen. 0 or -ENOMEM. */
+int summary__add_warning(struct summary *summary, const char *code, uint32_t pid, const char *host, const char *text);
 
 /* Rolls the regions up. Returns 0 or -ENOMEM. */
 int summary__causes(const struct summary *summary, struct causes **causes, struct cause_list *list);

@@ -15,37 +15,9 @@
 
 #define CAUSES_PRINTED 5
 #define REGIONS_PRINTED 5
+#define OBSTACLES_PRINTED 5
 #define NAMED 0.02 /* least share of the ranks' time of a state that is named */
 #define INDENT 12
-#define NOTHING 0.005 /* share of a job's time below which nothing was compared */
-
-const char *const summary_reason_text[VAPRO_UNCOVERED_REASONS] = {
-    [VAPRO_COVERED] = "covered",
-    [VAPRO_FEW_FRAGMENTS] = "seen too few times to know its usual speed",
-    [VAPRO_SPREAD] = "not comparable: durations vary too much (probably different work)",
-    [VAPRO_RARE] = "rare",
-    [VAPRO_GOVERNED] = "probes were closed to keep the overhead down",
-    [VAPRO_NO_RETURN] = "no return probes (--no-return)",
-    [VAPRO_NOT_SEEN] = "before the first or after the last observed call",
-    [VAPRO_LOST] = "records were lost",
-    [VAPRO_NO_WORKLOAD] = "its work was not measured",
-    [VAPRO_WARM_UP] = "among the first of its workload on a rank",
-    [VAPRO_SHED] = "not stored, for the memory cap",
-};
-
-const char *const summary_reason_help[VAPRO_UNCOVERED_REASONS] = {
-    [VAPRO_COVERED] = "nothing",
-    [VAPRO_FEW_FRAGMENTS] = "a longer run",
-    [VAPRO_SPREAD] = "hardware counters, or --workload, which says what the work depends on",
-    [VAPRO_RARE] = "a longer run",
-    [VAPRO_GOVERNED] = "a higher --overhead-budget",
-    [VAPRO_NO_RETURN] = "a run without --no-return",
-    [VAPRO_NOT_SEEN] = "a longer run; or --function, where the program rarely calls MPI",
-    [VAPRO_LOST] = "a larger ring-bytes (configuration file)",
-    [VAPRO_NO_WORKLOAD] = "a run in which counters are available throughout",
-    [VAPRO_WARM_UP] = "a longer run",
-    [VAPRO_SHED] = "a higher --memory-cap",
-};
 
 const char *const summary_loss_text[VAPRO_LOSSES] = {
     [VAPRO_LOST_RING_FULL] = "the ring buffer was full (ring-bytes)",
@@ -244,6 +216,21 @@ static void print_limits(const struct summary *summary, const struct job_summary
 	print_losses(job, out);
 }
 
+/* Prints what kept processes from being seen; the first of it may be in the first line as well. */
+static void print_obstacles(const struct obstacles *obstacles, FILE *out)
+{
+	uint64_t left = obstacles->more;
+
+	for (size_t i = 0; i < obstacles->count; i++) {
+		if (i < OBSTACLES_PRINTED)
+			fprintf(out, "!!! %s\n", obstacles->items[i].text);
+		else
+			left++;
+	}
+	if (left)
+		fprintf(out, "!!! and %llu more processes that were not seen\n", (unsigned long long)left);
+}
+
 /* Sums lost seconds, without effects, which only waited. */
 static double lost_seconds(const struct regions *regions, bool sure, size_t *count)
 {
@@ -268,44 +255,13 @@ static double rank_seconds(const struct summary *summary)
 	return all;
 }
 
-bool job_summary__no_result(const struct job_summary *job, char *text, size_t size)
+/* Whether a cause of a job is listed. */
+static bool is_found(const struct cause_list *list, const struct job_summary *job)
 {
-	double by_reason[VAPRO_UNCOVERED_REASONS] = {0};
-	char name[JOB_NAME_SIZE];
-	int most = VAPRO_COVERED;
-
-	if (!(job->rank_seconds > 0) || job->covered_total >= NOTHING * job->rank_seconds)
-		return false;
-	for (size_t i = 0; i < job->gap_count; i++)
-		by_reason[job->gaps[i].reason] += job->gaps[i].rank_seconds;
-	for (int i = 0; i < VAPRO_UNCOVERED_REASONS; i++) {
-		if (by_reason[i] > by_reason[most])
-			most = i;
-	}
-	job_summary__name(job, name);
-	if (most == VAPRO_COVERED)
-		snprintf(text, size, "no result: %.1f %% of the time of %s could be compared; a longer run may help",
-			 100 * job->covered_total / job->rank_seconds, name);
-	else
-		snprintf(
-		    text, size,
-		    "no result: %.1f %% of the time of %s could be compared. %.0f %% of it: %s. What would help: %s.",
-		    100 * job->covered_total / job->rank_seconds, name, 100 * by_reason[most] / job->rank_seconds,
-		    summary_reason_text[most], summary_reason_help[most]);
-	return true;
-}
-
-void summary__say_nothing_found(const struct summary *summary, char *text, size_t size)
-{
-	double all = rank_seconds(summary), covered = 0;
-
-	for (size_t i = 0; i < summary->job_count; i++)
-		covered += summary->jobs[i].covered_total;
-	if (all > 0)
-		snprintf(text, size, "no slow region found in the %.1f %% of the ranks' time that could be compared",
-			 100 * covered / all);
-	else
-		snprintf(text, size, "no slow region found");
+	for (uint32_t i = 0; i < list->count; i++)
+		if (list->items[i].user == job->user && !strcmp(list->items[i].job, job->said))
+			return true;
+	return false;
 }
 
 /* Whether a job hung: that is its result. */
@@ -340,22 +296,34 @@ static bool print_hangs(const struct summary *summary, FILE *out, unsigned width
 	return any;
 }
 
-/* Prints what was found, as causes; or that nothing was, as far as could be seen. */
+/* Prints of each job in which nothing was found and nothing compared why that is; then where little was compared. */
+static void print_coverage(const struct summary *summary, const struct cause_list *list, FILE *out, unsigned width)
+{
+	char text[RESULT_TEXT_SIZE];
+
+	for (int little = 0; little < 2; little++) {
+		for (size_t i = 0; i < summary->job_count; i++) {
+			const struct job_summary *job = &summary->jobs[i];
+			bool none = !is_found(list, job) && !hangs(summary, job->said) &&
+				    job_summary__no_result(summary, job, text, sizeof(text));
+
+			if (little ? !none && summary__little_compared(summary, job, text, sizeof(text)) : none)
+				wrap__print(out, "", text, 0, width);
+		}
+	}
+}
+
+/* Prints what was found, as causes, the worst first; or that nothing was; then how far anything could be seen. */
 static void print_causes(struct summary *summary, FILE *out, unsigned width, bool all)
 {
 	struct cause_list list = {0};
 	struct causes *causes = NULL;
 	bool judged = !summary->job_count, hang = print_hangs(summary, out, width, true);
-	char text[1600];
+	char text[RESULT_TEXT_SIZE];
 
-	for (size_t i = 0; i < summary->job_count; i++) {
-		/* a job of which there is no window is no job without a result */
-		bool no_result = job_summary__no_result(&summary->jobs[i], text, sizeof(text));
-
-		if (no_result && !hangs(summary, summary->jobs[i].said))
-			wrap__print(out, "", text, 0, width);
-		judged |= !no_result;
-	}
+	/* a job of which there is no window is no job without a result */
+	for (size_t i = 0; i < summary->job_count; i++)
+		judged |= !job_summary__no_result(summary, &summary->jobs[i], text, sizeof(text));
 	if (summary__causes(summary, &causes, &list))
 		fputs("!!! out of memory: the causes are not listed\n", out);
 	else if (list.count)
@@ -364,6 +332,7 @@ static void print_causes(struct summary *summary, FILE *out, unsigned width, boo
 		summary__say_nothing_found(summary, text, sizeof(text));
 		wrap__print(out, "", text, 0, width);
 	}
+	print_coverage(summary, &list, out, width);
 	cause_list__free(&list);
 	causes__free(causes);
 	print_hangs(summary, out, width, false);
@@ -376,33 +345,14 @@ static unsigned width_of(const struct summary_options *options)
 	return width < 40 ? 40 : width;
 }
 
-/* Returns the jobs of which there was a window. */
-static size_t watched_jobs(const struct summary *summary)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < summary->job_count; i++)
-		count += summary->jobs[i].end_ns > 0;
-	return count;
-}
-
 void summary__print_top(struct summary *summary, FILE *out, const struct summary_options *options)
 {
-	const char *command = options ? options->command : NULL;
 	unsigned width = width_of(options);
+	char text[RESULT_TEXT_SIZE];
 
-	if (!watched_jobs(summary) && summary->job_count && !summary->regions.count && !summary->start_ns) {
-		fprintf(out,
-			"no result: what was found ended before anything could be compared; a longer run would help\n");
-		return;
-	}
-	if (!summary->job_count && !summary->regions.count && options && options->replayed) {
-		fprintf(out, "no result: the input has nothing that could be analysed\n");
-		return;
-	}
-	if (!summary->job_count && !summary->regions.count) {
-		fprintf(out, "no MPI or multi-threaded process was found%s%s\n", command ? " in: " : "",
-			command ? command : "");
+	if (summary__nothing_watched(summary, options ? options->command : NULL, options && options->replayed, text,
+				     sizeof(text))) {
+		wrap__print(out, "", text, 0, width);
 		return;
 	}
 	print_causes(summary, out, width, options && options->all);
@@ -454,6 +404,7 @@ void summary__print_rest(struct summary *summary, FILE *out, const struct summar
 		putc('\n', out);
 	for (size_t i = 0; i < summary->job_count; i++)
 		print_limits(summary, &summary->jobs[i], out, width);
+	print_obstacles(&summary->obstacles, out);
 	for (size_t i = 0; i < summary->trouble_count; i++)
 		fprintf(out, "!!! %s\n", summary->troubles[i]);
 }

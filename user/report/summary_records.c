@@ -392,12 +392,17 @@ static int add_process(struct summary *summary, const cJSON *line)
 	const cJSON *job = record__item(line, KEY(process, job));
 	const char *identity = record__text(job, KEY(process_job, identity)),
 		   *state = record__text(line, KEY(process, state));
+	const struct summary_process process = {.job = identity ? identity : "",
+						.user = user_of(job),
+						.pid = (uint32_t)record__uint(line, KEY(process, pid)),
+						.rank = (int64_t)record__number(line, KEY(process, rank), -1),
+						.exe = record__text(line, KEY(process, exe)),
+						.host = record__text(line, KEY(head, host)),
+						.refused = state && !strcmp(state, "refused"),
+						.attached = state && !strcmp(state, "attached"),
+						.reason = record__text(line, KEY(process, reason))};
 
-	/* what was refused is no part of a job */
-	if (!state || !strcmp(state, "refused"))
-		return 0;
-	return summary__add_process(summary, identity ? identity : "", user_of(job),
-				    record__text(line, KEY(process, exe)), record__text(line, KEY(head, host)));
+	return state ? summary__add_process(summary, &process) : 0;
 }
 
 /* Adds the processes of a job, from the status of a running vaprod. */
@@ -408,12 +413,27 @@ static int add_job_status(struct summary *summary, const cJSON *line)
 
 	cJSON_ArrayForEach(process, record__item(line, KEY(job_status, processes)))
 	{
+		const struct summary_process seen = {.job = job_of(line),
+						     .user = user_of(line),
+						     .pid = (uint32_t)record__uint(process, KEY(job_process, pid)),
+						     .rank =
+							 (int64_t)record__number(process, KEY(job_process, rank), -1),
+						     .exe = record__text(process, KEY(job_process, exe)),
+						     .host = record__text(line, KEY(head, host))};
+
 		if (!ret)
-			ret = summary__add_process(summary, job_of(line), user_of(line),
-						   record__text(process, KEY(job_process, exe)),
-						   record__text(line, KEY(head, host)));
+			ret = summary__add_process(summary, &seen);
 	}
 	return ret;
+}
+
+static int add_warning(struct summary *summary, const cJSON *line)
+{
+	const char *host = record__text(line, KEY(head, host));
+
+	return summary__add_warning(summary, record__text(line, KEY(warning, code)),
+				    (uint32_t)record__uint(line, KEY(warning, pid)), host ? host : "",
+				    record__text(line, KEY(warning, text)));
 }
 
 static void read_tunables(struct summary *summary, const cJSON *tunables)
@@ -444,6 +464,8 @@ int summary__add_record(struct summary *summary, const cJSON *line, const char *
 		return add_hang(summary, line, why);
 	case RECORD_OBJECT_process:
 		return add_process(summary, line);
+	case RECORD_OBJECT_warning:
+		return add_warning(summary, line);
 	case RECORD_OBJECT_job_status:
 		return add_job_status(summary, line);
 	case RECORD_OBJECT_hello:
