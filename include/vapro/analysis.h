@@ -143,7 +143,8 @@ struct cpu_demand {
 struct result_shared {
 	const char *fact; /* host, cpu_model, socket, numa, core_type, cgroup or cpu */
 	const char *value;
-	uint32_t others; /* rows that have it too and are not slow */
+	uint32_t others;  /* rows that have it too and are not slow */
+	const char *host; /* of a socket, NUMA node or CPU, where it is one; else NULL */
 };
 
 struct result_diagnosis {

@@ -72,12 +72,12 @@ static inline void sample__fill(struct job_result *result)
 	    {.comm = "odd\xff\"name", .pid = 7, .relation = VAPRO_SAME_JOB, .seconds = 0.08}};
 	static const struct result_regression regressions[] = {{"kernel", "fitted", 120, 0.75},
 							       {"memory", "too_few_rows", 4, NAN}};
-	static const struct result_shared shared[] = {{"socket", "1", 2}};
+	static const struct result_shared shared[] = {{"socket", "1", 2, "n2"}};
 	static const char *const hosts[] = {"n2"};
 	static struct result_variance variances[3];
 	static const struct result_uncovered uncovered[] = {{&sample_vertex, 0, 0.0612, VAPRO_FEW_FRAGMENTS},
 							    {NULL, 0, 0.013, VAPRO_NOT_SEEN}};
-	static const struct result_shared same_host[] = {{"host", "n2", 0}};
+	static const struct result_shared same_host[] = {{"host", "n2", 0, NULL}};
 	static const struct result_imbalance imbalances[] = {{
 	    .state = &sample_edge,
 	    .fast_rank = 0,

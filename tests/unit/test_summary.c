@@ -168,12 +168,12 @@ static void test_findings(void **state)
 	assert_int_equal(summary__add(summary, &result, NAN), 0);
 	text = print(summary, 200);
 	has(text,
-	    "\nrare        so?lve -> norm: other work 3 times, 2.00 s in all, longest on rank 1: too seldom to be "
+	    "\nrare        so?lve -> norm: other work 3 times, 2.00 s in all, longest on rank 1: too rare to be "
 	    "judged\n"
-	    "            so?lve -> norm: other work 4 times, 1.30 s in all, longest on rank 2: too seldom to be "
+	    "            so?lve -> norm: other work 4 times, 1.30 s in all, longest on rank 2: too rare to be "
 	    "judged\n"
-	    "            read at a+0x3: seen 1 time, 0.70 s in all, longest on rank 0: too seldom to be judged\n"
-	    "            read at a+0x3: seen 2 times, 0.60 s in all, longest on rank 3: too seldom to be judged\n"
+	    "            read at a+0x3: seen once, 0.70 s in all, longest on rank 0: too rare to be judged\n"
+	    "            read at a+0x3: seen 2 times, 0.60 s in all, longest on rank 3: too rare to be judged\n"
 	    "drift       so?lve -> norm: slower on all ranks together, by 25 % over 4 windows\n"
 	    "imbalance   rank 3 is always 50 % slower than the others, most in so?lve -> norm: more work, or a slower "
 	    "core; both look the same without counters\n\n");

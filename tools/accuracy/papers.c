@@ -282,7 +282,7 @@ const struct case_table papers_cases = {cases, sizeof(cases) / sizeof(*cases)};
 #define ONE_PATH BOTH("ransfers;no rank was late|no peer was late;times as long")
 #define MEMORY COUNTED("backend|memory|DRAM")
 #define EVICTED COUNTED("backend;memory;L2|DRAM")
-#define HOG BOTH("descheduled;hog")
+#define HOG BOTH("off the CPU;hog")
 
 const struct paper papers[] = {
     {"sp", "000: 1 s of noise, half of a CPU", .verdict = HOG, .ratio = 2, .within = 0.05, .waiting = true},

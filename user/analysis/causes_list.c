@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LEAST_NS 1000	     /* a cause that cost less is none */
 #define MOVED 0.1	     /* share by which a cost must grow to be emitted again */
 #define RANKS_MOST (1 << 24) /* a higher rank is a wrong one */
 
@@ -322,8 +323,8 @@ int causes__list(struct causes *causes, struct cause_list *list)
 	if (!list->items)
 		error = -ENOMEM;
 	for (size_t i = 0; !error && i < sums.count; i++) {
-		/* a variance that was withdrawn may have cost nothing */
-		if (sums.items[i].lost_ns)
+		/* a variance that was withdrawn may have cost nothing, or less than is listed */
+		if (sums.items[i].lost_ns >= LEAST_NS)
 			error = list_cause(causes, &sums.items[i], &list->items[list->count++]);
 	}
 	if (!error && list->count)

@@ -184,7 +184,7 @@ int builder__shared(const struct builder *builder, const uint32_t *rows, size_t 
 
 		if (!value)
 			return -ENOMEM;
-		shared[i] = (struct result_shared){where[i].fact, value, where[i].others};
+		shared[i] = (struct result_shared){where[i].fact, value, where[i].others, where[i].host};
 	}
 	*out = shared;
 	return 0;
@@ -269,7 +269,7 @@ int builder__diagnosis(const struct builder *builder, const struct diagnosis_of 
 	struct result_diagnosis *diagnosis = &out->diagnosis;
 	bool waiting = variance && variance->waiting;
 	bool transfer = variance && variance->transfer > variance->late;
-	char text[1024];
+	char text[2048];
 
 	if (!item || builder__shared(builder, rows, count, &diagnosis->shared, &diagnosis->shared_count) ||
 	    build_factors(builder, item, diagnosis) || build_regressions(builder, item, diagnosis) ||

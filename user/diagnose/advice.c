@@ -11,6 +11,7 @@
 
 #define DOMINATES 0.5 /* share of the loss that a cure must be for */
 #define MOST 0.6      /* share of the interference that names one task */
+#define ADVISED 0.2   /* share of the loss from which on a cause has a sentence of its own */
 
 /* "rank 3", "threads 0-3,7" of an ascending list; cut with an ellipsis where it is too long. Returns its length. */
 static size_t format_list(const char *word, const int32_t *list, uint32_t count, char *buf, size_t size)
@@ -65,21 +66,40 @@ static const struct result_shared *find_shared(const struct result_diagnosis *di
 	return NULL;
 }
 
-/* Writes where to look first, when slow rows share a fact; "" otherwise. */
-static void say_where(const struct result_diagnosis *diagnosis, char *buf, size_t size)
+/* Whether the place of a core can be the reason of a factor: what the CPU, its memory or its interrupts do. */
+static bool is_of_core(int node)
+{
+	unsigned root = (unsigned)node;
+
+	while (node < FACTOR_NODES && factor_infos[root].parent != FACTOR_ROOT)
+		root = factor_infos[root].parent;
+	return node < FACTOR_NODES && ((root != NODE_SUSPENSION && root != NODE_KERNEL && root != NODE_RETIRING) ||
+				       node == NODE_STEAL || node == NODE_MIGRATIONS);
+}
+
+static bool is_wide(const struct result_shared *shared)
+{
+	return !strcmp(shared->fact, "host") || !strcmp(shared->fact, "cpu_model") || !strcmp(shared->fact, "cgroup");
+}
+
+/* Writes where to look first, when slow rows share a fact that can be the reason of a factor; "" otherwise. */
+static void say_where(const struct result_diagnosis *diagnosis, int node, char *buf, size_t size)
 {
 	const struct result_shared *first = diagnosis->shared;
+	bool within;
 
 	*buf = 0;
-	if (!diagnosis->shared_count)
+	if (!diagnosis->shared_count || (!is_wide(first) && !is_of_core(node)))
 		return;
-	snprintf(buf, size, "; begin with %s %s, where %s of the job runs",
+	within = first->host && *first->host;
+	snprintf(buf, size, "; begin with %s %s%s%s, where %s rank runs that is not slow",
 		 !strcmp(first->fact, "numa")	     ? "NUMA node"
 		 : !strcmp(first->fact, "core_type") ? "cores of type"
 		 : !strcmp(first->fact, "cpu")	     ? "CPU"
 		 : !strcmp(first->fact, "cpu_model") ? "hosts with CPU"
 						     : first->fact,
-		 first->value, first->others ? "hardly any other rank" : "no other rank");
+		 first->value, within ? " of host " : "", within ? first->host : "",
+		 first->others ? "hardly any" : "no");
 }
 
 /* Writes the papers' cures as a second sentence; "" where none fits. */
@@ -136,18 +156,17 @@ static void advise_waiting(const struct result_variance *variance, bool transfer
 static void advise_slow_path(const struct result_variance *variance, char *buf, size_t size)
 {
 	const char *host = variance->diagnosis.host;
+	const char *late = variance->confirmed ? " while no rank was late" : "";
 
 	if (host)
-		snprintf(
-		    buf, size,
-		    "Transfers of %s are slow while no rank was late: look at the network adapter, cable and switch "
-		    "port of host %s.",
-		    variance->who, host);
+		snprintf(buf, size,
+			 "Transfers of %s are slow%s: look at the network adapter, cable and switch port of host %s.",
+			 variance->who, late, host);
 	else
 		snprintf(buf, size,
-			 "Transfers of %s are slow while no rank was late: look at what their hosts share on the way: "
+			 "Transfers of %s are slow%s: look at what their hosts share on the way: "
 			 "network adapters, cables and switch ports.",
-			 variance->who);
+			 variance->who, late);
 }
 
 /* A time in an advice: tenths of a second, and what is shorter in its own unit. */
@@ -157,6 +176,19 @@ static const char *rounded(double seconds, char *buf, size_t size)
 		return duration__text(seconds, buf, size);
 	snprintf(buf, size, "%.1f s", seconds);
 	return buf;
+}
+
+/* Returns whether a task starts ranks: what it runs later is the forwarding of their output. */
+static bool is_launcher(const struct result_interferer *task)
+{
+	static const char *const names[] = {"mpirun",	      "mpiexec",	 "mpiexec.hydra", "orterun",
+					    "orted",	      "prterun",	 "prted",	  "prte",
+					    "hydra_pmi_prox", "hydra_pmi_proxy", "srun",	  "slurmstepd"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strncmp(task->comm, names[i], sizeof(task->comm) - 1))
+			return true;
+	return false;
 }
 
 static void advise_preempted(const struct result_variance *variance, char *buf, size_t size)
@@ -184,6 +216,11 @@ static void advise_preempted(const struct result_variance *variance, char *buf, 
 			 "Threads of the job ran on each other's CPUs, although there are enough: bind each rank and "
 			 "thread of %s to CPUs of its own.",
 			 variance->who);
+	else if (is_launcher(top))
+		snprintf(buf, size,
+			 "%.15s (pid %u) ran %s on the CPU of %s: it forwards what the ranks print; have them print "
+			 "less or write to files, or give it a CPU of its own.",
+			 top->comm, top->pid, ran, variance->who);
 	else if (top->seconds < MOST * diagnosis->interfered)
 		snprintf(buf, size,
 			 "%.15s (pid %u, %s) and others ran %s on the CPUs of %s: move or stop them, or bind "
@@ -198,22 +235,60 @@ static void advise_preempted(const struct result_variance *variance, char *buf, 
 /* Time on the CPU inside a call is MPI's polling or the kernel's copying, not the program's work. */
 static void advise_on_cpu(const struct result_variance *variance, const char *where, char *buf, size_t size)
 {
+	const struct result_factor *off = find_factor(&variance->diagnosis, "suspension");
+	const char *all = off && off->major ? "" : " all the time";
+
 	if (variance->class == VAPRO_IO)
 		snprintf(buf, size,
 			 "%s: on the CPU inside the calls; look at the sizes of these calls and at memory bandwidth%s.",
 			 variance->who, where);
 	else if (variance->team_unseen)
 		snprintf(buf, size,
-			 "%s: on the CPU all the time but got less done, or waited for another of its threads, which "
+			 "%s: on the CPU%s but got less done there, or waited for another of its threads, which "
 			 "polls on the CPU: compare what these do first (their work is not seen), then look at memory "
 			 "bandwidth and neighbours on the same core or socket%s.",
-			 variance->who, where);
+			 variance->who, all, where);
 	else
 		snprintf(buf, size,
-			 "%s: on the CPU all the time but got less done; look at %smemory bandwidth and neighbours on "
+			 "%s: on the CPU%s but got less done there; look at %smemory bandwidth and neighbours on "
 			 "the same core or socket%s.",
 			 /* where frequency was reported, it is a factor of its own */
-			 variance->who, find_factor(&variance->diagnosis, "frequency") ? "" : "frequency, ", where);
+			 variance->who, all, find_factor(&variance->diagnosis, "frequency") ? "" : "frequency, ",
+			 where);
+}
+
+/* Returns what is behind the descriptor of an IO call, by the labels of the worst state. */
+static const char *behind(const struct result_variance *variance)
+{
+	static const struct {
+		const char *label, *what;
+	} kinds[] = {
+	    {"fd_kind=fifo", "the process at the other end of the pipe"},
+	    {"fd_kind=socket", "the process at the other end of the connection, and the network"},
+	    {"fd_kind=char", "the device or terminal, and its driver"},
+	    {"function=ioctl", "the device and its driver"},
+	    {"fd_kind=file", "the file system of that file, and who else used it then"},
+	    {"fd_kind=directory", "the file system of that directory, and who else used it then"},
+	    {"fd_kind=block", "the disk, and who else used it then"},
+	};
+	const char *labels = variance->site_count ? variance->sites[0].state->labels : "";
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (strstr(labels, kinds[i].label))
+			return kinds[i].what;
+	return "what is behind that call";
+}
+
+/* Sleep inside an IO call names the call. Returns whether it is known. */
+static bool advise_asleep(const struct result_variance *variance, const char *where, char *buf, size_t size)
+{
+	int length;
+	const char *call = root_cause__called(variance, &length);
+
+	if (call)
+		snprintf(buf, size, "%s: asleep in %.*s; look at %s%s.", variance->who, length, call, behind(variance),
+			 where);
+	return call;
 }
 
 static void advise_factor(const struct result_variance *variance, const char *factor, char *buf, size_t size)
@@ -222,7 +297,7 @@ static void advise_factor(const struct result_variance *variance, const char *fa
 	char where[256], cure[512];
 	int node = factors__find(factor);
 
-	say_where(diagnosis, where, sizeof(where));
+	say_where(diagnosis, node, where, sizeof(where));
 	if (!strcmp(factor, "preempted") || !strcmp(factor, "wakeup_wait")) {
 		advise_preempted(variance, buf, size);
 		return;
@@ -247,8 +322,49 @@ static void advise_factor(const struct result_variance *variance, const char *fa
 	}
 	if (node == FACTOR_NODES || !factor_infos[node].advice)
 		return;
+	if ((node == NODE_BLOCKED_IO || node == NODE_BLOCKED_OTHER) && advise_asleep(variance, where, buf, size))
+		return;
 	say_cure(variance, factor_infos[node].cures, cure, sizeof(cure));
-	snprintf(buf, size, "%s: %s%s.%s", variance->who, factor_infos[node].advice, where, cure);
+	snprintf(buf, size, "%s: %s%s.%s", variance->who,
+		 variance->class == VAPRO_COMPUTATION && factor_infos[node].in_work ? factor_infos[node].in_work
+										    : factor_infos[node].advice,
+		 where, cure);
+}
+
+/* Returns the factor that a cause of a region is about. */
+static const char *factor_of(const struct result_variance *variance, const struct result_cause *cause)
+{
+	const struct result_factor *factor = root_cause__factor(&variance->diagnosis);
+
+	if (!strcmp(cause->cause, CAUSE_OVERSUBSCRIBED))
+		return CAUSE_PREEMPTED;
+	if (!strcmp(cause->cause, CAUSE_POLLING))
+		return "on_cpu";
+	return strcmp(cause->cause, CAUSE_UNKNOWN) || !factor ? cause->cause : factor->name;
+}
+
+/* Writes a sentence for each cause that took much of the loss, the greatest first. Returns whether there is any. */
+static bool advise_causes(const struct result_variance *variance, char *buf, size_t size)
+{
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < variance->cause_count && used + 1 < size; i++) {
+		const struct result_cause *cause = &variance->causes[i];
+		struct result_variance own = *variance;
+		char text[768] = "", who[256];
+
+		if (!cause->explained || cause->lost_seconds < ADVISED * variance->lost_seconds)
+			continue;
+		/* threads of a rank are named by the variance */
+		if (cause->rank_count && cause->rank_count < variance->rank_count && cause->ranks[0] >= 0) {
+			format_list("rank", cause->ranks, cause->rank_count, who, sizeof(who));
+			own.who = who;
+		}
+		advise_factor(&own, factor_of(variance, cause), text, sizeof(text));
+		if (*text)
+			used += (size_t)snprintf(buf + used, size - used, "%s%s", used ? " " : "", text);
+	}
+	return used > 0;
 }
 
 void advice__write(const struct result_variance *variance, bool waiting, bool transfer, char *buf, size_t size)
@@ -260,6 +376,6 @@ void advice__write(const struct result_variance *variance, bool waiting, bool tr
 		advise_slow_path(variance, buf, size);
 	else if (waiting)
 		advise_waiting(variance, transfer, buf, size);
-	else if (factor)
+	else if (!advise_causes(variance, buf, size) && factor)
 		advise_factor(variance, factor->name, buf, size);
 }

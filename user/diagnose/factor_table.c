@@ -32,7 +32,7 @@ const struct factor_info factor_infos[FACTOR_NODES] = {
 	   "more time in the kernel; look at page faults and system calls"),
     FACTOR(IRQ, "irq", 1, FACTOR_ROOT, VAPRO_IRQ, "interrupts", "interrupts ran on its CPU",
 	   "interrupts ran instead; move the interrupts of this node away from the CPUs of the ranks"),
-    FACTOR(SUSPENSION, "suspension", 1, FACTOR_ROOT, VAPRO_FACTORS, "descheduled",
+    FACTOR(SUSPENSION, "suspension", 1, FACTOR_ROOT, VAPRO_FACTORS, "off the CPU",
 	   "off-CPU: had work but was not running",
 	   "off the CPU although there was work; look at what else runs on their CPUs and at what they wait for"),
     FACTOR(PREEMPTED, "preempted", 2, NODE_SUSPENSION, VAPRO_PREEMPTED, "preempted", "another task ran on its CPU",
@@ -41,11 +41,15 @@ const struct factor_info factor_infos[FACTOR_NODES] = {
 	   "ready to run, but waiting for a CPU", NULL),
     FACTOR(BLOCKED_IO, "blocked_io", 2, NODE_SUSPENSION, VAPRO_BLOCKED_IO, "asleep in IO",
 	   "asleep until a disk or file server answered",
-	   "asleep in disk or file system IO; look at the file system and at who else used it then"),
-    FACTOR(BLOCKED_OTHER, "blocked_other", 2, NODE_SUSPENSION, VAPRO_BLOCKED_OTHER, "asleep for something else than IO",
-	   "asleep for something else than IO",
+	   "asleep in disk or file system IO; look at the file system and at who else used it then",
+	   .in_work = "asleep until data came from a disk, inside computation: memory that was swapped out, or mapped "
+		      "files; look at memory pressure, swap and the memory limit of the cgroup"),
+    FACTOR(BLOCKED_OTHER, "blocked_other", 2, NODE_SUSPENSION, VAPRO_BLOCKED_OTHER,
+	   "asleep for something other than IO", "asleep for something other than IO",
 	   "asleep where it used to run through; look for a lock, a pipe, a stopped process or a slow "
-	   "server behind the call"),
+	   "server behind the call",
+	   .in_work = "asleep in a call that is not observed; look for a device (ioctl), a child process, a lock or a "
+		      "pipe that it waits for"),
     FACTOR(THROTTLED, "throttled", 2, NODE_SUSPENSION, VAPRO_THROTTLED, "throttled by its cgroup",
 	   "stopped by the CPU limit of its cgroup",
 	   "throttled by the cgroup; raise its CPU quota or lower the number of threads"),
@@ -89,7 +93,8 @@ const struct factor_info factor_infos[FACTOR_NODES] = {
     FACTOR(SOFT_IRQ, "soft_irq", 2, NODE_IRQ, VAPRO_SOFT_IRQ, "soft interrupts", "network, timers and block devices",
 	   "the kernel worked for network, timers or disks on their CPUs; move the interrupts away"),
     FACTOR(MINOR_FAULTS, "minor_faults", 2, NODE_KERNEL, VAPRO_MINOR_FAULTS, "minor faults", "pages mapped in",
-	   "mapped more pages in; look at memory pressure, huge pages and NUMA balancing"),
+	   "mapped more pages in; look at memory that is freed and mapped again (malloc's trimming, munmap), huge "
+	   "pages, NUMA balancing and memory pressure"),
     FACTOR(MAJOR_FAULTS, "major_faults", 2, NODE_KERNEL, VAPRO_MAJOR_FAULTS, "major faults", "pages read from disk",
 	   "read pages from disk; look at memory pressure and swap"),
     FACTOR(VOLUNTARY_SWITCHES, "voluntary_switches", 2, NODE_KERNEL, VAPRO_VOLUNTARY_SWITCHES, "voluntary switches",

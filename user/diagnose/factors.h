@@ -78,6 +78,7 @@ struct factor_info {
 	const char *noun;	  /* in a verdict: "mostly NOUN" */
 	const char *meaning;	  /* in a table of causes */
 	const char *advice;	  /* "RANKS: ADVICE"; NULL where advice.c has code for it */
+	const char *in_work;	  /* the same of a computation; NULL: that of all classes */
 	unsigned cures;		  /* enum factor_cure, added up */
 };
 

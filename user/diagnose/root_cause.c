@@ -51,17 +51,33 @@ bool root_cause__polls(enum vapro_class class, const char *factor)
 	return class == VAPRO_COMMUNICATION && node <= NODE_BACKEND;
 }
 
-const char *root_cause__region(const struct result_variance *variance, int *length)
+/* Returns the function that the worst state of a variance calls; NULL where its labels name none. */
+static const char *labelled(const struct result_variance *variance, int *length)
 {
-	static const char before[] = "function=", after[] = ":barrier";
+	static const char before[] = "function=";
 	const char *labels = variance->site_count ? variance->sites[0].state->labels : NULL;
-	const char *name = labels ? strstr(labels, before) : NULL, *end;
+	const char *name = labels ? strstr(labels, before) : NULL;
 
 	if (!name)
 		return NULL;
 	name += sizeof(before) - 1;
-	end = name + strcspn(name, " ");
-	*length = (int)(end - name) - (int)(sizeof(after) - 1);
+	*length = (int)strcspn(name, " ");
+	return name;
+}
+
+const char *root_cause__called(const struct result_variance *variance, int *length)
+{
+	return variance->class == VAPRO_IO ? labelled(variance, length) : NULL;
+}
+
+const char *root_cause__region(const struct result_variance *variance, int *length)
+{
+	static const char after[] = ":barrier";
+	const char *name = labelled(variance, length);
+
+	if (!name)
+		return NULL;
+	*length -= (int)(sizeof(after) - 1);
 	return *length > 0 && !strncmp(name + *length, after, sizeof(after) - 1) ? name : NULL;
 }
 

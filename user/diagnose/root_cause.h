@@ -26,6 +26,9 @@ const struct result_factor *root_cause__factor(const struct result_diagnosis *di
 /* Returns the finest major part of a factor, by impact: its name, or that of the factor where no part is major. */
 const char *root_cause__finest(const struct result_diagnosis *diagnosis, const char *factor);
 
+/* Returns the IO call that a variance of IO is about, of this length; NULL: it is of another class. */
+const char *root_cause__called(const struct result_variance *variance, int *length);
+
 /*
  * Returns the name of the parallel region at whose barrier most was lost, of *length bytes; NULL where most was lost
  * elsewhere than at the barrier of a team of threads.

@@ -76,10 +76,40 @@ static bool say_preempted(struct text *text, const struct result_diagnosis *diag
 	return true;
 }
 
-/* Descends the tree as long as a part stands out. */
-static void say_parts(struct text *text, const struct result_diagnosis *diagnosis, const struct result_factor *whole)
+static bool many_rows(const struct result_variance *variance)
 {
+	return variance->rank_count > 1 || variance->thread_count > 1;
+}
+
+static const char *they(const struct result_variance *variance)
+{
+	return many_rows(variance) ? "they" : "it";
+}
+
+/* Says what time on the CPU is: how much longer the work took, where that is known, and how much of the loss it is. */
+static void say_on_cpu(struct text *text, const struct result_variance *variance, double share, bool first)
+{
+	double times = variance->ratio_slow > 1 ? variance->ratio_slow : 1 / fmax(variance->performance, 1e-3);
+
+	if (first && !variance->work_unknown && times > 1)
+		say(text, ": %s took %.2f times as long, ", they(variance), times);
+	else
+		say(text, "%s", first ? ": " : "; ");
+	if (share >= NEARLY_ALL)
+		say(text, "all of it on the CPU");
+	else
+		say(text, "%.0f %% of the loss on the CPU", 100 * share);
+	if (variance->team_unseen)
+		say(text, ", or waiting for another of its threads, whose work is not seen");
+}
+
+/* Descends the tree as long as a part stands out. */
+static void say_parts(struct text *text, const struct result_variance *variance, const struct result_factor *whole)
+{
+	const struct result_diagnosis *diagnosis = &variance->diagnosis;
 	const struct result_factor *part;
+	const char *call;
+	int length;
 	bool first = true;
 
 	for (; (part = greatest_part(diagnosis, whole->name)); whole = part, first = false) {
@@ -93,7 +123,11 @@ static void say_parts(struct text *text, const struct result_diagnosis *diagnosi
 			say(text, ", %.0f %% of %s ", 100 * part->contribution, of);
 		if (say_preempted(text, diagnosis, part->name))
 			continue;
-		say_name(text, part->name);
+		call = !strcmp(part->name, "blocked_other") ? root_cause__called(variance, &length) : NULL;
+		if (call)
+			say(text, "asleep in %.*s", length, call);
+		else
+			say_name(text, part->name);
 		if (!strcmp(part->name, "stopped"))
 			say(text, " for %.1f s", part->impact_seconds);
 		if (part->shared_with)
@@ -169,14 +203,17 @@ static void say_factors(struct text *text, const struct result_variance *varianc
 			continue;
 		if (!any)
 			say_explained(text, variance);
+		if (!root_cause__polls(variance->class, factor->name) && !strcmp(factor->name, "on_cpu")) {
+			say_on_cpu(text, variance, factor->contribution, !any);
+			any = true;
+			continue;
+		}
 		say(text, "%s%.0f %% ", any ? "; " : ": ", 100 * factor->contribution);
 		if (root_cause__polls(variance->class, factor->name)) {
 			say(text, "busy-waiting inside MPI for other ranks");
 		} else {
 			say_name(text, factor->name);
-			say_parts(text, diagnosis, factor);
-			if (variance->team_unseen && !strcmp(factor->name, "on_cpu"))
-				say(text, ", or waiting for another of its threads, whose work is not seen");
+			say_parts(text, variance, factor);
 		}
 		any = true;
 	}
@@ -198,6 +235,7 @@ static bool narrower(const char *fact)
 static void say_where(struct text *text, const struct result_shared *shared, uint32_t count, uint32_t rows)
 {
 	const char *each = rows > 1 ? "all " : "";
+	bool host = false;
 
 	for (uint32_t i = 0; i < count; i++) {
 		const char *fact = shared[i].fact, *value = shared[i].value;
@@ -205,6 +243,12 @@ static void say_where(struct text *text, const struct result_shared *shared, uin
 		/* Each fact lies in the one before: the widest suffices. */
 		if (i && narrower(fact))
 			continue;
+		/* a socket or CPU without its host is a place on every host */
+		if (shared[i].host && !host) {
+			say(text, ", %son host %s", each, shared[i].host);
+			each = "";
+		}
+		host |= shared[i].host || !strcmp(fact, "host");
 		if (!strcmp(fact, "core_type"))
 			say(text, ", %son cores of type %s", each, value);
 		else if (!strcmp(fact, "cpu_model"))
@@ -243,8 +287,9 @@ static void say_slow_path(struct text *text, const struct result_variance *varia
 		say_where(text, &host, 1, rows);
 	else
 		say_where(text, diagnosis->shared, diagnosis->shared_count, rows);
-	say(text, " take %.1f times as long (%s lost); no rank was late", 1 / fmax(variance->performance, 1e-3),
-	    duration__text(variance->lost_seconds, lost, sizeof(lost)));
+	say(text, " take %.1f times as long (%s lost)%s", 1 / fmax(variance->performance, 1e-3),
+	    duration__text(variance->lost_seconds, lost, sizeof(lost)),
+	    variance->confirmed ? "; no rank was late" : "");
 }
 
 /* At the barrier of a team nothing is transferred: its threads wait for the last one of them. */
@@ -280,11 +325,15 @@ static void say_loss(struct text *text, const struct result_variance *variance, 
 	if (region)
 		say_barrier(text, variance, region, length);
 	else if (waiting && !transfer && variance->effect_of)
-		say(text, ": they waited for what variance %llu is about", (unsigned long long)variance->effect_of);
+		say(text, ": %s waited for what variance %llu is about", they(variance),
+		    (unsigned long long)variance->effect_of);
 	else if (waiting && transfer)
-		say(text, ": transfers took longer%s", variance->confirmed ? "" : ", or they waited for each other");
+		say(text, ": transfers took longer%s",
+		    variance->confirmed	  ? ""
+		    : many_rows(variance) ? ", or they waited for each other"
+					  : ", or it waited for others");
 	else if (waiting)
-		say(text, ": they waited for ranks that came late");
+		say(text, ": %s waited for ranks that came late", they(variance));
 	else
 		say_why(text, variance);
 	if (!diagnosis->final)

@@ -238,6 +238,7 @@ static bool shared(const struct where_index *index, enum fact fact, const uint32
 	with -= own;
 	out->fact = names[fact];
 	out->others = with;
+	out->host = within_host(fact) && host_count == 1 && *hosts[0] ? hosts[0] : NULL;
 	write_fact(fact, first, index->of_row[rows[0]], out->value, sizeof(out->value));
 	return others && with <= FEW_OTHERS * others;
 }

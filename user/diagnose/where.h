@@ -22,7 +22,8 @@ struct places {
 struct where {
 	const char *fact;
 	char value[128];
-	uint32_t others; /* rows that have the value too and are not slow */
+	uint32_t others;  /* rows that have the value too and are not slow */
+	const char *host; /* of a fact within a host, where all slow rows are on one; else NULL. As in the rows */
 };
 
 /* Returns 0 or -ENOMEM. */

@@ -150,7 +150,9 @@ static const char *confidence(const struct region *region)
 static bool add_region(cJSON *item, const struct run_report *report, const struct run_region *own)
 {
 	const struct region *region = own->region;
-	char unseen[160];
+	const struct run_region *cause =
+	    region->effect_of ? run_report__find(report, region->job, region->effect_of) : NULL;
+	char unseen[160], waiters[512];
 	char *ranks = json__ranks(region->ranks, region->rank_count);
 	bool ok = ranks && json__add_text(item, "number", own->number) && json__add_text(item, "job", region->job) &&
 		  json__add_number(item, "uid", region->user ? (double)region->user - 1 : NAN, 0) &&
@@ -168,6 +170,8 @@ static bool add_region(cJSON *item, const struct run_report *report, const struc
 		  cJSON_AddBoolToObject(item, "alarm", region->alarm) &&
 		  cJSON_AddBoolToObject(item, "sure", region__sure(region)) &&
 		  cJSON_AddBoolToObject(item, "effect", region->effect_of > 0) &&
+		  json__add_text(item, "waiters",
+				 cause ? regions__waiters(cause->region, region, waiters, sizeof(waiters)) : NULL) &&
 		  cJSON_AddBoolToObject(item, "waiting", region__is_waiting(region)) &&
 		  json__add_text(item, "confidence", confidence(region)) &&
 		  json__add_text(item, "evidence", region->evidence) &&

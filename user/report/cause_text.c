@@ -139,7 +139,7 @@ void cause_text__print(const struct cause_list *list, FILE *out, unsigned width,
 	if (list->count > most) {
 		char duration[40];
 
-		fprintf(out, "and %zu smaller causes, %s lost\n", list->count - most,
-			duration__text(lost, duration, sizeof(duration)));
+		fprintf(out, "and %zu smaller cause%s, %s lost\n", list->count - most,
+			list->count - most == 1 ? "" : "s", duration__text(lost, duration, sizeof(duration)));
 	}
 }

@@ -108,16 +108,22 @@ static void write_imbalance(const struct finding *finding, char *text, size_t si
 				  : "more work, or a slower core; both look the same without counters");
 }
 
+static const char *times(uint64_t count, char *buf, size_t size)
+{
+	snprintf(buf, size, count == 1 ? "once" : "%llu times", (unsigned long long)count);
+	return buf;
+}
+
 char *finding__text(const struct finding *finding, char *text, size_t size)
 {
-	char took[40], rank[40] = "";
+	char took[40], rank[40] = "", often[40];
 
 	if (finding->kind == FINDING_RARE && finding->rank >= 0)
 		snprintf(rank, sizeof(rank), ", longest on rank %lld", (long long)finding->rank);
 	if (finding->kind == FINDING_RARE)
-		snprintf(text, size, "%s: %s %llu time%s, %s in all%s: too seldom to be judged", finding->state,
-			 finding->cluster ? "other work" : "seen", (unsigned long long)finding->count,
-			 finding->count == 1 ? "" : "s", duration__text(finding->seconds, took, sizeof(took)), rank);
+		snprintf(text, size, "%s: %s %s, %s in all%s: too rare to be judged", finding->state,
+			 finding->cluster ? "other work" : "seen", times(finding->count, often, sizeof(often)),
+			 duration__text(finding->seconds, took, sizeof(took)), rank);
 	else if (finding->kind == FINDING_DRIFT)
 		snprintf(text, size, "%s: slower on all ranks together, by %.0f %% over %llu windows", finding->state,
 			 100 * (finding->ratio - 1), (unsigned long long)finding->count);

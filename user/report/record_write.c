@@ -117,7 +117,8 @@ bool record__put_shared(cJSON *object, enum record_row key, const struct result_
 
 		ok = item && record__put_text(item, KEY(shared_fact, fact), shared[i].fact) &&
 		     record__put_text(item, KEY(shared_fact, value), shared[i].value) &&
-		     record__put_uint(item, KEY(shared_fact, others), shared[i].others);
+		     record__put_uint(item, KEY(shared_fact, others), shared[i].others) &&
+		     (!shared[i].host || record__put_text(item, KEY(shared_fact, host), shared[i].host));
 	}
 	return ok;
 }

@@ -15,12 +15,14 @@
 #include "base/grow.h"
 #include "base/printable.h"
 #include "base/table.h"
+#include "report/json.h"
 #include "report/regions.h"
 
 #define SHOWN_UNSEEN_S 0.4 /* two bins: borders are known no better */
 #define UNSEEN_MOST_S 1e6
 #define SHOWN_GROWTH 1.1 /* a projected loss is shown where it is so many times the observed one */
 #define GROWTH_MOST 11	 /* a loss is projected to ten times itself at most */
+#define NOTHING_S 1e-6	 /* a region of less loss and waiting is not shown */
 #define INDENT 18	 /* the longest label is "preempted by" */
 
 const char *region__meaning(const struct region *region, const char *name)
@@ -258,9 +260,12 @@ static void print_when(const struct region *region, FILE *out, uint64_t start_ns
 	clock_text(region->begin_ns, true, begin, sizeof(begin));
 	clock_text(region->end_ns, region->begin_ns / 86400000000000ULL != region->end_ns / 86400000000000ULL, end,
 		   sizeof(end));
-	duration__text(lead, from, sizeof(from));
+	*from = 0;
+	if (lead > 0)
+		duration__text(lead, from, sizeof(from));
 	duration__text((double)(region->end_ns - region->begin_ns) / 1e9, to, sizeof(to));
-	print(out, "    when", width, "%s to %s UTC: %s after the start, for %s%s", begin, end, from, to,
+	print(out, "    when", width, "%s to %s UTC: %s%s, for %s%s", begin, end, from,
+	      *from ? " after the start" : "from the start on", to,
 	      region->ended ? "" : ", and not over when last seen");
 }
 
@@ -356,6 +361,40 @@ static int find_effects(struct regions *regions, struct effects *effects)
 	return 0;
 }
 
+static bool has_rank(const struct region *region, int32_t rank)
+{
+	for (uint32_t i = 0; i < region->rank_count; i++)
+		if (region->ranks[i] == rank)
+			return true;
+	return false;
+}
+
+const char *regions__waiters(const struct region *cause, const struct region *effect, char *text, size_t size)
+{
+	int32_t *ranks = calloc(effect->rank_count + 1, sizeof(*ranks));
+	const char *who = effect->who ? effect->who : "?";
+	uint32_t count = 0;
+	char *list;
+
+	for (uint32_t i = 0; ranks && i < effect->rank_count; i++)
+		if (!has_rank(cause, effect->ranks[i]))
+			ranks[count++] = effect->ranks[i];
+	if (!count && cause->rank_count == 1 && effect->rank_count == 1 && cause->ranks[0] >= 0) {
+		/* threads of one rank wait for each other, a rank does not wait for itself */
+		who = effect->class && !strncmp(who, "thread", 6) ? who : NULL;
+	} else if (!count && effect->rank_count && cause->ranks[0] >= 0) {
+		snprintf(text, size, "%s, for each other,", who);
+		who = text;
+	} else if (count && count < effect->rank_count) {
+		list = json__ranks(ranks, count);
+		snprintf(text, size, "rank%s %s", count > 1 ? "s" : "", list ? list : "?");
+		free(list);
+		who = text;
+	}
+	free(ranks);
+	return who;
+}
+
 static void print_effects(const struct regions *regions, const struct effects *effects, size_t at, FILE *out,
 			  unsigned width)
 {
@@ -363,10 +402,14 @@ static void print_effects(const struct regions *regions, const struct effects *e
 
 	for (uint32_t i = effects->first[at]; i != NONE; i = effects->next[i]) {
 		const struct region *effect = &regions->items[i];
-		char lost[40];
+		char lost[40], text[512];
 
+		const char *who = regions__waiters(&regions->items[at], effect, text, sizeof(text));
+
+		if (!who)
+			continue;
 		duration__text(effect->lost_seconds, lost, sizeof(lost));
-		print(out, head, width, "%s waited %s of that time (%s)", effect->who ? effect->who : "?", lost,
+		print(out, head, width, "%s waited %s of that time (%s)", who, lost,
 		      effect->class ? effect->class : "?");
 		head = "";
 	}
@@ -433,7 +476,7 @@ static void print_region(const struct regions *regions, const struct effects *ef
 	snprintf(head, sizeof(head), "%2zu. ", number);
 	snprintf(text, sizeof(text), "%s%s%s of %s: %s lost, %s %.0f %% of %s%s%s",
 		 region->alarm ? region->severity : "", region->alarm ? ": " : "", region->class ? region->class : "?",
-		 region->who ? region->who : "?", lost, region->work_unknown ? "could run for" : "at",
+		 region->who ? region->who : "?", lost, region->work_unknown ? "got a CPU for" : "at",
 		 100 * region->performance, region->work_unknown ? "the time" : "its best observed speed", caused,
 		 region->confirmed    ? ""
 		 : region->place_only ? " [by its place, not certain]"
@@ -488,10 +531,45 @@ void regions__sort(struct regions *regions)
 	forget_places(regions);
 }
 
+bool regions__is_nothing(const struct region *region)
+{
+	return region->lost_seconds < NOTHING_S && region->caused_seconds < NOTHING_S;
+}
+
+static uint64_t text_key(uint64_t key, const char *text)
+{
+	return table__hash(key, regions__job_number(text));
+}
+
+/* Notes the cause of a region. Returns whether it was noted before; false where there is no memory. */
+static bool is_repeated(struct table *causes, const struct region *region)
+{
+	uint64_t key = text_key(text_key(text_key(region__sure(region), region->cause), region->culprit.comm),
+				*region->culprit.comm ? NULL : region->place);
+	uint64_t job = regions__job_number(region->job);
+	uint32_t at;
+
+	if (table__get(causes, key, job, &at))
+		return true;
+	table__put(causes, key, job, 0);
+	return false;
+}
+
+/* Counts the regions that are no effects. */
+static size_t count_listed(const struct regions *regions, const struct effects *effects)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < regions->count; i++)
+		count += !effects->is_effect[i] && !regions__is_nothing(&regions->items[i]);
+	return count;
+}
+
 void regions__print(struct regions *regions, FILE *out, const struct regions_options *options)
 {
 	size_t number = 0, left = 0;
 	struct effects effects = {NULL, NULL, NULL};
+	struct table *causes = NULL;
 	double left_seconds = 0;
 	char lost[40];
 
@@ -501,12 +579,15 @@ void regions__print(struct regions *regions, FILE *out, const struct regions_opt
 		free_effects(&effects);
 		return;
 	}
+	/* of many regions, the worst of each cause: the causes sum them up */
+	if (count_listed(regions, &effects) > options->most)
+		causes = table__new();
 	for (size_t i = 0; i < regions->count; i++) {
 		const struct region *region = &regions->items[i];
 
-		if (effects.is_effect[i])
+		if (effects.is_effect[i] || regions__is_nothing(region))
 			continue;
-		if (number < options->most) {
+		if (number < options->most && !(causes && is_repeated(causes, region))) {
 			print_region(regions, &effects, i, ++number, out, options);
 			continue;
 		}
@@ -516,6 +597,7 @@ void regions__print(struct regions *regions, FILE *out, const struct regions_opt
 	if (left)
 		fprintf(out, "    and %zu more, %s lost%s%s\n", left, duration__text(left_seconds, lost, sizeof(lost)),
 			options->more ? ": " : "", options->more ? options->more : "");
+	table__free(causes);
 	free_effects(&effects);
 	forget_places(regions); /* the list may be a copy that is not freed as one */
 }

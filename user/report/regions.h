@@ -82,6 +82,15 @@ uint64_t regions__job_number(const char *job);
  */
 const char *region__unseen(const struct region *region, char *text, size_t size);
 
+/*
+ * Writes who waited for a region among the ranks of one that is its effect: those that are not of the region itself, or
+ * all, "for each other". Returns the text, or NULL where a rank would wait for itself.
+ */
+const char *regions__waiters(const struct region *cause, const struct region *effect, char *text, size_t size);
+
+/* Returns whether nothing was lost in a region, as in one that was withdrawn; it is not listed. */
+bool regions__is_nothing(const struct region *region);
+
 /* Returns whether a region counts as slow: confirmed, or an alarm. Others are perhaps slow. */
 bool region__sure(const struct region *region);
 

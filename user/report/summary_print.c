@@ -29,7 +29,7 @@ const char *const summary_loss_text[VAPRO_LOSSES] = {
     [VAPRO_LOST_VANISHED] = "calls that never returned (longjmp, exit)",
     [VAPRO_LOST_UNACCOUNTED] = "for a reason unknown",
     [VAPRO_LOST_APPROXIMATED] = "calls have an approximate call-site or size",
-    [VAPRO_LOST_UNMATCHED] = "requests were not seen both posted and completed",
+    [VAPRO_LOST_UNMATCHED] = "requests: only the post or only the completion was seen",
     [VAPRO_LOST_COUNTER] = "their instructions were not counted",
     [VAPRO_LOST_STATES] = "a process had more states than its share",
     [VAPRO_LOST_PUBLISHED] = "fragments were not published: brokers were absent or slow (publish-memory)",
@@ -238,7 +238,8 @@ static double lost_seconds(const struct regions *regions, bool sure, size_t *cou
 
 	*count = 0;
 	for (size_t i = 0; i < regions->count; i++) {
-		if (region__sure(&regions->items[i]) != sure || regions->items[i].effect_of)
+		if (region__sure(&regions->items[i]) != sure || regions->items[i].effect_of ||
+		    regions__is_nothing(&regions->items[i]))
 			continue;
 		seconds += regions->items[i].lost_seconds;
 		(*count)++;

@@ -283,7 +283,8 @@ static uint32_t read_shared(const cJSON *list, struct result_shared *shared)
 			   *value = record__text(item, KEY(shared_fact, value));
 
 		if (fact && value && count < WHERE_FACTS)
-			shared[count++] = (struct result_shared){.fact = fact, .value = value};
+			shared[count++] = (struct result_shared){
+			    .fact = fact, .value = value, .host = record__text(item, KEY(shared_fact, host))};
 	}
 	return count;
 }

@@ -66,18 +66,34 @@ static void draw_cell(FILE *out, const struct palette *palette, double value, bo
 	draw_level(out, isnan(value) ? NULL : &palette->levels[level], color, current);
 }
 
+/* The rows of one line, added up by bin: the least value of few rows, the mean of many. */
+struct line_bins {
+	double sum;
+	uint32_t count;
+};
+
+static void add_value(struct line_bins *bin, double value, bool mean)
+{
+	if (mean || !bin->count || value < bin->sum)
+		bin->sum = (mean ? bin->sum : 0) + value;
+	bin->count = mean ? bin->count + 1 : 1;
+}
+
 int view_map__cells(const struct view_map *map, size_t row, size_t row_end, uint64_t step, size_t columns,
 		    double *cells)
 {
 	size_t bins = (size_t)(map->end - map->first);
+	bool mean = row_end - row > VIEW_MEAN_OF;
 	float *values = malloc(bins * sizeof(*values));
 	uint32_t *drawn = malloc(bins * sizeof(*drawn)); /* revision + 1, 0 = not yet */
+	struct line_bins *sums = calloc(bins + 1, sizeof(*sums));
 
 	for (size_t i = 0; i < columns; i++)
 		cells[i] = NAN;
-	if (!values || !drawn) {
+	if (!values || !drawn || !sums) {
 		free(values);
 		free(drawn);
+		free(sums);
 		return -ENOMEM;
 	}
 	for (; row < row_end; row++) {
@@ -95,14 +111,19 @@ int view_map__cells(const struct view_map *map, size_t row, size_t row_end, uint
 			}
 		}
 		for (size_t i = 0; i < bins; i++) {
-			double *cell = &cells[i / step];
-
-			if (drawn[i] && !isnan(values[i]) && !(*cell <= values[i]))
-				*cell = values[i];
+			if (drawn[i] && !isnan(values[i]))
+				add_value(&sums[i], values[i], mean);
 		}
+	}
+	for (size_t i = 0; i < bins; i++) {
+		double *cell = &cells[i / step], value = sums[i].count ? sums[i].sum / sums[i].count : NAN;
+
+		if (!isnan(value) && !(*cell <= value))
+			*cell = value;
 	}
 	free(values);
 	free(drawn);
+	free(sums);
 	return 0;
 }
 
@@ -276,6 +297,7 @@ static void row_label(const struct view_map *map, const struct grouping *groupin
 static void draw_head(const struct view_map *map, FILE *out, uint64_t step, size_t group, unsigned width)
 {
 	size_t ranks = count_ranks(map);
+	bool mean = group > VIEW_MEAN_OF;
 	char begin[JSON_TIME_SIZE], lasted[40], column[40], rows[64] = "", text[512];
 
 	json__time(map->first * map->bin_ns, begin);
@@ -292,8 +314,10 @@ static void draw_head(const struct view_map *map, FILE *out, uint64_t step, size
 			 ranks < map->row_count ? "ranks and threads" : "ranks");
 	snprintf(text, sizeof(text), "one column is %s%s%s; blank: not judged", column, rows,
 		 step <= 1 && group <= 1 ? ""
-		 : is_waiting(map)	 ? ", each cell shows the 200 ms of most waiting"
-					 : ", each cell shows its slowest 200 ms");
+		 : is_waiting(map) ? (mean ? ", each cell shows the mean of its ranks in the 200 ms of most waiting"
+					   : ", each cell shows the 200 ms of most waiting")
+		 : mean		   ? ", each cell shows the mean of its ranks in its slowest 200 ms"
+				   : ", each cell shows its slowest 200 ms");
 	wrap__print(out, "", text, 2, width);
 }
 
@@ -335,9 +359,12 @@ int view_map__draw(const struct view_map *map, FILE *out, bool color, unsigned w
 	if (grouping.group > 1 && !map->by_loss)
 		worst = view_map__worst(map);
 	if (worst < map->row_count) {
-		snprintf(worst_label, sizeof(worst_label), "worst %lld",
-			 map->rows[worst].rank < 0 ? (long long)map->rows[worst].pid
-						   : (long long)map->rows[worst].rank);
+		if (map->rows[worst].rank < 0)
+			snprintf(worst_label, sizeof(worst_label), "worst: pid %llu",
+				 (unsigned long long)map->rows[worst].pid);
+		else
+			snprintf(worst_label, sizeof(worst_label), "worst: rank %lld",
+				 (long long)map->rows[worst].rank);
 		if ((int)strlen(worst_label) > label_width)
 			label_width = (int)strlen(worst_label);
 	}

@@ -82,10 +82,12 @@ size_t view_map__worst(const struct view_map *map);
 
 void view_model__free(struct view_model *model);
 
+#define VIEW_MEAN_OF 8 /* rows of a line beyond which it shows their mean: of many ranks one is slow at any time */
+
 /*
- * Finds the slowest value of rows [row, row_end) in each of `columns` groups of `step` bins; NAN where no
- * bin is known. For bins emitted twice the higher revision counts, for equal revisions the later one.
- * Returns 0 or -ENOMEM.
+ * Finds the slowest value of rows [row, row_end) in each of `columns` groups of `step` bins, of more than VIEW_MEAN_OF
+ * rows the lowest mean; NAN where no bin is known. For bins emitted twice the higher revision counts, for equal
+ * revisions the later one. Returns 0 or -ENOMEM.
  */
 int view_map__cells(const struct view_map *map, size_t row, size_t row_end, uint64_t step, size_t columns,
 		    double *cells);

@@ -481,7 +481,7 @@ static void test_ranks_in_sentences(void **state)
 static void test_emitted_again(void **state)
 {
 	static const int32_t both[] = {0, 1}, others[] = {2, 3};
-	static const struct result_shared places[] = {{"cpu", "0", 0}, {"cpu", "1", 0}};
+	static const struct result_shared places[] = {{"cpu", "0", 0, NULL}, {"cpu", "1", 0, NULL}};
 	static const struct result_interferer tasks[] = {{.comm = "hog"}, {.comm = "backup"}};
 	struct diagnosis_of item = {0};
 	struct result_variance out = {

@@ -31,7 +31,7 @@ static const struct {
     {"suspension", "off the CPU"},
     {"preempted", "Other tasks ran on the CPU"},
     {"wakeup_wait", "Other tasks ran on the CPU"},
-    {"blocked_io", "disk or file system"},
+    {"blocked_io", "data came from a disk"},
     {"blocked_other", "asleep"},
     {"throttled", "cgroup"},
     {"steal", "virtual CPU"},
@@ -144,7 +144,7 @@ static void test_each_factor(void **state)
 			fail_msg("a factor that this test does not know: %s", name);
 		write_both(&variance, false, false);
 		has(advice, "ranks 43-45");
-		has(verdict, ": 100 % ");
+		has(verdict, node == NODE_ON_CPU ? ": they took 1.25 times as long, all of it on the CPU" : ": 100 % ");
 		lacks(verdict, "no single factor");
 		/* the text after the first stop or semicolon says where to look, which may be anywhere */
 		claim_end = strpbrk(advice, ";.");
@@ -173,10 +173,10 @@ static void test_explained(void **state)
 	variance.diagnosis.factors = tree;
 	variance.diagnosis.factor_count = 2;
 	write_both(&variance, false, false);
-	has(verdict, "ranks 43-45 lost 4.00 s, 3.00 s of it explained: 100 % descheduled");
+	has(verdict, "ranks 43-45 lost 4.00 s, 3.00 s of it explained: 100 % off the CPU");
 	tree[0].impact_seconds = 3.8;
 	write_both(&variance, false, false);
-	has(verdict, "ranks 43-45 lost 4.00 s: 100 % descheduled");
+	has(verdict, "ranks 43-45 lost 4.00 s: 100 % off the CPU");
 }
 
 /* The summary explains each factor in words, too. */
@@ -195,6 +195,7 @@ static void test_each_meaning(void **state)
 		region->causes[0] = (struct region_cause){.share = 1, .major = true};
 		snprintf(region->causes[0].name, sizeof(region->causes[0].name), "%s", factor_infos[node].name);
 		region->cause_count = 1;
+		region->lost_seconds = 1;
 		regions__print(&regions, out, &(struct regions_options){.width = 200, .most = 5});
 		fclose(out);
 		snprintf(expected, sizeof(expected), "100 %% %s: ", factor_infos[node].name);
@@ -218,10 +219,10 @@ static void test_finest(void **state)
 	variance.diagnosis.factor_count = 2;
 	write_both(&variance, false, false);
 	has(advice, "off the CPU");
-	has(verdict, "100 % descheduled.");
+	has(verdict, "100 % off the CPU.");
 	tree[1].major = true;
 	write_both(&variance, false, false);
-	has(advice, "disk or file system");
+	has(advice, "data came from a disk");
 	tree[0].major = tree[1].major = false;
 	write_both(&variance, false, false);
 	assert_string_equal(advice,
@@ -257,7 +258,7 @@ static void test_stopped(void **state)
 	/* beside other causes a stop is a part as any other */
 	tree[1].contribution = 0.5;
 	write_both(&variance, false, false);
-	has(verdict, "98 % descheduled, 50 % of it stopped (signal or tracer) for 2.0 s.");
+	has(verdict, "98 % off the CPU, 50 % of it stopped (signal or tracer) for 2.0 s.");
 }
 
 /* Time on the CPU: its meaning depends on the class, and the advice does not look for a reported frequency. */
@@ -322,7 +323,7 @@ static void test_memory_cures(void **state)
 	for (size_t i = 0; i < sizeof(diagnoses) / sizeof(*diagnoses); i++) {
 		variance = slow(diagnoses[i].factor);
 		variance.from_start = diagnoses[i].from_start;
-		shared = (struct result_shared){diagnoses[i].fact, "n2", 0};
+		shared = (struct result_shared){diagnoses[i].fact, "n2", 0, NULL};
 		variance.diagnosis.shared = &shared;
 		variance.diagnosis.shared_count = diagnoses[i].fact != NULL;
 		write_both(&variance, false, false);
@@ -336,14 +337,14 @@ static void test_memory_cures(void **state)
 	    .name = "backend", .stage = 1, .contribution = 0.3, .impact_seconds = 1, .major = true};
 	weak[1] = (struct result_factor){
 	    .name = "memory", .stage = 2, .parent = "backend", .contribution = 1, .impact_seconds = 1, .major = true};
-	shared = (struct result_shared){"host", "n2", 0};
+	shared = (struct result_shared){"host", "n2", 0, NULL};
 	variance.diagnosis.factors = weak;
 	variance.diagnosis.factor_count = 2;
 	variance.diagnosis.shared = &shared;
 	variance.diagnosis.shared_count = 1;
 	write_both(&variance, false, false);
 	lacks(advice, "out of service");
-	has(advice, "begin with host n2, where no other rank of the job runs.");
+	has(advice, "begin with host n2, where no rank runs that is not slow.");
 	weak[0].contribution = 0.9;
 	write_both(&variance, false, false);
 	has(advice, "take host n2 out of service");
@@ -371,9 +372,9 @@ static void test_slow_path(void **state)
 	variance.confirmed = false;
 	variance.confidence = VAPRO_UNCONFIRMED;
 	write_both(&variance, false, false);
-	assert_string_equal(
-	    verdict, "transfers of ranks 3,7 take 3.0 times as long (4.00 s lost); no rank was late; unconfirmed.");
+	assert_string_equal(verdict, "transfers of ranks 3,7 take 3.0 times as long (4.00 s lost); unconfirmed.");
 	lacks(advice, "of host");
+	lacks(advice, "no rank was late");
 	variance.performance = 0;
 	write_both(&variance, true, true);
 	lacks(verdict, "inf");
@@ -384,11 +385,182 @@ static void test_slow_path(void **state)
 	lacks(advice, "adapter");
 }
 
+/* A place within a host is named with it, and only where the place of a core can be the reason. */
+static void test_place_within_a_host(void **state)
+{
+	static const struct {
+		const char *factor, *fact;
+		bool begins;
+	} rows[] = {
+	    {"on_cpu", "cpu", true},	    {"dram", "socket", true},	   {"frequency", "cpu", true},
+	    {"irq", "cpu", true},	    {"steal", "cpu", true},	   {"stopped", "cpu", false},
+	    {"throttled", "cpu", false},    {"blocked_io", "numa", false}, {"blocked_other", "cpu", false},
+	    {"minor_faults", "cpu", false}, {"retiring", "socket", false}, {"throttled", "cgroup", true},
+	    {"stopped", "host", true},	    {"blocked_io", "host", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		bool within = strcmp(rows[i].fact, "host") && strcmp(rows[i].fact, "cgroup");
+		struct result_shared shared = {rows[i].fact, "3", i % 2, within ? "n7" : NULL};
+		struct result_variance variance = slow(rows[i].factor);
+
+		variance.diagnosis.shared = &shared;
+		variance.diagnosis.shared_count = 1;
+		write_both(&variance, false, false);
+		has(verdict, within ? "ranks 43-45, all on host n7, on " : "ranks 43-45, all ");
+		(rows[i].begins ? has : lacks)(advice, "begin with");
+		if (rows[i].begins) {
+			has(advice, within ? " 3 of host n7, where " : " 3, where ");
+			has(advice, i % 2 ? "hardly any rank runs that is not slow" : "no rank runs that is not slow");
+		}
+	}
+	/* the host stands once, though two facts lie in it */
+	{
+		static const struct result_shared both[] = {{"socket", "1", 0, "n7"}, {"cgroup", "/j", 0, NULL}};
+
+		verdict__place(both, 2, 2, verdict, sizeof(verdict));
+		assert_string_equal(verdict, ", all on host n7, on socket 1, in cgroup /j,");
+	}
+}
+
+/* Sleep names the call and what is behind it; inside computation it is no file system that is asked for. */
+static void test_asleep(void **state)
+{
+	static const struct {
+		const char *labels, *asleep, *look;
+	} calls[] = {
+	    {"function=pwrite size=65536 fd_kind=file file=2", "asleep in pwrite",
+	     "look at the file system of that file"},
+	    {"function=read fd_kind=fifo", "asleep in read", "look at the process at the other end of the pipe"},
+	    {"function=recvmsg fd_kind=socket", "asleep in recvmsg", "and the network"},
+	    {"function=ioctl fd_kind=char", "asleep in ioctl", "look at the device"},
+	    {"function=poll", "asleep in poll", "look at what is behind that call"},
+	};
+	struct result_factor tree[] = {
+	    {.name = "suspension", .stage = 1, .contribution = 1, .impact_seconds = 4, .major = true},
+	    {.name = "blocked_other",
+	     .stage = 2,
+	     .parent = "suspension",
+	     .contribution = 1,
+	     .impact_seconds = 4,
+	     .major = true},
+	};
+	struct result_variance variance = slow("suspension");
+
+	(void)state;
+	variance.diagnosis.factors = tree;
+	variance.diagnosis.factor_count = 2;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+		struct vapro_state at = {.class = VAPRO_IO, .labels = calls[i].labels};
+		struct result_site site = {.state = &at, .lost_seconds = 4};
+
+		variance.class = VAPRO_IO;
+		variance.sites = &site;
+		variance.site_count = 1;
+		write_both(&variance, false, false);
+		has(verdict, calls[i].asleep);
+		has(advice, calls[i].asleep);
+		has(advice, calls[i].look);
+	}
+	variance.class = VAPRO_COMPUTATION;
+	variance.site_count = 0;
+	write_both(&variance, false, false);
+	has(advice, "asleep in a call that is not observed; look for a device (ioctl), a child process");
+	tree[1].name = "blocked_io";
+	write_both(&variance, false, false);
+	has(advice, "look at memory pressure, swap");
+	lacks(advice, "file system");
+}
+
+/* The advice has a sentence for each cause that took much, about its own ranks, and denies none of them. */
+static void test_advice_on_causes(void **state)
+{
+	static const int32_t own[] = {44};
+	struct result_factor both[] = {
+	    {.name = "suspension", .stage = 1, .contribution = .52, .impact_seconds = 2.1, .major = true},
+	    {.name = "steal",
+	     .stage = 2,
+	     .parent = "suspension",
+	     .contribution = .9,
+	     .impact_seconds = 1.9,
+	     .major = true},
+	    {.name = "on_cpu", .stage = 1, .contribution = .47, .impact_seconds = 1.9, .major = true},
+	};
+	struct result_cause causes[] = {
+	    {.cause = "steal", .explained = true, .lost_seconds = 1.9, .ranks = own, .rank_count = 1},
+	    {.cause = "on_cpu", .explained = true, .lost_seconds = 1.8, .ranks = ranks, .rank_count = 3},
+	    {.cause = "throttled", .explained = true, .lost_seconds = .3, .ranks = ranks, .rank_count = 3},
+	};
+	struct result_variance variance = slow("suspension");
+
+	(void)state;
+	variance.diagnosis.factors = both;
+	variance.diagnosis.factor_count = 3;
+	variance.causes = causes;
+	variance.cause_count = 3;
+	write_both(&variance, false, false);
+	has(advice, "rank 44: the host ran other work on the virtual CPU's core");
+	has(advice, "ranks 43-45: on the CPU but got less done there");
+	lacks(advice, "all the time");
+	lacks(advice, "quota");
+	has(verdict, "52 % off the CPU, almost entirely stolen by the hypervisor; 47 % of the loss on the CPU");
+	/* what nothing explains is none of them */
+	causes[0].explained = false;
+	write_both(&variance, false, false);
+	lacks(advice, "virtual CPU");
+}
+
+/* What starts ranks forwards their output: it is no neighbour that could be moved. */
+static void test_launcher(void **state)
+{
+	struct result_interferer task = {.comm = "hydra_pmi_proxy", .pid = 9, .seconds = 2};
+	struct result_variance variance = slow("preempted");
+
+	(void)state;
+	variance.diagnosis.interferers = &task;
+	variance.diagnosis.interferer_count = 1;
+	variance.diagnosis.interfered = 2;
+	write_both(&variance, false, false);
+	has(advice, "it forwards what the ranks print");
+	lacks(advice, "move or stop");
+	strcpy(task.comm, "mpirunner");
+	write_both(&variance, false, false);
+	has(advice, "move or stop it");
+}
+
+/* One rank that waited is no "they". */
+static void test_number(void **state)
+{
+	struct result_variance variance = slow("on_cpu");
+
+	(void)state;
+	variance.class = VAPRO_COMMUNICATION;
+	variance.who = "rank 1";
+	variance.rank_count = 1;
+	write_both(&variance, true, false);
+	has(verdict, "rank 1 lost 4.00 s: it waited for ranks that came late.");
+	variance.effect_of = 3;
+	write_both(&variance, true, false);
+	has(verdict, "it waited for what variance 3 is about");
+	variance.class = VAPRO_COMPUTATION;
+	variance.effect_of = 0;
+	variance.ratio_slow = 1.3;
+	write_both(&variance, false, false);
+	has(verdict, "rank 1 lost 4.00 s: it took 1.30 times as long, all of it on the CPU.");
+	/* of work that is not known there is no usual time */
+	variance.work_unknown = true;
+	write_both(&variance, false, false);
+	has(verdict, "rank 1 lost 4.00 s: all of it on the CPU.");
+}
+
 /* Places in words: the widest first, without the places inside it; and the certainty. */
 static void test_places(void **state)
 {
-	static const struct result_shared facts[] = {
-	    {"host", "n2", 0}, {"cpu_model", "AMD EPYC 7742", 0}, {"numa", "1", 0}, {"cgroup", "/job", 0}};
+	static const struct result_shared facts[] = {{"host", "n2", 0, NULL},
+						     {"cpu_model", "AMD EPYC 7742", 0, NULL},
+						     {"numa", "1", 0, NULL},
+						     {"cgroup", "/job", 0, NULL}};
 	struct result_variance variance = slow("dram");
 
 	(void)state;
@@ -404,7 +576,7 @@ static void test_places(void **state)
 	variance.diagnosis.shared_count = 1;
 	write_both(&variance, false, false);
 	has(verdict, "ranks 43-45, all on hosts with CPU AMD EPYC 7742, lost");
-	has(advice, "begin with hosts with CPU AMD EPYC 7742, where no other rank of the job runs");
+	has(advice, "begin with hosts with CPU AMD EPYC 7742, where no rank runs that is not slow");
 	verdict__place(NULL, 0, 3, verdict, sizeof(verdict));
 	assert_string_equal(verdict, "");
 	verdict__place(facts, 1, 1, verdict, sizeof(verdict));
@@ -474,7 +646,9 @@ int main(void)
 	    cmocka_unit_test(test_explained),	     cmocka_unit_test(test_finest),
 	    cmocka_unit_test(test_stopped),	     cmocka_unit_test(test_on_cpu),
 	    cmocka_unit_test(test_memory_cures),     cmocka_unit_test(test_slow_path),
-	    cmocka_unit_test(test_places),
+	    cmocka_unit_test(test_places),	     cmocka_unit_test(test_place_within_a_host),
+	    cmocka_unit_test(test_asleep),	     cmocka_unit_test(test_advice_on_causes),
+	    cmocka_unit_test(test_launcher),	     cmocka_unit_test(test_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

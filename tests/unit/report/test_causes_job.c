@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A job of 1,024 ranks in which one program is the cause on 16 hosts: the first lines of every text say so. */
+/* A job of 4,096 ranks in which one program is the cause on 64 hosts: the first lines of every text, and the map, say
+ * so. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -19,8 +20,8 @@
 #define S 1000000000ULL
 #define UTC 1800000000000000000ULL
 
-/* A job of 1,024 ranks on 16 hosts: on each of them a program takes half of one rank's CPU twice for a second. */
-#define RANKS 1024
+/* A job of 4,096 ranks on 64 hosts: on each of them a program takes half of one rank's CPU twice for a second. */
+#define RANKS 4096
 #define PER_HOST 64
 #define SECONDS 30
 #define BIN_S 0.2
@@ -30,7 +31,7 @@ static bool disturbed(uint32_t rank, uint64_t bin)
 	uint64_t host = rank / PER_HOST;
 
 	return (rank % PER_HOST == host && bin / 5 == 6 + host % 4) ||
-	       (rank % PER_HOST == host + 20 && bin / 5 == 15 + host % 3);
+	       (rank % PER_HOST == (host + 20) % PER_HOST && bin / 5 == 15 + host % 3);
 }
 
 static void put(struct stream_sink *sink, const struct stream_event *event)
@@ -125,7 +126,7 @@ static void run_job(const char *path, struct summary *summary)
 	uint64_t begin = 0;
 
 	config__init(&config);
-	config.memory_cap *= 16;
+	config.memory_cap *= 64;
 	sink = pipeline__new(&config, VAPRO_BY_INSTRUCTIONS, "node00", lines, summary);
 	assert_non_null(sink);
 	put(sink, &(struct stream_event){.type = STREAM_CLOCK, .clock = {0, UTC}});
@@ -195,9 +196,9 @@ static void check_cause(const char *path)
 			causes++;
 			is_text(object, "culprit/comm", "hog");
 			is_null(object, "culprit/pid");
-			is_number(object, "rank_count", 32);
-			is_number(object, "host_count", 16);
-			is_text(object, "hosts/15", "node15");
+			is_number(object, "rank_count", 128);
+			is_number(object, "host_count", 64);
+			is_text(object, "hosts/63", "node63");
 			assert_true(cJSON_IsTrue(at(object, "alarm")));
 			rolled = cJSON_GetNumberValue(at(object, "lost_seconds"));
 		}
@@ -212,9 +213,21 @@ static void check_cause(const char *path)
 	fclose(file);
 }
 
+/* Counts the cells of a map below the threshold. */
+static unsigned count_marks(const char *text)
+{
+	const char *map = strstr(text, "computation, job"), *end = strstr(text, "% of best speed");
+	unsigned marks = 0;
+
+	assert_true(map && end && map < end);
+	for (map = strchr(map, '\n'); map < end; map++)
+		marks += strchr("=*#%@", *map) != NULL && map[1] != '-';
+	return marks;
+}
+
 static void test_first_lines(void **state)
 {
-	static const char wanted[] = "warning: hog preempted 32 ranks on 16 hosts: 1";
+	static const char wanted[] = "warning: hog preempted 128 ranks on 64 hosts: ";
 	struct view_options options = {.color = VIEW_COLOR_NEVER, .width = 80};
 	struct summary *summary = summary__new();
 	char path[64], err[256], *text = NULL;
@@ -230,8 +243,8 @@ static void test_first_lines(void **state)
 	fclose(out);
 	first_lines(text, 24);
 	says(text, wanted);
-	says(text, "job slurm:77 (/opt/solver): 1024 ranks on 16 hosts, watched for 30.0 s");
-	says(text, "32 slow regions: 1");
+	says(text, "job slurm:77 (/opt/solver): 4096 ranks on 64 hosts, watched for 30.0 s");
+	says(text, "128 slow regions: ");
 	says(text, " 1. ");
 	free(text);
 	text = NULL;
@@ -242,15 +255,18 @@ static void test_first_lines(void **state)
 	text = calloc(1, size + 1);
 	assert_int_equal(fread(text, 1, size, out), size);
 	fclose(out);
-	/* of the 32 regions 5 are printed */
-	says(text, " 5. ");
-	assert_null(strstr(text, " 6. "));
-	says(text, "and 27 more");
+	/* of the regions of one cause the worst is printed: the cause sums them up */
+	says(text, " 1. ");
+	assert_null(strstr(text, " 2. "));
+	says(text, "and 127 more");
+	/* on each host some rank is slow at some time, and the picture is not full of it */
+	says(text, "each cell shows the mean of");
+	assert_true(count_marks(text) < 200);
 	says(text, "The map of waiting is hidden");
 	assert_null(strstr(text, "waiting in communication,"));
 	first_lines(text, 24);
 	says(text, wanted);
-	says(text, "job slurm:77 (/opt/solver): 1024 ranks on 16 hosts, watched for 30.0 s");
+	says(text, "job slurm:77 (/opt/solver): 4096 ranks on 64 hosts, watched for 30.0 s");
 	says(text, "  judged  ");
 	says(text, "  overhead  ");
 	free(text);

@@ -99,7 +99,7 @@ static void variance(unsigned id, const char *state, const char *severity, bool 
 	    HEAD("variance") "\"id\":%u,\"state\":\"%s\",\"class\":\"computation\",\"begin\":\"2027-01-15T08:00:05."
 			     "000000000Z\",\"end\":\"2027-01-15T08:00:09.000000000Z\",\"who\":\"rank 3\","
 			     "\"lost_seconds\":1.5,\"severity\":\"%s\",\"evidence\":\"one state only\",\"verdict\":"
-			     "\"rank 3 lost 1.5 s: 91 %% descheduled.\",\"alarm\":%s}",
+			     "\"rank 3 lost 1.5 s: 91 %% off the CPU.\",\"alarm\":%s}",
 	    id, state, severity, alarm ? "true" : "false");
 	narrate(narrator, line);
 	narrator__flush(narrator);
@@ -111,19 +111,19 @@ static void test_regions(void **state)
 	variance(1, "open", "info", false);
 	assert_string_equal(said(), "");
 	variance(1, "changed", "warning", true);
-	assert_string_equal(said(), "08:00:05 slow region 1 (warning) began: rank 3 lost 1.5 s: 91 % descheduled.\n");
+	assert_string_equal(said(), "08:00:05 slow region 1 (warning) began: rank 3 lost 1.5 s: 91 % off the CPU.\n");
 	variance(1, "changed", "warning", true);
 	assert_string_equal(said(), "");
 	variance(1, "changed", "critical", true);
 	assert_string_equal(said(),
-			    "08:00:05 slow region 1 (critical) is worse now: rank 3 lost 1.5 s: 91 % descheduled.\n");
+			    "08:00:05 slow region 1 (critical) is worse now: rank 3 lost 1.5 s: 91 % off the CPU.\n");
 	variance(1, "closed", "critical", true);
-	assert_string_equal(said(), "08:00:09 slow region 1 ended: rank 3 lost 1.5 s: 91 % descheduled.\n");
+	assert_string_equal(said(), "08:00:09 slow region 1 ended: rank 3 lost 1.5 s: 91 % off the CPU.\n");
 	variance(1, "closed", "critical", true);
 	assert_string_equal(said(), "");
 	variance(2, "closed", "warning", true);
 	assert_string_equal(said(),
-			    "08:00:09 slow region 2 (warning) began and ended: rank 3 lost 1.5 s: 91 % descheduled.\n");
+			    "08:00:09 slow region 2 (warning) began and ended: rank 3 lost 1.5 s: 91 % off the CPU.\n");
 	/* sentences follow each other */
 	narrate(narrator, HEAD("variance") "\"id\":4,\"state\":\"open\",\"begin\":\"2027-01-15T08:00:05.000000000Z\","
 					   "\"severity\":\"info\",\"verdict\":\"rank 3 lost 1.5 s.\",\"alarm\":true,"

@@ -98,7 +98,7 @@ function fillCauses() {
 		none.textContent = !page.jobs.length ? "None is in the records." : page.level === "no result" ? "None can be named, because nothing could be evaluated." : "None: no slow region was found in what could be evaluated.";
 	} else if (page.causes_more) {
 		none.hidden = false;
-		none.textContent = "and " + page.causes_more + " smaller causes";
+		none.textContent = "and " + page.causes_more + (page.causes_more === 1 ? " smaller cause" : " smaller causes");
 	}
 }
 
@@ -210,7 +210,7 @@ function fillDetail() {
 	list.replaceChildren();
 	addDetail(list, "verdict", region.verdict);
 	addDetail(list, "loss", duration(region.lost) + (waited(region) ? " waited" : " lost" + (region.speed === null ? "" : ", " +
-		(region.work_unknown ? "could run for " + percent(region.speed) + " of the time" : "at " + percent(region.speed) + " of the best observed speed"))) +
+		(region.work_unknown ? "got a CPU for " + percent(region.speed) + " of the time" : "at " + percent(region.speed) + " of the best observed speed"))) +
 		(region.alarm ? "; severity " + region.severity : ""));
 	addDetail(list, "when", utc(region.begin).slice(0, 21).replace("T", " ") + " to " + clock(region.end) + " UTC: " + (region.begin > 0 ? duration(region.begin) + " after the start" : "from the start") + ", for " + duration(region.end - region.begin) +
 		(region.ended ? "" : ", and not over when last seen"));
@@ -228,9 +228,9 @@ function fillDetail() {
 			" took " + duration(task.seconds) + " of CPU time"));
 	if (region.class === "communication" && (region.culprits || []).length)
 		addDetail(list, "late ranks", listOf(region.culprits, one => "rank " + one.rank + ": " + duration(one.lost_seconds) + " lost, " + duration(one.wait_seconds) + " waited"));
-	const effects = page.regions.filter(one => one.number.startsWith(region.number + "."));
+	const effects = page.regions.filter(one => one.number.startsWith(region.number + ".") && one.waiters);
 	if (effects.length)
-		addDetail(list, "impact on others", listOf(effects, effect => effect.number + ": " + effect.who + " waited " + duration(effect.lost) + " for it (" + effect.class + ")"));
+		addDetail(list, "impact on others", listOf(effects, effect => effect.number + ": " + effect.waiters + " waited " + duration(effect.lost) + " for it (" + effect.class + ")"));
 	else if (region.caused)
 		addDetail(list, "impact on others", "others waited " + duration(region.caused) + " for it");
 	addDetail(list, "confidence", region.confidence + (region.evidence ? ": " + region.evidence : ""));
