@@ -47,6 +47,7 @@ import accept_nodes  # noqa: E402
 import accept_owners  # noqa: E402
 import accept_programs  # noqa: E402
 import accept_threads  # noqa: E402
+import contradictions  # noqa: E402
 from accept_common import QUICK, VAPRO, VAPROD, measured, path, save, t, tool  # noqa: E402
 from programs_common import Busy, only_run  # noqa: E402
 
@@ -94,12 +95,21 @@ def main():
     return 1 if failed else 0
 
 
+def without_contradictions(since):
+    """The row about the record files that a check has written: nothing in them contradicts itself."""
+    files, found = contradictions.below([path("accept"), path("demo")], since)
+    for sentence in found:
+        print(f"contradiction: {sentence}", flush=True)
+    return t.row(f"contradictions in {files} record files", len(found), 0, not found)
+
+
 def measure(names):
     """Measures these checks and returns how many rows are not ok."""
     failed = 0
     for name in names:
-        begin = time.monotonic()
+        begin, begin_s = time.monotonic(), time.time()
         rows = measured(name, CHECKS[name])
+        rows.append(without_contradictions(begin_s))
         seconds = time.monotonic() - begin
         save("accept", "checks", name, {"seconds": round(seconds, 1), "ok": all(r["ok"] for r in rows), "rows": rows})
         bad = sum(not r["ok"] for r in rows)

@@ -14,7 +14,8 @@ little; --bare omits the cgroup.
 
 Results go to build/accuracy/live.json, after each run; what each run left (vapro.ndjson, injection.json, the program's
 own log, schedstat.ndjson) to build/accuracy/live/seedN/NAME/RUN/. Exit code 1 where less than 29 of 30 were found, or
-an alarm of a quiet run was not confirmed. Every run has a time limit; nothing that was started here stays.
+an alarm of a quiet run was not confirmed, or where records contradict themselves
+(contradictions.py). Every run has a time limit; nothing that was started here stays.
 """
 import argparse
 import contextlib
@@ -31,6 +32,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "tests", "live")]
 import truth as t  # noqa: E402
+import contradictions  # noqa: E402
 from cgroups import Cgroups, NoCgroups  # noqa: E402
 from jobs import Jobs, TimeLimit, path, until  # noqa: E402
 from live_inject import KINDS, Injection, in_words, plan  # noqa: E402
@@ -120,6 +122,7 @@ def one_run(directory, number, program, one, shield):
         records, truths, truth, kernel = watch(directory, program, one, shield)
         entry["version"] = next((r.get("version") for r in records if r.get("type") == "hello"), None)
         entry["windows"] = sum(r.get("type") == "window" for r in records)
+        entry["contradictions"] = [": ".join(found) for found in contradictions.contradictions(records)]
         if one:
             begin, end = truth["begin_mono_ns"], truth["end_mono_ns"]
             lost = kernel.lost(begin, end)
@@ -241,6 +244,11 @@ def table_of(result):
         rows.append(t.row("quiet runs: alarms that the program's own log confirms", f"{summary['confirmed']} of {summary['alarms']} "
                           f"in {summary['quiet_runs']} runs", "all", summary["confirmed"] == summary["alarms"]))
         rows.append(t.row("quiet runs that failed", summary["quiet_failed"], 0, summary["quiet_failed"] == 0))
+    runs = [run for one in result["injections"] + result["quiet"] for run in one["runs"]]
+    found = [sentence for run in runs for sentence in run.get("contradictions", [])]
+    for sentence in found:
+        print(f"contradiction: {sentence}")
+    rows.append(t.row(f"contradictions in the records of {len(runs)} runs", len(found), 0, not found))
     return rows
 
 

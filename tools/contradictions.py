@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-Finds contradictions in the records of runs, without knowing what happened: contradictions.py FILE... prints one line for each
-and returns 1 where there are any. What two records, or two keys of one record, say of the same thing must agree:
+Finds contradictions in the records of runs, without knowing what happened: contradictions.py FILE|FOLDER... prints one line
+for each and returns 1 where there are any; of a folder, all *.ndjson in it and below are read. What two records, or two keys
+of one record, say of the same thing must agree:
 
 waiting     what a variance or a cause made others wait is at most (ranks of the job - 1) times what was lost to it
 attributed  an alarm that the kernel attributes lost at least what is attributed to it, outside of calls
@@ -14,8 +15,10 @@ advice      names no remedy for a factor that took nothing
 times       lie inside the job, and begin before they end
 preempters  are listed only where a twentieth of the loss is preempted
 nothing     no cause has lost nothing
+key         no record lacks a key of its type that is read here
 """
 import json
+import os
 import re
 import sys
 
@@ -144,11 +147,11 @@ def check_performance(variance, name):
 
 
 def check_window(window):
-    account, length = window.get("account"), seconds(window["end"]) - seconds(window["begin"])
+    account, length = window.get("account_seconds"), seconds(window["end"]) - seconds(window["begin"])
     ranks = len(ranks_of(window["ranks"]))
     if not account or not ranks or length <= 0 or window["performance"]["computation"] is None:
         return
-    without = (account["preempted_seconds"] + account["throttled_seconds"] + account["stopped_seconds"]) / (length * ranks)
+    without = sum(account.get(name, 0) for name in ("preempted", "wakeup_wait", "throttled", "stopped")) / (length * ranks)
     judged = window["coverage"]["computation"]
     if without > ACCOUNT_LEAST and judged > 0.9 and window["performance"]["computation"] >= 0.99995:
         yield "performance", f"the window until {window['end']}: a performance of 1 while ranks had no CPU for {100 * without:.1f} % of the time"
@@ -260,14 +263,60 @@ def records_in(lines):
             yield record
 
 
+def runs_of(records):
+    """Lists of the records of each run in a file to which several were added, without those of passes of a worker that do not count."""
+    runs = []
+    for record in records:
+        kind = record.get("type")
+        if kind == "hello" or not runs:
+            runs.append([])
+        if kind == "judging":
+            runs[-1] = [other for other in runs[-1] if other.get("job") != record["job"] or other["time"] <= (record.get("from") or "")]
+        runs[-1].append(record)
+    return runs
+
+
+def in_file(path):
+    """[(kind, sentence)] of all runs of a file; None where it holds no result of a run."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        runs = [run for run in runs_of(records_in(file)) if any(record.get("type") == "window" for record in run)]
+    found = []
+    for run in runs:
+        try:
+            found += contradictions(run)
+        except (KeyError, TypeError, AttributeError) as error:
+            found.append(("key", f"a record lacks what its type has: {type(error).__name__}: {error}"))
+    return found if runs else None
+
+
+def below(folders, since=0):
+    """(files with results, [sentence]) of the record files in folders and below them that were changed after a time of time.time()."""
+    files, found = 0, []
+    for folder in folders:
+        for place, _, names in os.walk(folder):
+            for path in sorted(os.path.join(place, name) for name in names if name.endswith(".ndjson")):
+                if not os.path.isfile(path) or os.path.getmtime(path) < since:
+                    continue
+                said = in_file(path)
+                files += said is not None
+                found += [f"{path}: {kind}: {sentence}" for kind, sentence in said or []]
+    return files, found
+
+
 def main(paths):
-    count = 0
+    files, found = 0, []
     for path in paths:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            for kind, sentence in contradictions(records_in(file)):
-                print(f"{path}: {kind}: {sentence}")
-                count += 1
-    return count > 0
+        if os.path.isdir(path):
+            count, sentences = below([path])
+        else:
+            said = in_file(path)
+            count, sentences = said is not None, [f"{path}: {kind}: {sentence}" for kind, sentence in said or []]
+        files += count
+        found += sentences
+    for sentence in found:
+        print(sentence)
+    print(f"{files} record files with results, {len(found)} contradictions", file=sys.stderr)
+    return len(found) > 0
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ during the first try: `steal_pct` is what the hypervisor took of the CPUs, `othe
 started, and which is why the threads of tests waited for a CPU (their run delay also has what tests do to each other on
 purpose). Three of these fail the run; a first try with more than 10 % of either does not count.
 
-The output of each try is in build/live/results; prove prints the summary of the last tries.
+The output of each try is in build/live/results; prove prints the summary of the last tries. What a test's record files say is
+searched for contradictions (tools/contradictions.py): any fails the run, as one more result.
 """
 import ctypes
 import glob
@@ -30,9 +31,10 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "tools"))
+import contradictions  # noqa: E402
 import jobs as j  # noqa: E402
 
-RESULTS = j.path("live", "results")
+SCRATCH, RESULTS = j.path("live"), j.path("live", "results")  # SCRATCH has a directory for each test
 FLAKY, TIMES = j.path("flaky.json"), j.path("live", "times.json")
 PLACES = 2.0  # tests side by side
 DISTURBED_PCT = 10
@@ -121,7 +123,7 @@ class Try:
         self.name = os.path.basename(path)[:-2]
         self.tap_path = os.path.join(RESULTS, self.name + ".t")
         self.err_path = os.path.join(RESULTS, f"{self.name}.err")
-        self.load, self.begin = Load(), time.monotonic()
+        self.load, self.begin, self.begin_s = Load(), time.monotonic(), time.time()
         with open(self.tap_path, "wb") as out, open(self.err_path, "wb") as err:
             self.process = subprocess.Popen([path], stdin=subprocess.DEVNULL, stdout=out, stderr=err, preexec_fn=j.take_interrupts)
         self.code, self.good = None, False
@@ -139,6 +141,7 @@ class Try:
         with open(self.err_path, encoding="utf-8", errors="replace") as file:
             self.errors = file.read()
         self.good = passed(self.tap, self.code)
+        self.files, self.contradictions = contradictions.below([os.path.join(SCRATCH, self.name)], self.begin_s - 1)
         if not self.good and not re.search("^not ok", self.tap, re.M):  # prove has the output only
             with open(self.tap_path, "a", encoding="utf-8") as file:
                 file.write(f"not ok - the test ended with {self.code}\n")
@@ -151,7 +154,9 @@ class Try:
     def print(self):
         mark = "ok" if self.good else "FAILED"
         print(f"[{time.strftime('%H:%M:%S')}] {self.name + '.t ':.<20} {mark:7} {self.seconds:6.1f} s"
-              f"  steal {self.steal_pct:.1f} %, others {self.others_pct:.1f} %", flush=True)
+              f"  steal {self.steal_pct:.1f} %, others {self.others_pct:.1f} %, {self.files} record files", flush=True)
+        for sentence in self.contradictions:
+            print(f"contradiction: {sentence}", flush=True)
         if not self.good:
             print(self.failure()["failure"], flush=True)
 
@@ -233,6 +238,15 @@ def report(flakes):
                    f"at most {FLAKES_ALLOWED} (build/flaky.json)\n")
 
 
+def report_contradictions(tests):
+    """Prints what the records of the last tries contradict themselves in, and writes it as a result of its own."""
+    files, found = sum(test.files for test in tests), [sentence for test in tests for sentence in test.contradictions]
+    print(f"== {len(found)} contradictions in {files} record files of {len(tests)} tests", flush=True)
+    with open(os.path.join(RESULTS, "contradictions.t"), "w", encoding="utf-8") as file:
+        file.write(f"1..1\n{'not ok' if found else 'ok'} 1 - records contradict themselves nowhere: {len(found)} contradictions in "
+                   f"{files} record files\n")
+
+
 def main(words):
     paths = sorted(glob.glob(os.path.join(HERE, "*.t")))
     if words:
@@ -258,6 +272,7 @@ def main(words):
                 flakes.append(done[path].failure())
             done[path] = test
     report(flakes)
+    report_contradictions(done.values())
     return subprocess.run(["prove", "--exec", "cat", *sorted(glob.glob(os.path.join(RESULTS, "*.t")))], check=False).returncode
 
 

@@ -33,7 +33,7 @@ def sound():
         {"type": "hello", "tunables": {"min-lost": 0.1, "critical-share": 0.05, "warning-share": 0.001}},
         {"type": "window", "job": "j", "begin": at(0), "end": at(40), "ranks": "0-3", "world_size": 4, "coverage": {"computation": 0.95},
          "performance": {"computation": 0.97, "total": 0.97},
-         "account": {"preempted_seconds": 2.1, "throttled_seconds": 0, "stopped_seconds": 1.0}},
+         "account_seconds": {"on_cpu": 150.0, "preempted": 2.1, "wakeup_wait": 0, "throttled": 0, "stopped": 1.0}},
         {"type": "heatmap", "job": "j", "rows": [{"rank": rank, "pid": 100 + rank} for rank in range(4)]},
         {"type": "variance", "job": "j", "id": 7, "revision": 1, "class": "computation", "ranks": "0", "begin": at(10), "end": at(15),
          "lost_seconds": 3.0, "judged_seconds": 5.0, "performance": 0.4, "caused_seconds": 8.5, "effect_of": None, "slow_path": False,
@@ -54,7 +54,7 @@ HELLO, WINDOW, HEATMAP, VARIANCE, DIAGNOSIS, FIRST, SECOND = range(7)
 
 def no_cpu(records):
     records[WINDOW]["performance"]["computation"] = 1
-    records[WINDOW]["account"]["throttled_seconds"] = 4.0
+    records[WINDOW]["account_seconds"]["throttled"] = 4.0
 
 
 # name: the kind that is found, and how it is planted
@@ -82,12 +82,48 @@ PLANTED = {
     "a cause that ends before it begins": ("times", lambda r: r[FIRST].update(begin=at(20))),
     "a cause outside of its region": ("times", lambda r: r[VARIANCE]["causes"][0].update(begin=at(8))),
     "preempters where nothing was preempted": ("preempters", lambda r: r[DIAGNOSIS]["factors"][1].update(impact_seconds=0.1)),
+    "a record without a key": ("key", lambda r: r[FIRST].pop("lost_seconds")),
     "a cause of nothing": ("nothing", lambda r: r.append({**r[SECOND], "number": 3, "lost_seconds": 0, "caused_seconds": 0, "rated_pct": 0,
                                                           "severity": "info", "alarm": False})),
 }
 
 
+def write(path, records):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("no record\n" + "".join(json.dumps(record) + "\n" for record in records))
+
+
+def in_a_file(records):
+    with tempfile.TemporaryDirectory() as folder:
+        write(os.path.join(folder, "records.ndjson"), records)
+        return contradictions.in_file(os.path.join(folder, "records.ndjson"))
+
+
 class Contradictions(unittest.TestCase):
+    def test_a_folder(self):
+        """Runs that share a file are judged each for itself; files without results and older files are not counted."""
+        planted = copy.deepcopy(sound())
+        PLANTED["critical below the bound"][1](planted)
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "below"))
+            write(os.path.join(folder, "two_runs.ndjson"), sound() + sound())
+            write(os.path.join(folder, "below", "planted.ndjson"), sound() + planted)
+            write(os.path.join(folder, "truth.ndjson"), [{"rank": 0}])
+            write(os.path.join(folder, "old.ndjson"), planted)
+            os.utime(os.path.join(folder, "old.ndjson"), (1000, 1000))
+            files, found = contradictions.below([folder], 2000)
+        self.assertEqual((files, len(found)), (2, 1), found)
+        self.assertIn("planted.ndjson: severity: ", found[0])
+
+    def test_keys_are_those_of_records(self):
+        """Each key that is looked up by `get` is one of the table of records: a key that was renamed would be found nowhere."""
+        with open(os.path.join(ROOT, "tools", "contradictions.py"), encoding="utf-8") as file:
+            keys = set(re.findall(r"""(?:record|window|variance|diagnosis|cause|row|factor)\.get\("(\w+)"\)""", file.read()))
+        with open(os.path.join(ROOT, "user", "records", "records.def"), encoding="utf-8") as file:
+            known = set(re.findall(r"^KEY\(\w+, (\w+),", file.read(), re.M))
+        self.assertGreater(len(keys), 5)
+        self.assertEqual(keys - known - {"user", "excused"}, set())
+
     def test_a_sound_run(self):
         self.assertEqual(contradictions.contradictions(sound()), [])
 
@@ -96,7 +132,7 @@ class Contradictions(unittest.TestCase):
             with self.subTest(name):
                 records = copy.deepcopy(sound())
                 plant(records)
-                self.assertIn(kind, [found for found, _ in contradictions.contradictions(records)])
+                self.assertIn(kind, [found for found, _ in in_a_file(records)])
 
     def test_every_kind_is_planted(self):
         listed = re.findall(r"^([a-z]+) +\S", contradictions.__doc__.partition("agree:")[2], re.M)

@@ -71,7 +71,7 @@ class Runs(unittest.TestCase):
     def setUp(self):
         self.directory = tempfile.mkdtemp(prefix="vapro-runner-")
         self.addCleanup(subprocess.run, ["rm", "-r", self.directory], check=True)
-        paths = {"HERE": self.directory, "RESULTS": os.path.join(self.directory, "results"), "FLAKY": os.path.join(self.directory, "flaky.json"),
+        paths = {"HERE": self.directory, "SCRATCH": self.directory, "RESULTS": os.path.join(self.directory, "results"), "FLAKY": os.path.join(self.directory, "flaky.json"),
                  "TIMES": os.path.join(self.directory, "times.json")}
         for name, path in paths.items():
             patch = mock.patch.object(runner, name, path)
@@ -104,7 +104,8 @@ class Runs(unittest.TestCase):
         self.add("c", PASSES, "little")
         code, printed, flaky = self.run_all()
         self.assertEqual((code, flaky), (0, []))
-        self.assertIn("Files=4, Tests=4", printed)
+        self.assertIn("Files=5, Tests=5", printed)
+        self.assertIn("0 contradictions in 0 record files of 3 tests", printed)
         self.assertIn("Result: PASS", printed)
 
     def test_some(self):
@@ -122,6 +123,22 @@ class Runs(unittest.TestCase):
                 self.assertNotEqual(code, 0, number)
                 self.assertEqual(flaky, [])
                 self.assertIn("Result: FAIL", printed)
+
+    def test_contradictions(self):
+        """Records that contradict themselves fail the run, also where the test passes; what was there before does not count."""
+        times = '"begin":"2027-01-15T08:00:00.0Z","end":"2027-01-15T08:00:10.0Z"'
+        window = '{"type":"window","job":"j",%s,"ranks":"0","world_size":1,"performance":{"computation":null}}' % times
+        cause = ('{"type":"cause","job":"j","final":true,"number":1,"cause":"stopped","confirmed":true,"alarm":true,"severity":"%s",'
+                 '"lost_seconds":1,"caused_seconds":0,"cost_pct_of_job":10,"rated_pct":10,"denominator_seconds":10,%s}')
+        variance = '{"type":"variance","job":"j","id":1,"effect_of":null,"class":"computation","ranks":"0","alarm":true,"slow_path":false,' \
+            '"severity":"critical","lost_seconds":1,"caused_seconds":0,"cost_pct_of_job":10,"performance":0.5,%s}' % times
+        for severity, good in (("critical", True), ("info", False)):
+            with self.subTest(severity):
+                lines = "\n".join((window, variance, cause % (severity, times)))
+                self.add("a", f"mkdir -p {self.directory}/a && cat >{self.directory}/a/out.ndjson <<'EOF'\n{lines}\nEOF\n{PASSES}")
+                code, printed, _ = self.run_all()
+                self.assertEqual(code == 0, good, printed)
+                self.assertIn(f"{int(not good)} contradictions in 1 record files of 1 tests", printed)
 
     def test_second_try(self):
         self.add("a", SECOND)

@@ -11,7 +11,7 @@
 
 #define DOMINATES 0.5 /* share of the loss that a cure must be for */
 #define MOST 0.6      /* share of the interference that names one task */
-#define ADVISED 0.2   /* share of the loss from which on a cause has a sentence of its own */
+#define ADVISED 0.1   /* share of the loss from which on a cause has a sentence of its own */
 
 /* "rank 3", "threads 0-3,7" of an ascending list; cut with an ellipsis where it is too long. Returns its length. */
 static size_t format_list(const char *word, const int32_t *list, uint32_t count, char *buf, size_t size)
