@@ -64,17 +64,52 @@ def fragments(faults):
         now = last
 
 
-def analyse(faults):
+def analyse(faults, ranks=RANKS, make=fragments):
     with tempfile.TemporaryDirectory() as folder:
         source, target = os.path.join(folder, "in.ndjson"), os.path.join(folder, "records.ndjson")
         with open(source, "w", encoding="utf-8") as file:
-            for record in fragments(faults):
-                record.update(host="n0", world_size=RANKS, pid=1000 + record["rank"], cpu=record["rank"])
+            for record in make(faults) if make is fragments else make(*faults):
+                record.update(host="n0", world_size=ranks, pid=1000 + record["rank"], cpu=record["rank"])
                 file.write(json.dumps(record) + "\n")
         subprocess.run([os.path.join(BUILD, "vapro"), "analyze", "--format", "ndjson", "--output", target, source], check=True,
                        capture_output=True)
         with open(target, encoding="utf-8") as file:
             return [json.loads(line) for line in file]
+
+
+def stalls_of(ranks):
+    """(step, rank, seconds lost): one stall in each tenth step."""
+    draw = random.Random(7)
+    return [(step, draw.randrange(ranks), draw.uniform(.03, .06)) for step in range(105, 1400, 10)]
+
+
+def stalls(ranks):
+    """A job of steps of 20 ms in which now and then a step of one rank takes longer; the ranks do not wait for each other."""
+    lost = {(step, rank): seconds for step, rank, seconds in stalls_of(ranks)}
+    for rank in range(ranks):
+        draw, now = random.Random(rank), 0.
+        for step in range(1400):
+            end = now + WORK * (1 + draw.gauss(0, .005)) + lost.get((step, rank), 0)
+            yield {"rank": rank, "class": "computation", "from": "app@0123456789ab+0x120", "to": "app@0123456789ab+0x120",
+                   "start_ns": START_NS + int(now * 1e9), "duration_ns": int((end - now) * 1e9)}
+            now = end
+
+
+def slow_steps(begin, seconds):
+    """Nine hours and a quarter of two ranks in steps of 2 s; from `begin` on rank 0 has half of its CPU for some seconds."""
+    now, step = 0., 0
+    while now < 33300:
+        lost = 2. if begin <= now < begin + seconds else 0.
+        ends = [now + 2 + .002 * ((step * 7 + 3 * rank) % 5) + (0 if rank else lost) for rank in range(2)]
+        for rank, end in enumerate(ends):
+            yield {"rank": rank, "class": "computation", "from": "app@0123456789ab+0x120", "to": "app@0123456789ab+0x120",
+                   "start_ns": START_NS + int(now * 1e9), "duration_ns": int((end - now) * 1e9),
+                   **({"factors": {"preempted_ns": int(lost * 1e9)}} if lost and not rank else {})}
+        last = max(ends) + 1e-3
+        for rank, end in enumerate(ends):
+            yield {"rank": rank, "class": "communication", "at": "app@0123456789ab+0x120", "start_ns": START_NS + int(end * 1e9),
+                   "duration_ns": int((last - end) * 1e9), "workload": {"function": "MPI_Allreduce", "bytes": 8, "comm": "0"}}
+        now, step = last, step + 1
 
 
 def second(text):
@@ -100,6 +135,33 @@ class ManyCauses(unittest.TestCase):
                     self.assertAlmostEqual(found["lost_seconds"], lost, delta=.05 * lost)
                     self.assertGreaterEqual(found["caused_seconds"], .85 * least)
                     self.assertLessEqual(found["caused_seconds"], 1.15 * most)
+
+    def test_when_a_fault_comes(self):
+        """The same hog in the first minute and in hour 9 of a job of nine hours has the same severity at the end."""
+        for seconds, severity in ((4, "warning"), (600, "critical")):
+            for begin in (40, 32430):
+                with self.subTest(begin=begin, seconds=seconds):
+                    records = analyse((begin, seconds), 2, slow_steps)
+                    final = [record for record in records if record["type"] == "cause" and record["final"] and record["confirmed"]]
+                    self.assertEqual(contradictions.contradictions(records), [])
+                    self.assertEqual([(cause["cause"], cause["severity"]) for cause in final], [("preempted", severity)])
+                    self.assertEqual(final[0]["denominator_seconds"], 7200)
+                    self.assertAlmostEqual(final[0]["lost_seconds"], seconds / 2, delta=1 + .05 * seconds)
+
+    def test_small_is_counted_once(self):
+        """Stalls of 30 to 60 ms that nothing explains: `small` is at most 1.2 times the truth, nothing that weighs is in it."""
+        for ranks in (4, 64):
+            records = analyse((ranks,), ranks, stalls)
+            truth = sum(lost for _, _, lost in stalls_of(ranks))
+            windows = [record for record in records if record["type"] == "window"]
+            small = sum(window["small"]["lost_seconds"] for window in windows)
+            listed = sum(record["lost_seconds"] for record in {record["id"]: record for record in records if record["type"] == "variance"}.values()
+                         if record["class"] == "computation")
+            self.assertLessEqual(small + listed, 1.2 * truth)
+            self.assertGreater(small, 0)
+            for window in windows:  # each stall is of one rank and 60 ms at most, and no region of more is too little
+                length = contradictions.seconds(window["end"]) - contradictions.seconds(window["begin"])
+                self.assertLessEqual(window["small"]["lost_seconds"], max(1, window["small"]["count"] + 1) * max(.1, .001 * ranks * length))
 
     def test_each_cause_is_in_a_sentence(self):
         records = analyse(FAULTS["long"])

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The rating of a cause: the greatest share of the time of all ranks that it cost in any hour of the job, in steps of
- * whole minutes; of the whole job while that is shorter. Costs and time are whole nanoseconds by minute, so that they
- * add in any order.
+ * Costs and the ranks' time by minute, by which a cause is rated (detect/rating.h): whole nanoseconds, so that they add
+ * in any order.
  */
 #include "analysis/causes_private.h"
 
 #include "base/grow.h"
+#include "detect/rating.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define MINUTE_NS 60000000000ULL
-#define HOUR 60 /* minutes */
 
 /* Returns the place of a minute, or where it belongs. */
 static size_t place_of(const struct cause_minutes *minutes, uint64_t minute)
@@ -51,25 +48,16 @@ static int add(struct cause_minutes *minutes, uint64_t minute, uint64_t ns)
 	return 0;
 }
 
-/* The part of a time before a moment, of ns that are spread evenly over [begin, end). */
-static uint64_t before(uint64_t begin_ns, uint64_t end_ns, uint64_t ns, uint64_t moment_ns)
-{
-	if (moment_ns <= begin_ns)
-		return 0;
-	if (moment_ns >= end_ns)
-		return ns;
-	return (uint64_t)((unsigned __int128)ns * (moment_ns - begin_ns) / (end_ns - begin_ns));
-}
-
 int causes_rating__add(struct cause_minutes *minutes, uint64_t begin_ns, uint64_t end_ns, uint64_t ns)
 {
-	uint64_t first = begin_ns / MINUTE_NS, last = (end_ns > begin_ns ? end_ns - 1 : begin_ns) / MINUTE_NS;
+	uint64_t first = begin_ns / RATING_MINUTE_NS,
+		 last = (end_ns > begin_ns ? end_ns - 1 : begin_ns) / RATING_MINUTE_NS;
 
 	if (last - first > CAUSE_MINUTES_MOST)
 		first = last; /* times of a damaged file */
 	for (uint64_t minute = first; minute <= last; minute++) {
-		uint64_t to = before(begin_ns, end_ns, ns, (minute + 1) * MINUTE_NS);
-		uint64_t from = minute == first ? 0 : before(begin_ns, end_ns, ns, minute * MINUTE_NS);
+		uint64_t to = rating__before(begin_ns, end_ns, ns, (minute + 1) * RATING_MINUTE_NS);
+		uint64_t from = minute == first ? 0 : rating__before(begin_ns, end_ns, ns, minute * RATING_MINUTE_NS);
 
 		if (add(minutes, minute, (minute == last ? ns : to) - from))
 			return -ENOMEM;
@@ -86,52 +74,54 @@ int causes_rating__merge(struct cause_minutes *into, const struct cause_minutes 
 	return 0;
 }
 
-/* The sum of an hour from a minute on; *at moves with it: the hours come in order. */
-static double sum_hour(const struct cause_minutes *minutes, uint64_t minute, size_t *at)
-{
-	double sum = 0;
+/* Sums by minute of a job that has these borders. */
+struct minutes_of_job {
+	const struct cause_minutes *minutes;
+	uint64_t begin_ns, end_ns;
+};
 
-	while (*at < minutes->count && minutes->items[*at].minute < minute)
-		++*at;
-	for (size_t i = *at; i < minutes->count && minutes->items[i].minute < minute + HOUR; i++)
-		sum += (double)minutes->items[i].ns;
-	return sum;
+/* Returns the part of a minute, as far as it is the job's, that lies in [from_ns, to_ns). */
+static double part_of(const struct minutes_of_job *of, uint64_t minute, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t begin = minute * RATING_MINUTE_NS, end = begin + RATING_MINUTE_NS;
+
+	begin = of->begin_ns > begin && of->begin_ns < end ? of->begin_ns : begin;
+	end = of->end_ns < end && of->end_ns > begin ? of->end_ns : end;
+	from_ns = from_ns > begin ? from_ns : begin;
+	to_ns = to_ns < end ? to_ns : end;
+	return to_ns > from_ns ? (double)(to_ns - from_ns) / (double)(end - begin) : 0;
+}
+
+static double sum(const void *arg, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct minutes_of_job *of = arg;
+	const struct cause_minute *items = of->minutes->items;
+	double ns = 0;
+
+	for (size_t at = place_of(of->minutes, from_ns / RATING_MINUTE_NS);
+	     at < of->minutes->count && items[at].minute <= to_ns / RATING_MINUTE_NS; at++)
+		ns += part_of(of, items[at].minute, from_ns, to_ns) * (double)items[at].ns;
+	return ns;
 }
 
 void causes_rating__rate(const struct cause_minutes *costs, const struct job_time *time, double *share,
 			 double *denominator_ns)
 {
-	const struct cause_minutes *all = &time->minutes;
-	double cost = 0, sum = 0;
-	uint64_t first, last;
-	size_t at = 0, of = 0;
+	const struct minutes_of_job cost = {costs, time->begin_ns, time->end_ns};
+	const struct minutes_of_job all = {&time->minutes, time->begin_ns, time->end_ns};
+	struct rating rating = {NAN, NAN};
 
-	*share = NAN;
-	*denominator_ns = NAN;
-	for (size_t i = 0; i < costs->count; i++)
-		cost += (double)costs->items[i].ns;
-	for (size_t i = 0; i < all->count; i++)
-		sum += (double)all->items[i].ns;
-	if (sum <= 0 || !costs->count)
-		return;
-	*share = fmin(1, cost / sum);
-	*denominator_ns = sum;
-	if (time->end_ns - time->begin_ns <= HOUR * MINUTE_NS)
-		return;
-	*share = 0;
-	last = all->items[all->count - 1].minute;
-	first = all->items[0].minute;
-	if (costs->items[0].minute + 1 > first + HOUR)
-		first = costs->items[0].minute + 1 - HOUR;
-	if (last >= HOUR - 1 && first > last + 1 - HOUR)
-		first = last + 1 - HOUR;
-	for (uint64_t minute = first; minute <= costs->items[costs->count - 1].minute && minute + HOUR <= last + 1;
-	     minute++) {
-		double part = sum_hour(costs, minute, &at), hour = sum_hour(all, minute, &of);
-
-		if (hour <= 0 || fmin(1, part / hour) <= *share)
-			continue;
-		*share = fmin(1, part / hour);
-		*denominator_ns = hour;
-	}
+	if (costs->count)
+		rating = rating__of(&(struct rating_input){
+		    .job_begin_ns = time->begin_ns,
+		    .job_end_ns = time->end_ns,
+		    .begin_ns = costs->items[0].minute * RATING_MINUTE_NS,
+		    .end_ns = costs->items[costs->count - 1].minute * RATING_MINUTE_NS + RATING_MINUTE_NS - 1,
+		    .cost = sum,
+		    .cost_arg = &cost,
+		    .time = sum,
+		    .time_arg = &all,
+		});
+	*share = rating.share;
+	*denominator_ns = rating.denominator_ns;
 }

@@ -386,7 +386,9 @@ static int find_emitted(const struct builder *builder, struct emitted_variance *
 	for (size_t i = 0; i < book->count; i++) {
 		struct variance *variance = &book->variances[i];
 
-		if (variance->small && variance->matched && !variance->emitted_once)
+		/* waiting without a cause is small where it is more, too: ranks wait for each other all the time */
+		if (variance->small && variance->matched && !variance->emitted_once &&
+		    variance->share < builder->context->config.min_share)
 			count_small(builder, variance, result);
 		if (!variance__emit(variance, variance__least_s(&builder->context->config)))
 			continue;

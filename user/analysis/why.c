@@ -174,10 +174,13 @@ static int build_hosts(const struct builder *builder, const uint32_t *rows, size
 int builder__shared(const struct builder *builder, const uint32_t *rows, size_t count, const struct result_shared **out,
 		    uint32_t *out_count)
 {
-	struct result_shared *shared = builder__take(builder, WHERE_FACTS, sizeof(*shared));
+	struct result_shared *shared;
 	struct where where[WHERE_FACTS];
 
-	if (!shared || where_index__find(builder->where, rows, count, where, out_count))
+	if (where_index__find(builder->where, rows, count, where, out_count))
+		return -ENOMEM;
+	shared = builder__take(builder, *out_count, sizeof(*shared));
+	if (!shared)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < *out_count; i++) {
 		const char *value = arena__copy(&builder->context->arena, where[i].value);

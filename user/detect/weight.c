@@ -3,20 +3,20 @@
 
 #include "detect/caused.h"
 #include "detect/evidence.h"
+#include "detect/rating.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
 #define WAITING_MORE 10 /* times min_share */
-#define RATED_NS 3600000000000ULL
-#define RATED_STEP_NS 60000000000ULL
 
 /* Begins and ends of rows, each in order, and the sums of those before: many variances count the time of rows alive. */
 struct lives {
 	uint64_t *from, *to;
 	double *from_sums, *to_sums; /* ns since the first begin */
 	size_t from_count, to_count;
+	uint64_t now_ns; /* end of the window */
 };
 
 static int compare_times(const void *a, const void *b)
@@ -99,40 +99,40 @@ static double lived_before(const struct lives *lives, uint64_t before)
 	return since * (double)begun - lives->from_sums[begun] - (since * (double)ended - lives->to_sums[ended]);
 }
 
-/*
- * Rates a variance: the greatest share of the time of all ranks that it cost, with what it made others wait, in any
- * hour of the job, in steps of whole minutes; while the job is younger, of all its time.
- */
-static void rate(struct variance *variance, const struct lives *lives, uint64_t now_ns)
+/* The time that all rows lived, ns. */
+static double lived(const void *arg, uint64_t from_ns, uint64_t to_ns)
 {
-	uint64_t first = lives->from_count ? lives->from[0] : now_ns;
-	uint64_t begin = variance->begin * VAPRO_BIN_NS, end = variance->end * VAPRO_BIN_NS, from, to;
-	double cost = own_loss(variance) + variance->caused_ns;
+	const struct lives *lives = arg;
 
-	variance->rated_share = 0;
-	variance->denominator_ns = lived_before(lives, now_ns);
-	if (now_ns <= first + RATED_NS) {
-		variance->rated_share = variance->denominator_ns > 0 ? fmin(1, cost / variance->denominator_ns) : 0;
-		return;
-	}
-	begin = begin > first ? begin : first;
-	from = begin > first + RATED_NS ? (begin - RATED_NS) / RATED_STEP_NS * RATED_STEP_NS : first;
-	from = from > first ? from : first;
-	from = from + RATED_NS > now_ns ? now_ns - RATED_NS : from;
-	for (; from <= end && from + RATED_NS <= now_ns; from = to) {
-		uint64_t until = from + RATED_NS;
-		double inside = (double)(end < until ? end : until) - (double)(begin > from ? begin : from);
-		double all = lived_before(lives, until) - lived_before(lives, from);
-		double share = end > begin ? cost * fmax(0, inside) / (double)(end - begin) : cost;
+	to_ns = to_ns < lives->now_ns ? to_ns : lives->now_ns;
+	return to_ns > from_ns ? lived_before(lives, to_ns) - lived_before(lives, from_ns) : 0;
+}
 
-		to = (from / RATED_STEP_NS + 1) * RATED_STEP_NS;
-		if (to + RATED_NS > now_ns && from < now_ns - RATED_NS)
-			to = now_ns - RATED_NS; /* the latest hour ends now */
-		if (all <= 0 || fmin(1, share / all) <= variance->rated_share)
-			continue;
-		variance->rated_share = fmin(1, share / all);
-		variance->denominator_ns = all;
-	}
+/* What a variance lost and made others wait, spread evenly over its time, ns. */
+static double cost_of(const void *arg, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct variance *variance = arg;
+	uint64_t begin = variance->begin * VAPRO_BIN_NS, end = variance->end * VAPRO_BIN_NS;
+	uint64_t cost = (uint64_t)llround(fmax(0, own_loss(variance) + variance->caused_ns));
+
+	return (double)(rating__before(begin, end, cost, to_ns) - rating__before(begin, end, cost, from_ns));
+}
+
+static void rate(struct variance *variance, const struct lives *lives)
+{
+	const struct rating rating = rating__of(&(struct rating_input){
+	    .job_begin_ns = lives->from_count ? lives->from[0] : lives->now_ns,
+	    .job_end_ns = lives->now_ns,
+	    .begin_ns = variance->begin * VAPRO_BIN_NS,
+	    .end_ns = variance->end * VAPRO_BIN_NS,
+	    .cost = cost_of,
+	    .cost_arg = variance,
+	    .time = lived,
+	    .time_arg = lives,
+	});
+
+	variance->rated_share = isnan(rating.share) ? 0 : rating.share;
+	variance->denominator_ns = isnan(rating.share) ? 0 : rating.denominator_ns;
 }
 
 static enum vapro_severity severity_of(const struct variance *variance, const struct vapro_config *config)
@@ -180,7 +180,7 @@ int weight__judge(struct variance_book *book, const struct stg_job *job, const s
 		  uint64_t now_ns)
 {
 	double stride = config->window_s * 2 / 3 * 1e9;
-	struct lives lives = {0};
+	struct lives lives = {.now_ns = now_ns};
 
 	if (!book->count)
 		return 0;
@@ -204,10 +204,10 @@ int weight__judge(struct variance_book *book, const struct stg_job *job, const s
 		if (variance->waiting && !variance->confirmed && !variance->effect_of)
 			variance->small = is_common_waiting(variance, config);
 		if (variance->outlier)
-			variance->small = true;
+			variance->small = variance->share < config->min_share;
 		if (variance->small)
 			variance->alarm = false;
-		rate(variance, &lives, now_ns);
+		rate(variance, &lives);
 		variance->severity = severity_of(variance, config);
 	}
 	forget_unlisted_causes(book, config);

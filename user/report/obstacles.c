@@ -9,6 +9,20 @@
 #include "base/grow.h"
 #include "base/printable.h"
 
+struct obstacle {
+	enum obstacle_kind kind;
+	char *job; /* NULL: of no known job */
+	char *text;
+	uint32_t user, pid;
+	int64_t rank;
+};
+
+struct obstacles {
+	struct obstacle *items;
+	size_t count, capacity;
+	uint64_t more; /* that came when there were OBSTACLES_MOST */
+};
+
 static const struct {
 	const char *code; /* of the warning that reports it; NULL: records of processes do */
 	const char *help;
@@ -31,8 +45,8 @@ static char *copy_of(const char *text)
 
 static void clear(struct obstacle *obstacle)
 {
-	free((char *)obstacle->job);
-	free((char *)obstacle->text);
+	free(obstacle->job);
+	free(obstacle->text);
 }
 
 static bool is_of(const struct obstacle *obstacle, const char *job, uint32_t user)
@@ -40,21 +54,27 @@ static bool is_of(const struct obstacle *obstacle, const char *job, uint32_t use
 	return !job || (obstacle->job && !strcmp(obstacle->job, job) && obstacle->user == user);
 }
 
-int obstacles__add(struct obstacles *obstacles, const struct obstacle *obstacle)
+struct obstacles *obstacles__new(void)
 {
-	struct obstacle own = *obstacle;
+	return calloc(1, sizeof(struct obstacles));
+}
+
+int obstacles__add(struct obstacles *obstacles, enum obstacle_kind kind, const char *job, uint32_t user, uint32_t pid,
+		   int64_t rank, const char *text)
+{
+	struct obstacle own = {.kind = kind, .user = user, .pid = pid, .rank = rank};
 
 	/* a process may be refused again and again */
 	for (size_t i = 0; i < obstacles->count; i++)
-		if (obstacles->items[i].kind == own.kind && obstacles->items[i].pid == own.pid)
+		if (obstacles->items[i].kind == kind && obstacles->items[i].pid == pid)
 			return 0;
 	if (obstacles->count >= OBSTACLES_MOST) {
 		obstacles->more++;
 		return 0;
 	}
-	own.job = copy_of(obstacle->job);
-	own.text = copy_of(obstacle->text);
-	if (!own.text || (obstacle->job && !own.job) ||
+	own.job = copy_of(job);
+	own.text = copy_of(text);
+	if (!own.text || (job && !own.job) ||
 	    grow(&obstacles->items, &obstacles->capacity, obstacles->count + 1, sizeof(own))) {
 		clear(&own);
 		return -ENOMEM;
@@ -79,8 +99,8 @@ void obstacles__watched(struct obstacles *obstacles, const char *job, uint32_t u
 	obstacles->count = left;
 }
 
-const struct obstacle *obstacles__first(const struct obstacles *obstacles, const char *job, uint32_t user,
-					size_t *count)
+const char *obstacles__first(const struct obstacles *obstacles, const char *job, uint32_t user,
+			     enum obstacle_kind *kind, size_t *count)
 {
 	const struct obstacle *first = NULL;
 
@@ -94,7 +114,18 @@ const struct obstacle *obstacles__first(const struct obstacles *obstacles, const
 		if (!first || at->kind < first->kind)
 			first = at;
 	}
-	return first;
+	*kind = first ? first->kind : OBSTACLE_KINDS;
+	return first ? first->text : NULL;
+}
+
+const char *obstacles__text(const struct obstacles *obstacles, size_t n)
+{
+	return n < obstacles->count ? obstacles->items[n].text : NULL;
+}
+
+uint64_t obstacles__count(const struct obstacles *obstacles)
+{
+	return obstacles->count + obstacles->more;
 }
 
 enum obstacle_kind obstacles__of_warning(const char *code)
@@ -113,8 +144,10 @@ const char *obstacles__help(enum obstacle_kind kind)
 
 void obstacles__free(struct obstacles *obstacles)
 {
+	if (!obstacles)
+		return;
 	for (size_t i = 0; i < obstacles->count; i++)
 		clear(&obstacles->items[i]);
 	free(obstacles->items);
-	*obstacles = (struct obstacles){0};
+	free(obstacles);
 }

@@ -23,37 +23,40 @@ enum obstacle_kind {
 	OBSTACLE_KINDS
 };
 
-struct obstacle {
-	enum obstacle_kind kind;
-	const char *job; /* as reported; NULL: of no known job */
-	uint32_t user;	 /* of the job, as in struct vapro_thread */
-	uint32_t pid;
-	int64_t rank;	  /* of a process that is refused; -1: unknown */
-	const char *text; /* a sentence without its stop, which names the process */
-};
+struct obstacles;
 
-struct obstacles {
-	struct obstacle *items; /* own their texts */
-	size_t count, capacity;
-	uint64_t more; /* that came when there were OBSTACLES_MOST */
-};
+/* Returns NULL when out of memory. */
+struct obstacles *obstacles__new(void);
+void obstacles__free(struct obstacles *obstacles);
 
-/* Adds an obstacle; texts are copied and made harmless. Returns 0 or -ENOMEM. */
-int obstacles__add(struct obstacles *obstacles, const struct obstacle *obstacle);
+/*
+ * Adds an obstacle of a process; texts are copied and made harmless. job: as reported, NULL: of no known job; user: of
+ * the job, as in struct vapro_thread; rank: of a process that is refused, -1: unknown; text: a sentence without its
+ * stop, which names the process. Returns 0 or -ENOMEM.
+ */
+int obstacles__add(struct obstacles *obstacles, enum obstacle_kind kind, const char *job, uint32_t user, uint32_t pid,
+		   int64_t rank, const char *text);
 
 /* Removes refusals of a process that is watched by now, and of children that have the rank of a watched one. */
 void obstacles__watched(struct obstacles *obstacles, const char *job, uint32_t user, uint32_t pid, int64_t rank);
 
-/* Returns the first obstacle of a job by kind, and counts all of that job; of all jobs where `job` is NULL. */
-const struct obstacle *obstacles__first(const struct obstacles *obstacles, const char *job, uint32_t user,
-					size_t *count);
+/*
+ * Returns the text of the first obstacle of a job by kind, that kind, and how many obstacles the job has; of all jobs
+ * where `job` is NULL. Returns NULL where there is none.
+ */
+const char *obstacles__first(const struct obstacles *obstacles, const char *job, uint32_t user,
+			     enum obstacle_kind *kind, size_t *count);
+
+/* Returns the text of the nth obstacle in the order of their coming, from 0 on; NULL after the last one. */
+const char *obstacles__text(const struct obstacles *obstacles, size_t n);
+
+/* Counts all, also those that came when there were OBSTACLES_MOST. */
+uint64_t obstacles__count(const struct obstacles *obstacles);
 
 /* Returns the kind of obstacle that warnings of this code are about; OBSTACLE_KINDS: they are about none. */
 enum obstacle_kind obstacles__of_warning(const char *code);
 
 /* Returns what would help, to follow "What would help: "; NULL where the obstacle's text has it. */
 const char *obstacles__help(enum obstacle_kind kind);
-
-void obstacles__free(struct obstacles *obstacles);
 
 #endif

@@ -22,9 +22,14 @@ struct summary *summary__new(void)
 {
 	struct summary *summary = calloc(1, sizeof(*summary));
 
-	if (summary)
-		config__init(&summary->config);
-	return summary;
+	if (!summary)
+		return NULL;
+	config__init(&summary->config);
+	summary->obstacles = obstacles__new();
+	if (summary->obstacles)
+		return summary;
+	free(summary);
+	return NULL;
 }
 
 void summary__configure(struct summary *summary, const struct vapro_config *config)
@@ -75,7 +80,7 @@ void summary__free(struct summary *summary)
 		free(summary->hangs[i].text);
 	}
 	free(summary->hangs);
-	obstacles__free(&summary->obstacles);
+	obstacles__free(summary->obstacles);
 	table__free(summary->processes);
 	free(summary);
 }
@@ -201,7 +206,7 @@ static int note_watched(struct summary *summary, const struct summary_process *p
 {
 	uint32_t place = (uint32_t)(job - summary->jobs);
 
-	obstacles__watched(&summary->obstacles, process->job, process->user, process->pid, process->rank);
+	obstacles__watched(summary->obstacles, process->job, process->user, process->pid, process->rank);
 	if (!summary->processes)
 		summary->processes = table__new();
 	if (!summary->processes ||
@@ -222,13 +227,8 @@ static int add_unseen(struct summary *summary, const struct summary_process *pro
 	snprintf(text, sizeof(text), "process %u (%s)%s%s", process->pid, process->exe ? process->exe : "?",
 		 process->refused ? " is not watched: " : ": ",
 		 process->reason ? process->reason : "no reason is known");
-	return obstacles__add(&summary->obstacles,
-			      &(struct obstacle){.kind = process->refused ? OBSTACLE_REFUSED : OBSTACLE_PARTLY,
-						 .job = process->job,
-						 .user = process->user,
-						 .pid = process->pid,
-						 .rank = process->rank,
-						 .text = text});
+	return obstacles__add(summary->obstacles, process->refused ? OBSTACLE_REFUSED : OBSTACLE_PARTLY, process->job,
+			      process->user, process->pid, process->rank, text);
 }
 
 int summary__add_process(struct summary *summary, const struct summary_process *process)
@@ -252,17 +252,15 @@ int summary__add_process(struct summary *summary, const struct summary_process *
 
 int summary__add_warning(struct summary *summary, const char *code, uint32_t pid, const char *host, const char *text)
 {
-	struct obstacle obstacle = {
-	    .kind = code ? obstacles__of_warning(code) : OBSTACLE_KINDS, .pid = pid, .rank = -1, .text = text};
+	enum obstacle_kind kind = code ? obstacles__of_warning(code) : OBSTACLE_KINDS;
+	const struct job_summary *job = NULL;
 	uint32_t place;
 
-	if (obstacle.kind == OBSTACLE_KINDS || !text)
+	if (kind == OBSTACLE_KINDS || !text)
 		return 0;
-	if (summary->processes && table__get(summary->processes, pid, host_key(host), &place)) {
-		obstacle.job = summary->jobs[place].said;
-		obstacle.user = summary->jobs[place].user;
-	}
-	return obstacles__add(&summary->obstacles, &obstacle);
+	if (summary->processes && table__get(summary->processes, pid, host_key(host), &place))
+		job = &summary->jobs[place];
+	return obstacles__add(summary->obstacles, kind, job ? job->said : NULL, job ? job->user : 0, pid, -1, text);
 }
 
 char *summary__describe(const struct vapro_state *state, const struct source_names *names)

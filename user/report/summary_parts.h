@@ -66,7 +66,7 @@ struct summary {
 	struct findings findings;
 	struct hang_said *hangs;
 	size_t hang_count, hang_capacity;
-	struct obstacles obstacles;
+	struct obstacles *obstacles;
 	struct table *processes; /* watched: (pid, host) and (rank, job) -> place of the job; NULL: none yet */
 	uint64_t start_ns;	 /* of what lies before the first window; 0: nothing does */
 	double cpu_pct_seconds, cpu_seconds;

@@ -219,16 +219,13 @@ static void print_limits(const struct summary *summary, const struct job_summary
 /* Prints what kept processes from being seen; the first of it may be in the first line as well. */
 static void print_obstacles(const struct obstacles *obstacles, FILE *out)
 {
-	uint64_t left = obstacles->more;
+	uint64_t all = obstacles__count(obstacles);
 
-	for (size_t i = 0; i < obstacles->count; i++) {
-		if (i < OBSTACLES_PRINTED)
-			fprintf(out, "!!! %s\n", obstacles->items[i].text);
-		else
-			left++;
-	}
-	if (left)
-		fprintf(out, "!!! and %llu more processes that were not seen\n", (unsigned long long)left);
+	for (size_t i = 0; i < OBSTACLES_PRINTED && obstacles__text(obstacles, i); i++)
+		fprintf(out, "!!! %s\n", obstacles__text(obstacles, i));
+	if (all > OBSTACLES_PRINTED)
+		fprintf(out, "!!! and %llu more processes that were not seen\n",
+			(unsigned long long)(all - OBSTACLES_PRINTED));
 }
 
 /* Sums lost seconds, without effects, which only waited. */
@@ -405,7 +402,7 @@ void summary__print_rest(struct summary *summary, FILE *out, const struct summar
 		putc('\n', out);
 	for (size_t i = 0; i < summary->job_count; i++)
 		print_limits(summary, &summary->jobs[i], out, width);
-	print_obstacles(&summary->obstacles, out);
+	print_obstacles(summary->obstacles, out);
 	for (size_t i = 0; i < summary->trouble_count; i++)
 		fprintf(out, "!!! %s\n", summary->troubles[i]);
 }

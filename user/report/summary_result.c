@@ -81,17 +81,18 @@ static void write_reason(const struct job_summary *job, char *text, size_t size)
 /* Writes what kept processes from being seen; job NULL: of any job. Returns whether anything did. */
 static bool write_obstacle(const struct summary *summary, const struct job_summary *job, char *text, size_t size)
 {
+	enum obstacle_kind kind;
 	size_t count;
-	const struct obstacle *first =
-	    obstacles__first(&summary->obstacles, job ? job->said : NULL, job ? job->user : 0, &count);
-	const char *help = first ? obstacles__help(first->kind) : NULL;
+	const char *first =
+	    obstacles__first(summary->obstacles, job ? job->said : NULL, job ? job->user : 0, &kind, &count);
+	const char *help = first ? obstacles__help(kind) : NULL;
 	char more[64] = "";
 
 	if (!first)
 		return false;
 	if (count > 1)
 		snprintf(more, sizeof(more), "; and %zu more process%s", count - 1, count > 2 ? "es" : "");
-	snprintf(text, size, "%s%s.%s%s%s", first->text, more, help ? " What would help: " : "", help ? help : "",
+	snprintf(text, size, "%s%s.%s%s%s", first, more, help ? " What would help: " : "", help ? help : "",
 		 help ? "." : "");
 	*text = (char)toupper((unsigned char)*text);
 	return true;

@@ -194,25 +194,24 @@ static void test_listed(void **state)
 
 static void test_bounds(void **state)
 {
-	struct obstacles obstacles = {NULL, 0, 0, 0};
-	struct obstacle obstacle = {.kind = OBSTACLE_NO_CALLS, .job = "j\033", .user = 1, .rank = -1, .text = "a\033b"};
+	struct obstacles *obstacles = obstacles__new();
+	enum obstacle_kind kind;
 	size_t count;
 
 	(void)state;
-	for (uint32_t i = 0; i < OBSTACLES_MOST + 10; i++) {
-		obstacle.pid = i + 1;
-		assert_int_equal(obstacles__add(&obstacles, &obstacle), 0);
-	}
-	assert_int_equal(obstacles.count, OBSTACLES_MOST);
-	assert_int_equal(obstacles.more, 10);
-	assert_string_equal(obstacles__first(&obstacles, NULL, 0, &count)->text, "a?b");
+	assert_non_null(obstacles);
+	for (uint32_t i = 0; i < OBSTACLES_MOST + 10; i++)
+		assert_int_equal(obstacles__add(obstacles, OBSTACLE_NO_CALLS, "j\033", 1, i + 1, -1, "a\033b"), 0);
+	assert_int_equal(obstacles__count(obstacles), OBSTACLES_MOST + 10);
+	assert_null(obstacles__text(obstacles, OBSTACLES_MOST));
+	assert_string_equal(obstacles__first(obstacles, NULL, 0, &kind, &count), "a?b");
 	assert_int_equal(count, OBSTACLES_MOST);
-	assert_null(obstacles__first(&obstacles, "other", 1, &count));
+	assert_int_equal(kind, OBSTACLE_NO_CALLS);
+	assert_null(obstacles__first(obstacles, "other", 1, &kind, &count));
 	/* the same process again is no further one */
-	obstacle.pid = 1;
-	assert_int_equal(obstacles__add(&obstacles, &obstacle), 0);
-	assert_int_equal(obstacles.more, 10);
-	obstacles__free(&obstacles);
+	assert_int_equal(obstacles__add(obstacles, OBSTACLE_NO_CALLS, "j", 1, 1, -1, "again"), 0);
+	assert_int_equal(obstacles__count(obstacles), OBSTACLES_MOST + 10);
+	obstacles__free(obstacles);
 }
 
 int main(void)
