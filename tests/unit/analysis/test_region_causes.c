@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A region with several causes: each has its seconds, ranks and times, they add up to the loss, and a rest is named. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "sim.h"
+
+#define RANKS 8
+#define BINS 75
+#define BIN VAPRO_BIN_NS
+#define MS 1000000ULL
+#define EACH (15 * MS)
+#define FRAGMENTS 6
+
+/* What is taken from a rank's fragments in some bins; factor VAPRO_FACTORS: nothing explains it. */
+struct taken {
+	uint32_t rank, begin, end;
+	enum vapro_factor factor;
+	uint64_t each_ns;
+};
+
+static void add_bundle(struct analysis *analysis, uint32_t rank, uint32_t bin, uint32_t state,
+		       const struct taken *taken, uint32_t count)
+{
+	struct vapro_bundle bundle = {.thread = rank,
+				      .state = state,
+				      .n = FRAGMENTS,
+				      .start_ns = SIM_BEGIN_NS + bin * BIN,
+				      .end_ns = SIM_BEGIN_NS + (bin + 1) * BIN - MS,
+				      .min_ns = state ? 3 * MS : EACH};
+
+	for (uint32_t i = 0; !state && i < count; i++) {
+		if (taken[i].rank != rank || bin < taken[i].begin || bin >= taken[i].end)
+			continue;
+		bundle.min_ns += taken[i].each_ns;
+		if (taken[i].factor < VAPRO_FACTORS)
+			bundle.factor[taken[i].factor] += (double)(FRAGMENTS * taken[i].each_ns);
+	}
+	bundle.max_ns = bundle.min_ns;
+	bundle.sum_ns = FRAGMENTS * bundle.min_ns;
+	assert_int_equal(analysis__add_bundle(analysis, &bundle), 0);
+}
+
+/* Runs one window of a job of which something is taken. */
+static const struct job_result *run(struct analysis *analysis, const struct taken *taken, uint32_t taken_count)
+{
+	const struct job_result *results;
+	uint32_t count;
+
+	for (uint32_t rank = 0; rank < RANKS; rank++) {
+		struct vapro_thread thread = {
+		    .id = rank, .rank = (int32_t)rank, .world_size = RANKS, .pid = 10 + rank, .job = "j", .host = "h"};
+
+		assert_int_equal(analysis__add_thread(analysis, &thread), 0);
+		assert_int_equal(analysis__thread_seen(analysis, rank, SIM_BEGIN_NS, 0), 0);
+	}
+	for (uint32_t i = 0; i < 2; i++) {
+		struct vapro_state state = {.id = i, .from = i ? NULL : "a@1+0x1", .to = "a@1+0x2", .labels = ""};
+
+		state.class = i ? VAPRO_COMMUNICATION : VAPRO_COMPUTATION;
+		assert_int_equal(analysis__add_state(analysis, &state), 0);
+	}
+	for (uint32_t bin = 0; bin < BINS; bin++) {
+		for (uint32_t rank = 0; rank < RANKS; rank++) {
+			add_bundle(analysis, rank, bin, 0, taken, taken_count);
+			add_bundle(analysis, rank, bin, 1, taken, taken_count);
+		}
+	}
+	assert_int_equal(
+	    analysis__end_window(analysis, SIM_BEGIN_NS, SIM_BEGIN_NS + BINS * BIN, false, &results, &count), 0);
+	assert_int_equal(count, 1);
+	return results;
+}
+
+/* Finds a cause of any variance; it must be there once. */
+static const struct result_cause *find(const struct job_result *result, const char *name,
+				       const struct result_variance **of)
+{
+	const struct result_cause *found = NULL;
+
+	for (uint32_t i = 0; i < result->variance_count; i++) {
+		for (uint32_t k = 0; k < result->variances[i].cause_count; k++) {
+			if (strcmp(result->variances[i].causes[k].cause, name))
+				continue;
+			assert_null(found);
+			found = &result->variances[i].causes[k];
+			*of = &result->variances[i];
+		}
+	}
+	return found;
+}
+
+/* Checks what holds for the causes of every region. */
+static void check_sums(const struct job_result *result)
+{
+	for (uint32_t i = 0; i < result->variance_count; i++) {
+		const struct result_variance *variance = &result->variances[i];
+		double lost = 0, caused = 0;
+
+		assert_true(variance->cause_count > 0);
+		for (uint32_t k = 0; k < variance->cause_count; k++) {
+			const struct result_cause *cause = &variance->causes[k];
+
+			lost += cause->lost_seconds;
+			caused += cause->caused_seconds;
+			assert_true(cause->lost_seconds > 0 && cause->rank_count > 0);
+			assert_true(cause->begin_ns >= variance->begin_ns && cause->end_ns <= variance->end_ns);
+			assert_true(cause->begin_ns < cause->end_ns);
+			/* the greatest first, what is not explained last */
+			if (k && cause->explained)
+				assert_true(cause[-1].explained && cause[-1].lost_seconds >= cause->lost_seconds);
+		}
+		assert_true(fabs(lost - variance->lost_seconds) < 1e-6);
+		assert_true(caused <= variance->caused_seconds + 1e-6);
+	}
+}
+
+static void test_short_in_a_long_one(void **state)
+{
+	/* a third of the CPU for 6 s, and in it a stop of 4 bins */
+	static const struct taken taken[] = {{2, 20, 50, VAPRO_PREEMPTED, 7 * MS}, {2, 30, 34, VAPRO_STOPPED, 9 * MS}};
+	const struct result_variance *variance, *other;
+	const struct result_cause *preempted, *stopped;
+	const struct job_result *result;
+	struct vapro_config config;
+	struct analysis *analysis;
+
+	(void)state;
+	sim_config(&config);
+	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
+	result = run(analysis, taken, 2);
+	check_sums(result);
+	preempted = find(result, "preempted", &variance);
+	stopped = find(result, "stopped", &other);
+	assert_non_null(preempted);
+	assert_non_null(stopped);
+	assert_ptr_equal(variance, other);
+	assert_true(fabs(preempted->lost_seconds - 30 * FRAGMENTS * 7e-3) < 0.02);
+	assert_true(fabs(stopped->lost_seconds - 4 * FRAGMENTS * 9e-3) < 0.01);
+	assert_int_equal(preempted->begin_ns, SIM_BEGIN_NS + 20 * BIN);
+	assert_int_equal(preempted->end_ns, SIM_BEGIN_NS + 50 * BIN);
+	assert_int_equal(stopped->begin_ns, SIM_BEGIN_NS + 30 * BIN);
+	assert_int_equal(stopped->end_ns, SIM_BEGIN_NS + 34 * BIN);
+	assert_true(preempted->explained && stopped->explained);
+	assert_string_equal(variance->diagnosis.cause, "preempted");
+	assert_non_null(strstr(variance->diagnosis.verdict, "of it stopped"));
+	analysis__free(analysis);
+}
+
+/* Of a region of several ranks, a cause has those that it concerned. */
+static void test_own_ranks(void **state)
+{
+	static const struct taken taken[] = {{2, 20, 40, VAPRO_PREEMPTED, 9 * MS},
+					     {3, 20, 40, VAPRO_PREEMPTED, 9 * MS},
+					     {3, 25, 35, VAPRO_THROTTLED, 6 * MS}};
+	const struct result_cause *throttled, *preempted;
+	const struct result_variance *variance;
+	const struct job_result *result;
+	struct vapro_config config;
+	struct analysis *analysis;
+
+	(void)state;
+	sim_config(&config);
+	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
+	result = run(analysis, taken, 3);
+	check_sums(result);
+	throttled = find(result, "throttled", &variance);
+	assert_non_null(throttled);
+	assert_int_equal(throttled->rank_count, 1);
+	assert_int_equal(throttled->ranks[0], 3);
+	assert_true(fabs(throttled->lost_seconds - 10 * FRAGMENTS * 6e-3) < 0.02);
+	preempted = find(result, "preempted", &variance);
+	assert_non_null(preempted);
+	assert_int_equal(preempted->rank_count, 2);
+	assert_true(fabs(preempted->lost_seconds - 40 * FRAGMENTS * 9e-3) < 0.1);
+	analysis__free(analysis);
+}
+
+/* A part of less than --min-lost that is hardly any of the loss is no cause, and is lost to no sum either. */
+static void test_little(void **state)
+{
+	static const struct taken taken[] = {{2, 20, 50, VAPRO_PREEMPTED, 9 * MS}, {2, 30, 31, VAPRO_STEAL, 5 * MS}};
+	const struct result_variance *variance;
+	const struct job_result *result;
+	struct vapro_config config;
+	struct analysis *analysis;
+
+	(void)state;
+	sim_config(&config);
+	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
+	result = run(analysis, taken, 2);
+	check_sums(result);
+	assert_null(find(result, "steal", &variance));
+	assert_non_null(find(result, "preempted", &variance));
+	analysis__free(analysis);
+}
+
+/* Nothing wrong: nothing found. */
+static void test_quiet(void **state)
+{
+	struct vapro_config config;
+	struct analysis *analysis;
+
+	(void)state;
+	sim_config(&config);
+	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
+	assert_int_equal(run(analysis, NULL, 0)->variance_count, 0);
+	analysis__free(analysis);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_short_in_a_long_one),
+	    cmocka_unit_test(test_own_ranks),
+	    cmocka_unit_test(test_little),
+	    cmocka_unit_test(test_quiet),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
