@@ -111,6 +111,14 @@ int causes__add_result(struct causes *causes, const struct job_result *result);
 int causes__add_time(struct causes *causes, const char *job, uint32_t user, uint64_t begin_ns, uint64_t end_ns,
 		     double rank_seconds);
 
+/*
+ * Returns the severity of an alarm of a job that lost so much and made others wait so long in [begin_ns, end_ns), rated
+ * by all time that was added; `otherwise` where that is not known.
+ */
+enum vapro_severity causes__severity(const struct causes *causes, const char *job, uint32_t user, uint64_t begin_ns,
+				     uint64_t end_ns, double lost_seconds, double caused_seconds,
+				     enum vapro_severity otherwise);
+
 /* Lists the causes; the list lives until it is freed or the causes change. Returns 0 or -ENOMEM. */
 int causes__list(struct causes *causes, struct cause_list *list);
 void cause_list__free(struct cause_list *list);

@@ -216,15 +216,33 @@ static const struct job_time *time_of(const struct causes *causes, const struct 
  * Many small alarms together may weigh more than each. Regions that are no alarm are no reason to act, whatever their
  * sum.
  */
-static enum vapro_severity severity_of(const struct causes *causes, const struct cause_sum *sum,
-				       const struct cause *cause)
+static enum vapro_severity severity_of(const struct causes *causes, bool alarm, double rated_share, double lost_seconds)
 {
-	if (!sum->alarm)
+	if (!alarm)
 		return VAPRO_INFO;
-	if (cause->rated_share >= causes->critical_share)
+	if (rated_share >= causes->critical_share)
 		return VAPRO_CRITICAL;
-	return cause->rated_share >= causes->warning_share || cause->lost_seconds >= causes->min_lost_s ? VAPRO_WARNING
-													: VAPRO_INFO;
+	return rated_share >= causes->warning_share || lost_seconds >= causes->min_lost_s ? VAPRO_WARNING : VAPRO_INFO;
+}
+
+enum vapro_severity causes__severity(const struct causes *causes, const char *job, uint32_t user, uint64_t begin_ns,
+				     uint64_t end_ns, double lost_seconds, double caused_seconds,
+				     enum vapro_severity otherwise)
+{
+	const struct job_time *time = NULL;
+	struct cause_minutes minutes = {0};
+	double share = NAN, all;
+
+	for (size_t i = 0; i < causes->time_count && !time; i++) {
+		const struct job_time *at = &causes->times[i];
+
+		time = at->user == user && !strcmp(intern__text(causes->texts, at->job), job ? job : "") ? at : NULL;
+	}
+	if (time && !causes_rating__add(&minutes, begin_ns, end_ns,
+					(uint64_t)llround(fmax(0, lost_seconds + caused_seconds) * 1e9)))
+		causes_rating__rate(&minutes, time, &share, &all);
+	free(minutes.items);
+	return isnan(share) ? otherwise : severity_of(causes, true, share, lost_seconds);
 }
 
 /* Returns the record of what was emitted of a cause, or NULL. */
@@ -282,7 +300,7 @@ static int list_cause(const struct causes *causes, const struct cause_sum *sum, 
 	if (of)
 		causes_rating__rate(&sum->minutes, of, &cause->rated_share, &cause->denominator_seconds);
 	cause->denominator_seconds /= 1e9;
-	cause->severity = severity_of(causes, sum, cause);
+	cause->severity = severity_of(causes, sum->alarm, cause->rated_share, cause->lost_seconds);
 	cause->changed = is_changed(causes, sum, cause);
 	for (uint32_t i = 0; i < sum->worst_count; i++)
 		cause->variances[cause->variance_count++] = sum->worst[i].id;

@@ -150,7 +150,7 @@ int summary__add_process(struct summary *summary, const struct summary_process *
 /* Adds a warning about a process of a host where it is about something that keeps it from being seen. 0 or -ENOMEM. */
 int summary__add_warning(struct summary *summary, const char *code, uint32_t pid, const char *host, const char *text);
 
-/* Rolls the regions up. Returns 0 or -ENOMEM. */
-int summary__causes(const struct summary *summary, struct causes **causes, struct cause_list *list);
+/* Rolls the regions up, and rates them by all time of their job. Returns 0 or -ENOMEM. */
+int summary__causes(struct summary *summary, struct causes **causes, struct cause_list *list);
 
 #endif

@@ -145,7 +145,21 @@ static int add_time(struct causes *causes, const struct job_summary *job)
 	return ret;
 }
 
-int summary__causes(const struct summary *summary, struct causes **out, struct cause_list *list)
+/* Rates alarms by the time of their job as far as it is known now: as their causes are, which are listed above them. */
+static void rate_regions(struct summary *summary, const struct causes *causes)
+{
+	for (size_t i = 0; i < summary->regions.count; i++) {
+		struct region *region = &summary->regions.items[i];
+
+		if (!region->alarm || !region->class)
+			continue;
+		region->level = causes__severity(causes, region->job, region->user, region->begin_ns, region->end_ns,
+						 region->lost_seconds, region->caused_seconds, region->level);
+		snprintf(region->severity, sizeof(region->severity), "%s", json_severity_name[region->level]);
+	}
+}
+
+int summary__causes(struct summary *summary, struct causes **out, struct cause_list *list)
 {
 	struct causes *causes = causes__new(&summary->config);
 	int ret = causes ? 0 : -ENOMEM;
@@ -162,6 +176,8 @@ int summary__causes(const struct summary *summary, struct causes **out, struct c
 	}
 	if (!ret)
 		ret = causes__list(causes, list);
+	if (!ret)
+		rate_regions(summary, causes);
 	*out = causes;
 	return ret;
 }
