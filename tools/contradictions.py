@@ -60,11 +60,13 @@ class Job:
         self.variances, self.diagnoses, self.causes = {}, {}, []
 
     def others(self):
-        """Most ranks that can wait for one; threads that are rows of their own wait as well."""
-        return max(len(self.rows), self.world, 1) - 1
+        """Most ranks that can wait for one; threads that are rows of their own wait as well. None: not known, without ranks."""
+        return max(len(self.rows), self.world) - 1 if self.world or len(self.rows) > 1 else None
 
 
 def check_waiting(job, record, name):
+    if job.others() is None:
+        return
     most, caused = job.others() * record["lost_seconds"], record["caused_seconds"]
     if caused > most * 1.001 + ROUNDING_S:
         yield "waiting", f"{name}: others waited {caused:.3f} s for {record['lost_seconds']:.3f} s, of at most {most:.3f} s"
@@ -75,7 +77,9 @@ def impacts(diagnosis):
 
 
 def check_attributed(variance, diagnosis, name):
-    attributed = sum(impacts(diagnosis).get(factor, 0) for factor in ("suspension", "irq"))
+    found = impacts(diagnosis)  # of sleep only what is beyond the usual sleep is attributed
+    parts = [found[factor] for factor in ("preempted", "wakeup_wait", "throttled", "steal", "stopped", "irq") if factor in found]
+    attributed = sum(parts) if len(parts) > 1 else found.get("suspension", 0)
     in_calls = variance.get("lost_by_class", {}).get("communication", 0) if variance["class"] != "communication" else 0
     if variance["alarm"] and BY_KERNEL.match(variance["evidence"]) and \
             variance["lost_seconds"] + in_calls < attributed - max(0.05, 0.05 * attributed):

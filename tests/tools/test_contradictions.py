@@ -61,7 +61,7 @@ def no_cpu(records):
 PLANTED = {
     "a region that others wait for too long": ("waiting", lambda r: r[VARIANCE].update(caused_seconds=9.5)),
     "a cause that others wait for too long": ("waiting", lambda r: r[SECOND].update(caused_seconds=3.2, rated_pct=2.625)),
-    "less lost than is attributed": ("attributed", lambda r: r[DIAGNOSIS]["factors"][0].update(impact_seconds=3.4)),
+    "less lost than is attributed": ("attributed", lambda r: r[DIAGNOSIS]["factors"][1].update(impact_seconds=2.4)),
     "a factor in no sentence": ("unnamed", lambda r: r[DIAGNOSIS].update(verdict="rank 0 lost 3.00 s: hog (pid 9) ran on its CPU")),
     "a factor among no causes": ("unnamed", lambda r: r[VARIANCE]["causes"][1].update(cause="unknown")),
     "causes that do not add up in a region": ("causes", lambda r: r[VARIANCE]["causes"][0].update(lost_seconds=1.6)),

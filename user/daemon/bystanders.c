@@ -153,9 +153,12 @@ static void add(struct tracker *tracker, pid_t pid, const char *name, const char
 		bystanders->translators[bystanders->count++] = pid;
 	else
 		bystanders->overflown = true;
-	snprintf(tracker->refusal, sizeof(tracker->refusal),
-		 "process %d (%s) runs under a binary translator (%s), which a probe would kill, and is not watched",
-		 pid, base_name(path), name);
+	/* where processes are selected it would not have been one of them, as far as is known */
+	if (!tracker->selection->ancestor && !tracker->selection->glob_count && !tracker->selection->pid_count)
+		snprintf(
+		    tracker->refusal, sizeof(tracker->refusal),
+		    "process %d (%s) runs under a binary translator (%s), which a probe would kill, and is not watched",
+		    pid, base_name(path), name);
 	if (part(tracker, now_ns))
 		tracker__warn(
 		    tracker, "translator", pid,

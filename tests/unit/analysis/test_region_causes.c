@@ -18,15 +18,15 @@
 #define EACH (15 * MS)
 #define FRAGMENTS 6
 
-/* What is taken from a rank's fragments in some bins; factor VAPRO_FACTORS: nothing explains it. */
-struct taken {
+/* What an injection takes from a rank's fragments in some bins; factor VAPRO_FACTORS: nothing explains it. */
+struct injection {
 	uint32_t rank, begin, end;
 	enum vapro_factor factor;
 	uint64_t each_ns;
 };
 
 static void add_bundle(struct analysis *analysis, uint32_t rank, uint32_t bin, uint32_t state,
-		       const struct taken *taken, uint32_t count)
+		       const struct injection *injections, uint32_t count)
 {
 	struct vapro_bundle bundle = {.thread = rank,
 				      .state = state,
@@ -36,19 +36,20 @@ static void add_bundle(struct analysis *analysis, uint32_t rank, uint32_t bin, u
 				      .min_ns = state ? 3 * MS : EACH};
 
 	for (uint32_t i = 0; !state && i < count; i++) {
-		if (taken[i].rank != rank || bin < taken[i].begin || bin >= taken[i].end)
+		if (injections[i].rank != rank || bin < injections[i].begin || bin >= injections[i].end)
 			continue;
-		bundle.min_ns += taken[i].each_ns;
-		if (taken[i].factor < VAPRO_FACTORS)
-			bundle.factor[taken[i].factor] += (double)(FRAGMENTS * taken[i].each_ns);
+		bundle.min_ns += injections[i].each_ns;
+		if (injections[i].factor < VAPRO_FACTORS)
+			bundle.factor[injections[i].factor] += (double)(FRAGMENTS * injections[i].each_ns);
 	}
 	bundle.max_ns = bundle.min_ns;
 	bundle.sum_ns = FRAGMENTS * bundle.min_ns;
 	assert_int_equal(analysis__add_bundle(analysis, &bundle), 0);
 }
 
-/* Runs one window of a job of which something is taken. */
-static const struct job_result *run(struct analysis *analysis, const struct taken *taken, uint32_t taken_count)
+/* Runs one window of a job with injections. */
+static const struct job_result *run(struct analysis *analysis, const struct injection *injections,
+				    uint32_t injection_count)
 {
 	const struct job_result *results;
 	uint32_t count;
@@ -68,8 +69,8 @@ static const struct job_result *run(struct analysis *analysis, const struct take
 	}
 	for (uint32_t bin = 0; bin < BINS; bin++) {
 		for (uint32_t rank = 0; rank < RANKS; rank++) {
-			add_bundle(analysis, rank, bin, 0, taken, taken_count);
-			add_bundle(analysis, rank, bin, 1, taken, taken_count);
+			add_bundle(analysis, rank, bin, 0, injections, injection_count);
+			add_bundle(analysis, rank, bin, 1, injections, injection_count);
 		}
 	}
 	assert_int_equal(
@@ -124,7 +125,8 @@ static void check_sums(const struct job_result *result)
 static void test_short_in_a_long_one(void **state)
 {
 	/* a third of the CPU for 6 s, and in it a stop of 4 bins */
-	static const struct taken taken[] = {{2, 20, 50, VAPRO_PREEMPTED, 7 * MS}, {2, 30, 34, VAPRO_STOPPED, 9 * MS}};
+	static const struct injection injections[] = {{2, 20, 50, VAPRO_PREEMPTED, 7 * MS},
+						      {2, 30, 34, VAPRO_STOPPED, 9 * MS}};
 	const struct result_variance *variance, *other;
 	const struct result_cause *preempted, *stopped;
 	const struct job_result *result;
@@ -134,7 +136,7 @@ static void test_short_in_a_long_one(void **state)
 	(void)state;
 	sim_config(&config);
 	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
-	result = run(analysis, taken, 2);
+	result = run(analysis, injections, 2);
 	check_sums(result);
 	preempted = find(result, "preempted", &variance);
 	stopped = find(result, "stopped", &other);
@@ -156,9 +158,9 @@ static void test_short_in_a_long_one(void **state)
 /* Of a region of several ranks, a cause has those that it concerned. */
 static void test_own_ranks(void **state)
 {
-	static const struct taken taken[] = {{2, 20, 40, VAPRO_PREEMPTED, 9 * MS},
-					     {3, 20, 40, VAPRO_PREEMPTED, 9 * MS},
-					     {3, 25, 35, VAPRO_THROTTLED, 6 * MS}};
+	static const struct injection injections[] = {{2, 20, 40, VAPRO_PREEMPTED, 9 * MS},
+						      {3, 20, 40, VAPRO_PREEMPTED, 9 * MS},
+						      {3, 25, 35, VAPRO_THROTTLED, 6 * MS}};
 	const struct result_cause *throttled, *preempted;
 	const struct result_variance *variance;
 	const struct job_result *result;
@@ -168,7 +170,7 @@ static void test_own_ranks(void **state)
 	(void)state;
 	sim_config(&config);
 	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
-	result = run(analysis, taken, 3);
+	result = run(analysis, injections, 3);
 	check_sums(result);
 	throttled = find(result, "throttled", &variance);
 	assert_non_null(throttled);
@@ -185,7 +187,8 @@ static void test_own_ranks(void **state)
 /* A part of less than --min-lost that is hardly any of the loss is no cause, and is lost to no sum either. */
 static void test_little(void **state)
 {
-	static const struct taken taken[] = {{2, 20, 50, VAPRO_PREEMPTED, 9 * MS}, {2, 30, 31, VAPRO_STEAL, 5 * MS}};
+	static const struct injection injections[] = {{2, 20, 50, VAPRO_PREEMPTED, 9 * MS},
+						      {2, 30, 31, VAPRO_STEAL, 5 * MS}};
 	const struct result_variance *variance;
 	const struct job_result *result;
 	struct vapro_config config;
@@ -194,7 +197,7 @@ static void test_little(void **state)
 	(void)state;
 	sim_config(&config);
 	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
-	result = run(analysis, taken, 2);
+	result = run(analysis, injections, 2);
 	check_sums(result);
 	assert_null(find(result, "steal", &variance));
 	assert_non_null(find(result, "preempted", &variance));
