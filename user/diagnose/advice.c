@@ -360,6 +360,12 @@ static bool advise_causes(const struct result_variance *variance, char *buf, siz
 			format_list("rank", cause->ranks, cause->rank_count, who, sizeof(who));
 			own.who = who;
 		}
+		/* where preemption is divided by the tasks that ran instead, each sentence is about its own task */
+		if (cause->culprit && cause->culprit != interferers__named(&variance->diagnosis)) {
+			own.diagnosis.interferers = cause->culprit;
+			own.diagnosis.interferer_count = 1;
+			own.diagnosis.interfered = cause->culprit->seconds;
+		}
 		advise_factor(&own, factor_of(variance, cause), text, sizeof(text));
 		if (*text)
 			used += (size_t)snprintf(buf + used, size - used, "%s%s", used ? " " : "", text);

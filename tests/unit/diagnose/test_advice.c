@@ -511,6 +511,39 @@ static void test_advice_on_causes(void **state)
 	lacks(advice, "virtual CPU");
 }
 
+/* Preemption that is divided by tasks has a sentence for each of them. */
+static void test_advice_on_tasks(void **state)
+{
+	static const int32_t own[] = {44};
+	struct result_interferer tasks[] = {{.comm = "daemon", .pid = 7, .seconds = 3},
+					    {.comm = "hog", .pid = 9, .seconds = 1}};
+	struct result_cause causes[] = {
+	    {.cause = "preempted",
+	     .explained = true,
+	     .culprit = &tasks[0],
+	     .lost_seconds = 3,
+	     .ranks = ranks,
+	     .rank_count = 3},
+	    {.cause = "preempted",
+	     .explained = true,
+	     .culprit = &tasks[1],
+	     .lost_seconds = 1,
+	     .ranks = own,
+	     .rank_count = 1},
+	};
+	struct result_variance variance = slow("preempted");
+
+	(void)state;
+	variance.diagnosis.interferers = tasks;
+	variance.diagnosis.interferer_count = 2;
+	variance.diagnosis.interfered = 4;
+	variance.causes = causes;
+	variance.cause_count = 2;
+	write_both(&variance, false, false);
+	has(advice, "daemon (pid 7) ran 3.0 s on the CPU of ranks 43-45");
+	has(advice, "hog (pid 9) ran 1.0 s on the CPU of rank 44: move or stop it");
+}
+
 /* What starts ranks forwards their output: it is no neighbour that could be moved. */
 static void test_launcher(void **state)
 {
@@ -648,7 +681,8 @@ int main(void)
 	    cmocka_unit_test(test_memory_cures),     cmocka_unit_test(test_slow_path),
 	    cmocka_unit_test(test_places),	     cmocka_unit_test(test_place_within_a_host),
 	    cmocka_unit_test(test_asleep),	     cmocka_unit_test(test_advice_on_causes),
-	    cmocka_unit_test(test_launcher),	     cmocka_unit_test(test_number),
+	    cmocka_unit_test(test_advice_on_tasks),  cmocka_unit_test(test_launcher),
+	    cmocka_unit_test(test_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
