@@ -293,7 +293,7 @@ enum vapro_hang_kind {
 	VAPRO_HANG_STOPPED,   /* a rank is stopped by a signal, or by what is not known */
 	VAPRO_HANG_TRACED,    /* a rank is stopped by its tracer */
 	VAPRO_HANG_FROZEN,    /* a rank is frozen by its cgroup */
-	VAPRO_HANG_INPUT,     /* a rank waits for input that has never come: no alarm */
+	VAPRO_HANG_INPUT,     /* a rank waits for input of which none was seen: no alarm */
 	VAPRO_HANG_NOT_KNOWN, /* what some ranks do was not seen: no alarm */
 	VAPRO_HANG_KINDS,
 };

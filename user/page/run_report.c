@@ -267,17 +267,26 @@ const struct run_region *run_report__find(const struct run_report *report, const
 	return table__get(report->places, id, regions__job_number(job), &at) ? &report->regions[at] : NULL;
 }
 
+/* The first alarm that a job hangs; NULL: none. */
+static const struct hang_said *first_hang(const struct summary *summary)
+{
+	for (size_t i = 0; i < summary->hang_count; i++) {
+		if (summary->hangs[i].alarm)
+			return &summary->hangs[i];
+	}
+	return NULL;
+}
+
 const char *run_report__verdict(const struct run_report *report, char *text)
 {
 	const struct summary *summary = run_report__summary(report);
+	const struct hang_said *hang = first_hang(summary);
 	bool judged = false, windows = false;
 
-	for (size_t i = 0; i < summary->hang_count; i++) {
-		if (!summary->hangs[i].alarm)
-			continue;
-		snprintf(text, RUN_REPORT_VERDICT_SIZE, "%s", summary->hangs[i].text);
-		return json_severity_name[summary->hangs[i].severity];
-	}
+	if (hang)
+		snprintf(text, RUN_REPORT_VERDICT_SIZE, "%s", hang->text);
+	if (hang)
+		return json_severity_name[hang->severity];
 	if (report->cause_list.count) {
 		const struct cause *cause = &report->cause_list.items[0];
 

@@ -63,7 +63,7 @@ static const char *const condition_text[VAPRO_HANG_CONDITIONS] = {
     [VAPRO_HANG_TRACED_RANK] = "stopped by a tracer, last seen in",
     [VAPRO_HANG_FROZEN_RANK] = "frozen by the cgroup, last seen in",
     [VAPRO_HANG_ASLEEP] = "asleep outside of calls, after",
-    [VAPRO_HANG_WAITS_FOR_INPUT] = "waiting for input that has never come, in",
+    [VAPRO_HANG_WAITS_FOR_INPUT] = "waiting for input of which none was seen before, in",
     [VAPRO_HANG_UNSEEN] = "not seen in a call since",
     [VAPRO_HANG_IN_CALL] = "in",
 };

@@ -85,7 +85,7 @@ static void test_words(void **state)
 	     "frozen by the cgroup: " SINCE "rank 1 is frozen by the cgroup, last seen in MPI_Recv at app+0x20" REST},
 	    {VAPRO_HANG_INPUT, VAPRO_HANG_WAITS_FOR_INPUT,
 	     "waiting for input: " SINCE
-	     "rank 1 is waiting for input that has never come, in MPI_Recv at app+0x20" REST},
+	     "rank 1 is waiting for input of which none was seen before, in MPI_Recv at app+0x20" REST},
 	};
 
 	(void)state;
