@@ -392,7 +392,7 @@ static int add_imbalance(struct summary *summary, const char *job, const struct 
 /* Adds findings that are no variances, and must not be mistaken for one. */
 static int add_findings(struct summary *summary, const char *job, const struct job_result *result)
 {
-	int ret = 0;
+	int ret = result->hang ? add_result_hang(summary, job, result->hang) : 0;
 
 	for (uint32_t i = 0; !ret && i < result->rare_count; i++) {
 		const struct result_rare *rare = &result->rares[i];
@@ -492,8 +492,6 @@ int summary__add(struct summary *summary, const struct job_result *result, doubl
 		ret = add_variance(summary, name, result->user, &result->variances[i]);
 	for (uint32_t i = 0; !ret && i < result->selection_count; i++)
 		ret = add_chosen(summary, &result->selections[i]);
-	if (!ret && result->hang)
-		ret = add_result_hang(summary, name, result->hang);
 	return ret ? ret : add_findings(summary, name, result);
 }
 
