@@ -73,7 +73,8 @@ struct result_inside {
 #define VAPRO_IN_KERNEL "[kernel]"
 
 struct result_exemplar {
-	uint32_t thread;
+	int32_t rank, thread; /* thread: its number within the rank */
+	uint32_t tid;
 	uint64_t start_ns, duration_ns;
 	const struct vapro_state *state;
 	double factor[VAPRO_FACTORS];

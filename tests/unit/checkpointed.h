@@ -57,16 +57,12 @@ static inline int add_line(void *arg, enum record_object type, const char *line)
 
 static inline void record(const struct analysis *analysis, const struct job_result *results, uint32_t count)
 {
-	uint32_t threads = (uint32_t)stg__threads(analysis->context.stg);
-	struct vapro_thread *about = calloc(threads + 1, sizeof(*about));
 	struct vapro_stage_request request;
 	struct vapro_hop_event hop;
-	struct json_context context = {.host = "n1", .threads = about, .thread_count = threads};
+	struct json_context context = {.host = "n1"};
 	struct vapro_shed shed;
 	char text[512];
 
-	for (uint32_t i = 0; i < threads; i++)
-		about[i] = stg__thread(analysis->context.stg, i)->about;
 	for (uint32_t i = 0; i < count; i++)
 		assert_int_equal(window_json__put(&results[i], &context, add_line, run.into), 0);
 	analysis__shed(analysis, &shed);
@@ -81,7 +77,6 @@ static inline void record(const struct analysis *analysis, const struct job_resu
 	run.shed += shed.merged + shed.bundles + shed.bins + shed.remembered;
 	for (uint32_t i = 0; i < count; i++)
 		run.variances += results[i].variance_count;
-	free(about);
 }
 
 /* Exchanges the content of two analyses, whose pointers into themselves follow. */

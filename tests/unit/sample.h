@@ -56,6 +56,8 @@ static inline void sample__fill(struct job_result *result)
 	static const struct result_thread threads[] = {{2, 3, 1002, 1005}};
 	static const struct result_exemplar exemplars[] = {
 	    {2,
+	     0,
+	     1002,
 	     SAMPLE_UTC + 5123456789ULL,
 	     130000000,
 	     &sample_edge,

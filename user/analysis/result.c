@@ -158,9 +158,12 @@ static int build_exemplars(const struct builder *builder, const struct variance 
 	for (unsigned i = 0; i < tally->worst_count; i++) {
 		const struct tally_worst *worst = &tally->worst[i];
 		const struct series *series = &builder->context->series.series[worst->series];
+		const struct vapro_thread *thread = &stg__thread(builder->context->stg, series->thread)->about;
 
 		exemplars[i] = (struct result_exemplar){
-		    .thread = series->thread,
+		    .rank = thread->rank,
+		    .thread = thread->thread,
+		    .tid = thread->tid,
 		    .start_ns = worst->start_ns,
 		    .duration_ns = (uint64_t)worst->dur,
 		    .state = &stg__state(builder->context->stg, series->state)->about,

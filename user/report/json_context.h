@@ -17,8 +17,6 @@ struct json_context {
 	double daemon_cpu_pct;		  /* NAN where unknown */
 	double io_traced_pct, io_tax_pct; /* NAN where unknown; see struct stream_window */
 	double bystander_hits, bystander_pct;
-	const struct vapro_thread *threads; /* by id, for the ranks of exemplars; may be NULL */
-	uint32_t thread_count;
 	const struct source_names *names;   /* NULL: none */
 	const struct node_variances *nodes; /* NULL: none */
 };

@@ -47,25 +47,12 @@ static int put_line(void *arg, enum record_object type, const char *line)
 
 static int add_thread(struct pipeline *pipeline, const struct vapro_thread *thread)
 {
-	struct vapro_thread *copy;
-
+	pipeline->begun = true;
 	if (!pipeline->host) {
 		pipeline->host = strdup(thread->host);
 		if (!pipeline->host)
 			return -ENOMEM;
 	}
-	if (grow(&pipeline->threads, &pipeline->thread_capacity, pipeline->thread_count + 1, sizeof(*copy)))
-		return -ENOMEM;
-	copy = &pipeline->threads[pipeline->thread_count];
-	*copy = *thread;
-	copy->job = thread->job ? strdup(thread->job) : NULL;
-	copy->host = strdup(thread->host);
-	if (!copy->host || (thread->job && !copy->job)) {
-		free((char *)copy->job);
-		free((char *)copy->host);
-		return -ENOMEM;
-	}
-	pipeline->thread_count++;
 	if (pipeline->states && state_totals__add_thread(pipeline->states, thread))
 		return -ENOMEM;
 	return analysis__add_thread(pipeline->analysis, thread);
@@ -183,8 +170,6 @@ static struct json_context context_of(const struct pipeline *pipeline, const str
 	    .io_tax_pct = window->io_tax_pct,
 	    .bystander_hits = window->bystander_hits,
 	    .bystander_pct = window->bystander_pct,
-	    .threads = pipeline->threads,
-	    .thread_count = (uint32_t)pipeline->thread_count,
 	    .names = pipeline->names,
 	    .nodes = &pipeline->nodes,
 	};
@@ -349,11 +334,6 @@ static int pipeline__close(struct stream_sink *sink)
 
 	if (pipeline->lines)
 		line_sink__flush(pipeline->lines);
-	for (size_t i = 0; i < pipeline->thread_count; i++) {
-		free((char *)pipeline->threads[i].job);
-		free((char *)pipeline->threads[i].host);
-	}
-	free(pipeline->threads);
 	reported__clear(&pipeline->reported);
 	reported__clear(&pipeline->reported_hangs);
 	node_variances__clear(&pipeline->nodes);

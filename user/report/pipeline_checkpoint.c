@@ -30,42 +30,17 @@ static const struct archive_column pipeline_columns[] = {
 };
 static const struct archive_table pipeline_table = ARCHIVE_TABLE("pipeline", struct pipeline, pipeline_columns);
 
-static const struct archive_column thread_columns[] = {
-    ARCHIVE_ONE(struct vapro_thread, id),     ARCHIVE_ONE(struct vapro_thread, rank),
-    ARCHIVE_ONE(struct vapro_thread, thread), ARCHIVE_ONE(struct vapro_thread, world_size),
-    ARCHIVE_ONE(struct vapro_thread, pid),    ARCHIVE_ONE(struct vapro_thread, tid),
-    ARCHIVE_ONE(struct vapro_thread, job),    ARCHIVE_ONE(struct vapro_thread, host),
-    ARCHIVE_ONE(struct vapro_thread, user),
-};
+/* Checkpoints had copies of the threads once, and still have room for them: none are written, and those read are
+ * dropped. */
+static const struct archive_column thread_columns[] = {ARCHIVE_ONE(struct vapro_thread, id)};
 static const struct archive_table thread_table =
     ARCHIVE_TABLE("announced threads", struct vapro_thread, thread_columns);
 
-/* Texts of lists that own copies of their texts. */
-static void collect_texts(const struct pipeline *pipeline, struct intern *texts)
-{
-	intern__id(texts, pipeline->host);
-	for (size_t i = 0; i < pipeline->thread_count; i++) {
-		intern__id(texts, pipeline->threads[i].job);
-		intern__id(texts, pipeline->threads[i].host);
-	}
-}
-
-/* Takes over texts that were read, and are not the archive's any more. */
-static void own_texts(struct archive *archive, struct pipeline *pipeline)
-{
-	pipeline->host = archive__copy(archive, pipeline->host);
-	for (size_t i = 0; i < pipeline->thread_count; i++) {
-		struct vapro_thread *thread = &pipeline->threads[i];
-
-		archive__check(archive, thread->host, "a thread has no host");
-		thread->job = archive__copy(archive, thread->job);
-		thread->host = archive__copy(archive, thread->host);
-	}
-}
-
-static void archive_lists(struct archive *archive, struct pipeline *pipeline)
+static void archive_head(struct archive *archive, struct pipeline *pipeline)
 {
 	struct intern *texts = intern__new();
+	struct vapro_thread *threads = NULL;
+	size_t count = 0, capacity = 0;
 	char *host = pipeline->host;
 
 	if (!texts) {
@@ -73,14 +48,15 @@ static void archive_lists(struct archive *archive, struct pipeline *pipeline)
 		return;
 	}
 	if (!archive__reads(archive))
-		collect_texts(pipeline, texts);
+		intern__id(texts, pipeline->host);
 	archive__texts(archive, texts);
 	archive__record(archive, &pipeline_table, pipeline);
-	archive__rows(archive, &thread_table, &pipeline->threads, &pipeline->thread_count, &pipeline->thread_capacity);
+	archive__rows(archive, &thread_table, &threads, &count, &capacity);
 	if (archive__reads(archive)) {
 		free(host);
-		own_texts(archive, pipeline);
+		pipeline->host = archive__copy(archive, pipeline->host);
 	}
+	free(threads);
 	intern__free(texts);
 }
 
@@ -93,7 +69,7 @@ static void archive_pipeline(struct archive *archive, struct pipeline *pipeline)
 	if (pipeline->selected)
 		archive__fail(archive, -ENOTSUP, "a region chosen by hand cannot be part of a checkpoint");
 	analysis__archive(archive, pipeline->analysis);
-	archive_lists(archive, pipeline);
+	archive_head(archive, pipeline);
 	reported__archive(archive, &pipeline->reported);
 	reported__archive(archive, &pipeline->reported_hangs);
 	source_names__archive(archive, pipeline->names);
@@ -126,7 +102,7 @@ int pipeline__load(struct stream_sink *sink, const uint8_t *data, size_t size, c
 	struct pipeline *pipeline = pipeline_of(sink);
 	int error;
 
-	if (archive && (pipeline->thread_count || pipeline->totals.windows || pipeline->clock.utc_ns))
+	if (archive && (pipeline->begun || pipeline->totals.windows || pipeline->clock.utc_ns))
 		archive__fail(archive, -EINVAL, "it can be read before the first event only");
 	if (archive && !archive__error(archive)) {
 		archive_pipeline(archive, pipeline);

@@ -24,8 +24,6 @@ struct pipeline {
 	struct causes *causes;
 	struct stream_clock clock;
 	char *host;
-	struct vapro_thread *threads; /* copies, for the ranks of exemplars */
-	size_t thread_count, thread_capacity;
 	struct reported_variances reported, reported_hangs;
 	struct node_variances nodes;
 	double rank_seconds, judged_seconds;
@@ -34,6 +32,7 @@ struct pipeline {
 	uint64_t begin_ns, end_ns, memory_cap;
 	struct vapro_selection selection; /* its ranks are the caller's */
 	bool selected;
+	bool begun;	    /* a thread was announced */
 	char *unanswered;   /* why the region chosen by hand has no diagnosis; NULL: it has one, or none was chosen */
 	bool shed_reported; /* the summary has it: the first time is enough */
 	struct rules rules;

@@ -24,11 +24,6 @@
 static const char *const region_state_name[] = {
     [VAPRO_REGION_OPEN] = "open", [VAPRO_REGION_CHANGED] = "changed", [VAPRO_REGION_CLOSED] = "closed"};
 
-static const struct vapro_thread *find_thread(const struct json_context *context, uint32_t id)
-{
-	return context->threads && id < context->thread_count ? &context->threads[id] : NULL;
-}
-
 static bool add_classes(cJSON *object, const struct result_variance *variance)
 {
 	cJSON *also = record__put_list(object, KEY(variance, also)), *lost;
@@ -148,7 +143,7 @@ static bool add_exemplar_state(cJSON *item, const struct result_variance *varian
 				 record__put_text(item, KEY(exemplar, labels), state->labels)));
 }
 
-static bool add_exemplars(cJSON *object, const struct result_variance *variance, const struct json_context *context)
+static bool add_exemplars(cJSON *object, const struct result_variance *variance)
 {
 	cJSON *list = record__put_list(object, KEY(variance, exemplars));
 	uint32_t most = variance->alarm ? UINT32_MAX : EXEMPLARS_NO_ALARM;
@@ -156,16 +151,14 @@ static bool add_exemplars(cJSON *object, const struct result_variance *variance,
 
 	for (uint32_t i = 0; ok && i < variance->exemplar_count && i < most; i++) {
 		const struct result_exemplar *exemplar = &variance->exemplars[i];
-		const struct vapro_thread *thread = find_thread(context, exemplar->thread);
 		const struct vapro_state *state = exemplar->state;
 		cJSON *item = record__append(list);
 
 		ok = item && record__put_time(item, KEY(exemplar, start), exemplar->start_ns) &&
-		     record__put_uint(item, KEY(exemplar, duration_ns), exemplar->duration_ns);
-		if (ok && thread)
-			ok = record__put_number(item, KEY(exemplar, rank), thread->rank) &&
-			     record__put_number(item, KEY(exemplar, thread), thread->thread) &&
-			     record__put_uint(item, KEY(exemplar, tid), thread->tid);
+		     record__put_uint(item, KEY(exemplar, duration_ns), exemplar->duration_ns) &&
+		     record__put_number(item, KEY(exemplar, rank), exemplar->rank) &&
+		     record__put_number(item, KEY(exemplar, thread), exemplar->thread) &&
+		     record__put_uint(item, KEY(exemplar, tid), exemplar->tid);
 		if (ok && state)
 			ok = add_exemplar_state(item, variance, state);
 		ok = ok && record__put_factors(item, KEY(exemplar, factors), exemplar->factor);
@@ -225,7 +218,7 @@ static int put_variance(const struct job_result *result, const struct result_var
 	ok = ok && record__put_bool(object, KEY(variance, still_open), variance->still_open) &&
 	     add_classes(object, variance) && add_sites(object, variance, context->names) &&
 	     inside_words__add_json(object, variance, context->names) && add_culprits(object, variance) &&
-	     add_causes(object, variance) && add_exemplars(object, variance, context) &&
+	     add_causes(object, variance) && add_exemplars(object, variance) &&
 	     (!context->nodes || node_variances__add(context->nodes, object, result, variance));
 	return record__emit(RECORD_OBJECT_variance, object, ok, put, arg);
 }

@@ -7,12 +7,6 @@
 #include "report/window_json.h"
 #include "sample.h"
 
-static struct vapro_thread threads[] = {
-    {.rank = 0, .job = "slurm:1234.0", .host = "n1"},
-    {.id = 1, .rank = 1, .job = "slurm:1234.0", .host = "n1"},
-    {.id = 2, .rank = 2, .tid = 1002, .job = "slurm:1234.0", .host = "n2"},
-};
-
 static void render(void)
 {
 	struct json_context context = {
@@ -23,8 +17,6 @@ static void render(void)
 	    .io_tax_pct = 0.125,
 	    .bystander_hits = 7000,
 	    .bystander_pct = 0.25,
-	    .threads = threads,
-	    .thread_count = 3,
 	};
 	struct job_result result;
 
@@ -129,6 +121,7 @@ static void test_variance(void **state)
 	is_number(object, "culprits/0/rank", 2);
 	is_text(object, "exemplars/0/start", "2027-01-15T08:00:05.123456789Z");
 	is_number(object, "exemplars/0/rank", 2);
+	is_number(object, "exemplars/0/tid", 1002);
 	is_number(object, "exemplars/0/factors/preempted_ns", 65e6);
 	is_number(object, "exemplars/0/factors/migrations", 2);
 	/* the call-site of the same state has the full text */
