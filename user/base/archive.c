@@ -370,37 +370,56 @@ void archive__number(struct archive *archive, uint64_t *number)
 
 /* ---- texts */
 
+/* A text that was dropped is a zero byte, which no text has. */
+static void write_text(struct archive *archive, const char *text)
+{
+	if (text) {
+		write_name(archive, text);
+		return;
+	}
+	archive__put_varint(archive, &archive->out, 1);
+	archive__put(archive, &archive->out, "", 1);
+}
+
+static void read_text(struct archive *archive, struct intern *texts, uint64_t id)
+{
+	uint64_t length = archive__get_varint(archive);
+	char *copy;
+	uint32_t got;
+
+	if (!archive__check(archive, length <= (size_t)(archive->end - archive->at), "a text is cut"))
+		return;
+	copy = archive__take(archive, length + 1, 1);
+	if (!copy)
+		return;
+	memcpy(copy, archive->at, length);
+	archive->at += length;
+	if (length == 1 && !*copy) {
+		if (intern__skip(texts))
+			archive__fail(archive, -ENOMEM, "out of memory");
+	} else if (archive__check(archive, strlen(copy) == length, "a text has a zero byte")) {
+		got = intern__id(texts, copy);
+		if (got == INTERN_NONE)
+			archive__fail(archive, -ENOMEM, "out of memory");
+		else
+			archive__check(archive, got == id, "a text comes twice");
+	}
+	free(copy);
+}
+
 void archive__texts(struct archive *archive, struct intern *texts)
 {
 	uint64_t count = archive->reads ? 0 : intern__count(texts);
 
 	archive__number(archive, &count);
 	for (uint64_t id = 1; id < count && !archive->error; id++) {
-		uint64_t length;
-		char *copy;
-
-		if (!archive->reads) {
-			write_name(archive, intern__text(texts, (uint32_t)id));
-			continue;
-		}
-		length = archive__get_varint(archive);
-		if (!archive__check(archive, length <= (size_t)(archive->end - archive->at), "a text is cut"))
-			break;
-		copy = archive__take(archive, length + 1, 1);
-		if (!copy)
-			break;
-		memcpy(copy, archive->at, length);
-		archive->at += length;
-		if (archive__check(archive, strlen(copy) == length, "a text has a zero byte")) {
-			uint32_t got = intern__id(texts, copy);
-
-			if (got == INTERN_NONE)
-				archive__fail(archive, -ENOMEM, "out of memory");
-			else
-				archive__check(archive, got == id, "a text comes twice");
-		}
-		free(copy);
+		if (archive->reads)
+			read_text(archive, texts, id);
+		else
+			write_text(archive, intern__text(texts, (uint32_t)id));
 	}
+	if (archive->reads)
+		intern__skipped(texts);
 	archive->texts = texts;
 	archive->text_count = (uint32_t)intern__count(texts);
 }

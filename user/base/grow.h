@@ -27,6 +27,24 @@ static inline int grow_untouched(void *items, size_t *capacity, size_t need, siz
 	return 0;
 }
 
+/* Gives back room beyond what growing to need elements would have made. */
+static inline void grow_less(void *items, size_t *capacity, size_t need, size_t size)
+{
+	size_t wanted = 8;
+	void *old, *new;
+
+	while (wanted < need)
+		wanted *= 2;
+	if (wanted >= *capacity)
+		return;
+	memcpy(&old, items, sizeof(old));
+	new = realloc(old, wanted * size);
+	if (!new)
+		return;
+	memcpy(items, &new, sizeof(new));
+	*capacity = wanted;
+}
+
 /* Makes room for need elements of size bytes; new room is zeroed. Returns 0 or -ENOMEM. */
 static inline int grow(void *items, size_t *capacity, size_t need, size_t size)
 {
