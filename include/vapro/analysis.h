@@ -441,6 +441,9 @@ void analysis__free(struct analysis *analysis);
 int analysis__add_thread(struct analysis *analysis, const struct vapro_thread *thread);
 int analysis__add_state(struct analysis *analysis, const struct vapro_state *state);
 
+/* Nothing more comes of a state: its number is not used any more. Returns 0, or -EINVAL for an unknown state. */
+int analysis__state_gone(struct analysis *analysis, uint32_t state);
+
 /*
  * Adds a bundle (times in UTC ns), in any order between threads, time-ordered within one. An open
  * fragment (VAPRO_BUNDLE_OPEN) lasts for the next window only: it is added again each time.

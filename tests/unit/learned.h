@@ -89,7 +89,8 @@ static inline struct series *learn_bundle(const struct vapro_bundle *bundle, boo
 	struct series *series;
 	struct bundle_rec rec;
 
-	assert_int_equal(series__add(&book, bundle, bundle->factor, &rec), 0);
+	assert_int_equal(
+	    series__add(&book, (struct series_of){bundle->thread, bundle->state}, bundle, bundle->factor, &rec), 0);
 	series = &book.series[rec.series];
 	if (series__learns(series, &rec, disturbed)) {
 		assert_int_equal(series__learn(&book, &rec, false), 0);
@@ -148,7 +149,7 @@ static inline struct bundle_rec judged(uint32_t rank, uint64_t bin, double ns)
 	struct vapro_bundle b = made(rank, bin, 1, ns);
 	struct bundle_rec rec;
 
-	assert_int_equal(series__add(&book, &b, b.factor, &rec), 0);
+	assert_int_equal(series__add(&book, (struct series_of){b.thread, b.state}, &b, b.factor, &rec), 0);
 	refresh();
 	judge__bundle(&book, &rec);
 	return rec;

@@ -132,6 +132,82 @@ static void test_kinds(void **state)
 	}
 }
 
+/* A job of one process, of which fragments come from a time on, of a state of its own. */
+static void add_short_job(struct analysis *analysis, uint32_t number, uint64_t from_ns, unsigned fragments)
+{
+	char name[32], to[32];
+	const struct vapro_thread thread = {
+	    .id = number, .rank = -1, .pid = 10 + number, .tid = 10 + number, .job = name, .host = "n1"};
+	const struct vapro_state state = {.id = number, .class = VAPRO_COMPUTATION, .from = "a@1+0x1", .to = to};
+	const struct vapro_place place = {.thread = number, .cpu = 1, .socket = -1, .numa = -1, .cgroup = name};
+
+	snprintf(name, sizeof(name), "none:pid-%u", 10 + number);
+	snprintf(to, sizeof(to), "a@1+0x%x", number);
+	assert_int_equal(analysis__add_thread(analysis, &thread), 0);
+	assert_int_equal(analysis__add_state(analysis, &state), 0);
+	assert_int_equal(analysis__place(analysis, &place), 0);
+	assert_int_equal(analysis__thread_seen(analysis, number, from_ns, 0), 0);
+	for (unsigned i = 0; i < fragments; i++) {
+		struct vapro_bundle bundle = {.thread = number,
+					      .state = number,
+					      .n = 1,
+					      .start_ns = from_ns + i * 50000000ULL,
+					      .sum_ns = i % 40 > 30 ? 45000000 : 20000000};
+
+		bundle.end_ns = bundle.start_ns + bundle.sum_ns;
+		bundle.min_ns = bundle.max_ns = bundle.sum_ns;
+		assert_int_equal(analysis__add_bundle(analysis, &bundle), 0);
+	}
+}
+
+/* Three jobs in each window, one of which goes on into the next one. */
+static void run_short_jobs(struct lines *into, bool checkpoints)
+{
+	const uint64_t window_ns = 10000000000ULL;
+	const struct job_result *results;
+	struct vapro_config config;
+	struct analysis *analysis;
+	uint32_t number = 0, count;
+
+	run.into = into;
+	run.checkpoints = checkpoints;
+	run.resumed = 0;
+	sim_config(&config);
+	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
+	for (uint64_t window = 0; window < 20; window++) {
+		uint64_t begin_ns = SIM_BEGIN_NS + window * window_ns, end_ns = begin_ns + window_ns;
+
+		for (uint32_t i = 0; i < 3; i++, number++) {
+			add_short_job(analysis, number, begin_ns + i * 1000000, i ? 80 : 190);
+			assert_int_equal(
+			    analysis__thread_seen(analysis, number, 0, i ? end_ns - i : end_ns + window_ns / 2), 0);
+			if (number >= 9)
+				assert_int_equal(analysis__state_gone(analysis, number - 9), 0);
+		}
+		assert_int_equal(analysis__end_window(analysis, begin_ns, end_ns, window == 19, &results, &count), 0);
+	}
+	assert_true(stg__threads(analysis->context.stg) < 20);
+	assert_true(stg__states(analysis->context.stg) < 20);
+	assert_true(stg__jobs(analysis->context.stg) < 20);
+	analysis__free(analysis);
+}
+
+/* Numbers that are given again are the same ones after loading. */
+static void test_short_jobs(void **state)
+{
+	struct lines plain = {0}, resumed = {0};
+
+	(void)state;
+	run_short_jobs(&plain, false);
+	end_run();
+	run_short_jobs(&resumed, true);
+	assert_int_equal(run.resumed, 40);
+	end_run();
+	assert_same(&plain, &resumed);
+	clear_lines(&plain);
+	clear_lines(&resumed);
+}
+
 /* What cannot be saved or loaded is refused with a sentence. */
 static void test_refused(void **state)
 {
@@ -175,10 +251,8 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_hog),
-	    cmocka_unit_test(test_memory_cap),
-	    cmocka_unit_test(test_kinds),
-	    cmocka_unit_test(test_refused),
+	    cmocka_unit_test(test_hog),	       cmocka_unit_test(test_memory_cap), cmocka_unit_test(test_kinds),
+	    cmocka_unit_test(test_short_jobs), cmocka_unit_test(test_refused),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

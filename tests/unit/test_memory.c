@@ -257,6 +257,69 @@ static void test_flat(void **state)
 	}
 }
 
+#define JOBS 20	       /* short ones in a window */
+#define THREADS_EACH 3 /* of a short job */
+
+/* Jobs of a moment in the present window, each with threads, a place and a state of its own. The states of the former
+ * ones are gone. */
+static void add_short_jobs(struct flow *flow, uint32_t *threads)
+{
+	for (uint32_t i = 0; i < JOBS; i++) {
+		char name[32];
+		uint32_t state = flow->states;
+
+		if (state >= STATES + JOBS)
+			assert_int_equal(analysis__state_gone(flow->analysis, state - JOBS), 0);
+		assert_int_equal(add_state(flow, false), 0);
+		snprintf(name, sizeof(name), "none:pid-%u", *threads);
+		for (uint32_t k = 0; k < THREADS_EACH; k++) {
+			struct vapro_thread thread = {.id = *threads,
+						      .rank = -1,
+						      .thread = (int32_t)k,
+						      .pid = 1000 + *threads - k,
+						      .tid = 1000 + *threads,
+						      .job = name,
+						      .host = "h"};
+			struct vapro_place place = {.thread = *threads, .cpu = 1, .numa = -1, .cgroup = name};
+			uint64_t at = flow->begin_ns + i * BIN;
+
+			assert_int_equal(analysis__add_thread(flow->analysis, &thread), 0);
+			assert_int_equal(analysis__thread_seen(flow->analysis, *threads, at, 0), 0);
+			assert_int_equal(analysis__place(flow->analysis, &place), 0);
+			assert_int_equal(add_fragment(flow, *threads, state, at, BIN / 2), 0);
+			assert_int_equal(analysis__thread_seen(flow->analysis, *threads, 0, at + BIN), 0);
+			++*threads;
+		}
+	}
+}
+
+/* Programs that come and go take no memory that stays: as much is held after 5,000 of them as after 1,000. */
+static void test_short_jobs(void **state)
+{
+	size_t before = live_bytes, early = 0;
+	uint32_t threads = RANKS;
+	struct flow flow;
+	uint64_t held = 0;
+
+	(void)state;
+	begin(&flow, VAPRO_BY_ARGUMENTS, 0, 1);
+	for (uint32_t jobs = JOBS; jobs <= 5000; jobs += JOBS) {
+		add_short_jobs(&flow, &threads);
+		assert_int_equal(window(&flow), 0);
+		if (jobs != 1000)
+			continue;
+		early = live_bytes;
+		held = flow.shed.bytes;
+	}
+	assert_true(live_bytes <= early + 65536);
+	assert_true(flow.shed.bytes <= held + 65536);
+	/* the first thread of a job that is over is not known any more, one that lives is */
+	assert_int_equal(add_fragment(&flow, RANKS, 0, flow.begin_ns, BIN), -EINVAL);
+	assert_int_equal(add_fragment(&flow, 0, 0, flow.begin_ns, BIN), 0);
+	analysis__free(flow.analysis);
+	assert_int_equal(live_bytes, before);
+}
+
 /* Bytes held elsewhere are part of the cap, too: less is left for bundles. */
 static void test_held_elsewhere(void **state)
 {
@@ -503,6 +566,7 @@ int main(void)
 	    cmocka_unit_test(test_cut_history),
 	    cmocka_unit_test(test_coarsen),
 	    cmocka_unit_test(test_flat),
+	    cmocka_unit_test(test_short_jobs),
 	    cmocka_unit_test(test_held_elsewhere),
 	    cmocka_unit_test(test_merging),
 	    cmocka_unit_test(test_tiny_caps),

@@ -75,6 +75,7 @@ void analysis__free(struct analysis *analysis)
 	for (size_t i = 0; i < analysis->job_count; i++)
 		free_job(&analysis->context, &analysis->jobs[i]);
 	free(analysis->jobs);
+	free(analysis->order);
 	free(analysis->results);
 	series__free(&analysis->context.series);
 	hops__free(analysis->context.hops);
@@ -130,7 +131,7 @@ static int put_to_rest(struct analysis_context *context, struct analysis_job *jo
 {
 	if (job->forgotten)
 		return 0;
-	job->forgotten = stg__job_over(context->stg, job->id);
+	job->forgotten = stg__job_over(context->stg, job->id, span->begin_ns);
 	if (job->forgotten) {
 		uint32_t id = job->id;
 
@@ -163,9 +164,121 @@ static int wake(struct analysis_job *job)
 	return job->waiting ? 0 : -ENOMEM;
 }
 
+/* Marks jobs whose last records were emitted. Returns whether there is any. */
+static bool mark_jobs(const struct analysis *analysis, bool *jobs)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < analysis->job_count; i++) {
+		const struct analysis_job *job = &analysis->jobs[i];
+
+		jobs[i] = job->forgotten && !job->vacant && !job->active;
+		any |= jobs[i];
+	}
+	return any;
+}
+
+/* Marks states that are gone and in no use. Events that were held for the window after may still come of the others. */
+static bool mark_states(const struct analysis *analysis, bool *states)
+{
+	const struct analysis_context *context = &analysis->context;
+	const struct series_book *book = &context->series;
+	size_t count = stg__states(context->stg);
+	bool any = false;
+
+	if (!stg__gone(context->stg))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		const struct stg_state *state = stg__state(context->stg, (uint32_t)i);
+
+		states[i] = state->gone && state->gone - 1 != book->window;
+	}
+	for (size_t i = 0; i < book->count; i++) {
+		if (book->series[i].job != SERIES_NONE && book->series[i].state < count)
+			states[book->series[i].state] = false;
+	}
+	inside__use(context->inside, states);
+	for (size_t i = 0; i < analysis->job_count; i++)
+		hang__use(&analysis->jobs[i].hang, states);
+	for (size_t i = 0; i < stg__threads(context->stg); i++) {
+		const struct stg_thread *thread = stg__thread(context->stg, (uint32_t)i);
+
+		if (thread->last_ns)
+			states[thread->last_state] = false;
+	}
+	for (size_t i = 0; i < count; i++)
+		any |= states[i];
+	return any;
+}
+
+static int release_marked(struct analysis *analysis, const struct stg_over *over)
+{
+	struct analysis_context *context = &analysis->context;
+
+	for (size_t i = 0; i < analysis->job_count; i++) {
+		if (!over->jobs[i] && analysis->jobs[i].waiting)
+			waiting__use_groups(analysis->jobs[i].waiting, over->texts);
+		if (over->jobs[i])
+			analysis->jobs[i].vacant = true;
+	}
+	if (stg__forget(context->stg, over))
+		return -ENOMEM;
+	analysis->job_count = stg__jobs(context->stg);
+	hops__release(context->hops, context->stg);
+	return where__release(&context->places, context->stg);
+}
+
+/*
+ * Gives numbers again that are over: of jobs that were forgotten in an earlier window and had nothing since, with their
+ * threads and rows, and of states that were gone before the last window began and have no history. Returns 0 or
+ * -ENOMEM.
+ */
+static int release(struct analysis *analysis)
+{
+	const struct stg *stg = analysis->context.stg;
+	bool *jobs = calloc(analysis->job_count + 1, sizeof(*jobs));
+	bool *states = calloc(stg__states(stg) + 1, sizeof(*states));
+	unsigned char *texts = calloc(stg__texts(stg) + 1, sizeof(*texts));
+	int error = jobs && states && texts ? 0 : -ENOMEM;
+
+	if (!error && mark_jobs(analysis, jobs) | mark_states(analysis, states))
+		error = release_marked(analysis, &(struct stg_over){.jobs = jobs, .states = states, .texts = texts});
+	free(jobs);
+	free(states);
+	free(texts);
+	return error;
+}
+
+static int compare_announced(const void *a, const void *b, void *stg)
+{
+	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+	uint32_t first = stg__job(stg, left)->announced, second = stg__job(stg, right)->announced;
+
+	if (first != second)
+		return first < second ? -1 : 1;
+	return left < right ? -1 : left > right;
+}
+
+/* Lists the jobs in the order in which they were announced, whatever numbers they have. Returns 0 or -ENOMEM. */
+static int order_jobs(struct analysis *analysis)
+{
+	analysis->order_count = 0;
+	if (grow(&analysis->order, &analysis->order_capacity, analysis->job_count, sizeof(*analysis->order)))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < analysis->job_count; i++) {
+		if (!analysis->jobs[i].vacant)
+			analysis->order[analysis->order_count++] = i;
+	}
+	if (analysis->order_count)
+		qsort_r(analysis->order, analysis->order_count, sizeof(*analysis->order), compare_announced,
+			analysis->context.stg);
+	return 0;
+}
+
 static bool worth_a_word(const struct analysis_job *job)
 {
-	if (job->active || job->hang.open || job->chosen.count) /* a chosen region is emitted at the end, also of a job that has ended */
+	if (job->active || job->hang.open ||
+	    job->chosen.count) /* a chosen region is emitted at the end, also of a job that has ended */
 		return true;
 	for (size_t i = 0; i < job->book.count; i++) {
 		if (!job->book.variances[i].over)
@@ -205,7 +318,8 @@ int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t 
 	*results = NULL;
 	*count = 0;
 	arena__clear(&context->arena);
-	if (grow(&analysis->results, &analysis->result_capacity, analysis->job_count, sizeof(*analysis->results)))
+	if (release(analysis) || order_jobs(analysis) ||
+	    grow(&analysis->results, &analysis->result_capacity, analysis->job_count, sizeof(*analysis->results)))
 		return -ENOMEM;
 	groups__find(&context->series);
 	for (size_t i = 0; i < analysis->job_count; i++) {
@@ -215,8 +329,8 @@ int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t 
 	}
 	if (judge__refresh(&context->series))
 		return -ENOMEM;
-	for (size_t i = 0; i < analysis->job_count; i++) {
-		struct analysis_job *job = &analysis->jobs[i];
+	for (size_t i = 0; i < analysis->order_count; i++) {
+		struct analysis_job *job = &analysis->jobs[analysis->order[i]];
 
 		if (!worth_a_word(job)) {
 			if (put_to_rest(context, job, &span))
@@ -247,7 +361,7 @@ int analysis__query(struct analysis *analysis, const struct vapro_selection *sel
 	*results = NULL;
 	*count = 0;
 	arena__clear(&context->arena);
-	if (analysis__select(analysis, selection) ||
+	if (analysis__select(analysis, selection) || order_jobs(analysis) ||
 	    grow(&analysis->results, &analysis->result_capacity, analysis->job_count, sizeof(*analysis->results)))
 		return -ENOMEM;
 	groups__find(&context->series);
@@ -257,8 +371,8 @@ int analysis__query(struct analysis *analysis, const struct vapro_selection *sel
 	}
 	if (judge__refresh(&context->series))
 		return -ENOMEM;
-	for (size_t i = 0; i < analysis->job_count; i++) {
-		struct analysis_job *job = &analysis->jobs[i];
+	for (size_t i = 0; i < analysis->order_count; i++) {
+		struct analysis_job *job = &analysis->jobs[analysis->order[i]];
 		bool wanted = !name || !strcmp(name, stg__job(context->stg, job->id)->name);
 
 		if (!job->rec_count && !job->open_count && !job->history.rec_count && !job->history.open_count)
@@ -278,13 +392,14 @@ int analysis__emitted(struct analysis *analysis, const struct job_result **resul
 	*results = NULL;
 	*count = 0;
 	arena__clear(&context->arena);
-	if (grow(&analysis->results, &analysis->result_capacity, analysis->job_count, sizeof(*analysis->results)))
+	if (order_jobs(analysis) ||
+	    grow(&analysis->results, &analysis->result_capacity, analysis->job_count, sizeof(*analysis->results)))
 		return -ENOMEM;
-	for (size_t i = 0; i < analysis->job_count; i++) {
-		struct analysis_job *job = &analysis->jobs[i];
+	for (size_t i = 0; i < analysis->order_count; i++) {
+		struct analysis_job *job = &analysis->jobs[analysis->order[i]];
 		struct builder builder = {.context = context, .job = job, .about = stg__job(context->stg, job->id)};
 
-		if (builder__emitted(&builder, &analysis->results[i]))
+		if (builder__emitted(&builder, &analysis->results[*count]))
 			return -ENOMEM;
 		(*count)++;
 	}

@@ -9,6 +9,8 @@ struct analysis {
 	struct analysis_context context;
 	struct analysis_job *jobs;
 	size_t job_count, job_capacity;
+	uint32_t *order; /* numbers of jobs in the order in which they were announced */
+	size_t order_count, order_capacity;
 	struct job_result *results;
 	size_t result_capacity;
 };

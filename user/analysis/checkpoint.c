@@ -205,7 +205,8 @@ static void archive_job(struct archive *archive, struct analysis_context *contex
 	account__archive(archive, &job->account, context->stg, job->id);
 	heatmap__archive(archive, &job->map, rows);
 	archive__number(archive, &waits);
-	archive__check(archive, job->forgotten == !waits, "a job waits without being there");
+	archive__check(archive, job->forgotten == !waits && (job->forgotten || !job->vacant),
+		       "a job waits without being there");
 	if (archive__reads(archive) && waits && !archive__error(archive)) {
 		job->waiting = waiting__new();
 		if (!job->waiting)
@@ -238,6 +239,7 @@ static void archive_jobs(struct archive *archive, struct analysis *analysis)
 	for (uint64_t i = 0; i < count && !archive__error(archive); i++) {
 		if (archive__reads(archive)) {
 			analysis->jobs[i].id = (uint32_t)i;
+			analysis->jobs[i].vacant = !stg__job(analysis->context.stg, (uint32_t)i)->name;
 			analysis->job_count++;
 		}
 		archive_job(archive, &analysis->context, &analysis->jobs[i]);

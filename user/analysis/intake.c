@@ -13,19 +13,23 @@
 int analysis__add_thread(struct analysis *analysis, const struct vapro_thread *thread)
 {
 	int error = stg__add_thread(analysis->context.stg, thread);
+	uint32_t id = error ? STG_NONE : stg__thread_number(analysis->context.stg, thread->id);
+	struct analysis_job *job;
 
-	while (!error && analysis->job_count < stg__jobs(analysis->context.stg)) {
-		struct analysis_job *job;
-
-		if (grow(&analysis->jobs, &analysis->job_capacity, analysis->job_count + 1, sizeof(*analysis->jobs)))
-			return -ENOMEM;
-		job = &analysis->jobs[analysis->job_count];
-		*job = (struct analysis_job){.id = (uint32_t)analysis->job_count, .waiting = waiting__new()};
-		if (!job->waiting)
-			return -ENOMEM;
+	if (id == STG_NONE)
+		return error;
+	id = stg__thread(analysis->context.stg, id)->job;
+	if (id < analysis->job_count && !analysis->jobs[id].vacant)
+		return 0;
+	if (grow(&analysis->jobs, &analysis->job_capacity, (size_t)id + 1, sizeof(*analysis->jobs)))
+		return -ENOMEM;
+	job = &analysis->jobs[id];
+	*job = (struct analysis_job){.id = id, .waiting = waiting__new()};
+	if (!job->waiting)
+		return -ENOMEM;
+	if (id == analysis->job_count)
 		analysis->job_count++;
-	}
-	return error;
+	return 0;
 }
 
 int analysis__add_state(struct analysis *analysis, const struct vapro_state *state)
@@ -33,11 +37,18 @@ int analysis__add_state(struct analysis *analysis, const struct vapro_state *sta
 	return stg__add_state(analysis->context.stg, state);
 }
 
-static bool possible(const struct analysis *analysis, const struct vapro_bundle *bundle, const double *factor)
+int analysis__state_gone(struct analysis *analysis, uint32_t state)
 {
-	if (bundle->thread >= stg__threads(analysis->context.stg) ||
-	    bundle->state >= stg__states(analysis->context.stg))
-		return false;
+	uint32_t number = stg__state_number(analysis->context.stg, state);
+
+	if (number == STG_NONE)
+		return -EINVAL;
+	stg__state_gone(analysis->context.stg, number, analysis->context.series.window);
+	return 0;
+}
+
+static bool possible(const struct vapro_bundle *bundle, const double *factor)
+{
 	if (!bundle->n || bundle->end_ns < bundle->start_ns || bundle->min_ns > bundle->max_ns)
 		return false;
 	for (int i = 0; factor && i < VAPRO_FACTORS; i++) {
@@ -71,36 +82,38 @@ int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *b
 int analysis__add_bundle_at(struct analysis *analysis, const struct vapro_bundle *bundle, uint64_t offset_ns)
 {
 	const double *factor = bundle_rec__any_factor(bundle->factor) ? bundle->factor : NULL;
+	const struct series_of of = {stg__thread_number(analysis->context.stg, bundle->thread),
+				     stg__state_number(analysis->context.stg, bundle->state)};
 	double final[VAPRO_FACTORS];
 	struct analysis_job *job;
 	struct bundle_rec rec;
 	unsigned counted = 0;
 	int error = 0;
 
-	if (!possible(analysis, bundle, factor))
+	if (of.thread == STG_NONE || of.state == STG_NONE || !possible(bundle, factor))
 		return -EINVAL;
 	if (factor) {
 		memcpy(final, factor, sizeof(final));
 		counted = factors__finalize((double)bundle->sum_ns, final);
 		factor = final;
 	}
-	job = &analysis->jobs[stg__thread(analysis->context.stg, bundle->thread)->job];
+	job = &analysis->jobs[stg__thread(analysis->context.stg, of.thread)->job];
 	if (!(bundle->flags & VAPRO_BUNDLE_OPEN))
-		error = clock_shift__observe(&analysis->context, job, bundle->thread, bundle->state,
-					     bundle->start_ns + offset_ns, bundle->end_ns + offset_ns, bundle->n);
+		error = clock_shift__observe(&analysis->context, job, of.thread, of.state, bundle->start_ns + offset_ns,
+					     bundle->end_ns + offset_ns, bundle->n);
 	if (error)
 		return error;
-	offset_ns += bundle->n == 1 ? clock_shift__exact(&analysis->context, job, bundle->thread)
-				    : clock_shift__bins(&analysis->context, job, bundle->thread);
+	offset_ns += bundle->n == 1 ? clock_shift__exact(&analysis->context, job, of.thread)
+				    : clock_shift__bins(&analysis->context, job, of.thread);
 	if (!(bundle->flags & VAPRO_BUNDLE_OPEN)) {
 		error = analysis_memory__reserve(&analysis->context, analysis->jobs, analysis->job_count, job);
 		if (error)
 			return refuse(&analysis->context, job, bundle, error);
 	}
-	error = stg__touch(analysis->context.stg, bundle->thread, bundle->start_ns + offset_ns,
+	error = stg__touch(analysis->context.stg, of.thread, bundle->start_ns + offset_ns,
 			   !(bundle->flags & VAPRO_BUNDLE_OPEN));
 	if (!error)
-		error = series__add(&analysis->context.series, bundle, factor, &rec);
+		error = series__add(&analysis->context.series, of, bundle, factor, &rec);
 	if (error)
 		return refuse(&analysis->context, job, bundle, error);
 	analysis_memory__look(&analysis->context, analysis->jobs, analysis->job_count);
@@ -117,16 +130,17 @@ int analysis__add_bundle_at(struct analysis *analysis, const struct vapro_bundle
 		job->open[job->open_count++] = rec;
 		return 0;
 	}
-	stg__finished(analysis->context.stg, bundle->thread, bundle->state, rec.end_ns);
+	stg__finished(analysis->context.stg, of.thread, of.state, rec.end_ns);
 	job->recs[job->rec_count++] = rec;
 	job->bundles++;
 	job->fragments += bundle->n;
 	return 0;
 }
 
-static enum vapro_relation relation_of(const struct stg *stg, const struct vapro_interference *interference)
+static enum vapro_relation relation_of(const struct stg *stg, const struct stg_thread *thread,
+				       const struct vapro_interference *interference)
 {
-	const struct stg_thread *thread = stg__thread(stg, interference->thread), *other;
+	const struct stg_thread *other;
 	uint32_t pid;
 
 	if (interference->monitor)
@@ -142,24 +156,25 @@ static enum vapro_relation relation_of(const struct stg *stg, const struct vapro
 
 int analysis__add_interference(struct analysis *analysis, const struct vapro_interference *interference)
 {
+	uint32_t id = stg__thread_number(analysis->context.stg, interference->thread);
 	const struct stg_thread *thread;
 	struct interference_rec *rec;
 	struct analysis_job *job;
 
-	if (interference->thread >= stg__threads(analysis->context.stg))
+	if (id == STG_NONE)
 		return -EINVAL;
-	thread = stg__thread(analysis->context.stg, interference->thread);
+	thread = stg__thread(analysis->context.stg, id);
 	job = &analysis->jobs[thread->job];
 	if (grow(&job->interference, &job->interference_capacity, job->interference_count + 1,
 		 sizeof(*job->interference)))
 		return -ENOMEM;
 	rec = &job->interference[job->interference_count++];
 	*rec = (struct interference_rec){
-	    .thread = interference->thread,
+	    .thread = id,
 	    .row = thread->row,
-	    .bin = clock_shift__bin(&analysis->context, job, interference->thread, interference->bin),
+	    .bin = clock_shift__bin(&analysis->context, job, id, interference->bin),
 	    .task = {.pid = interference->pid,
-		     .relation = relation_of(analysis->context.stg, interference),
+		     .relation = relation_of(analysis->context.stg, thread, interference),
 		     .seconds = (double)(interference->preempted_ns + interference->wakeup_wait_ns) / 1e9},
 	};
 	memcpy(rec->task.comm, interference->comm, sizeof(rec->task.comm));
@@ -172,21 +187,23 @@ int analysis__add_account(struct analysis *analysis, const struct vapro_account 
 	struct vapro_account shifted = *account;
 	struct analysis_job *job;
 
-	if (account->thread >= stg__threads(analysis->context.stg))
+	shifted.thread = stg__thread_number(analysis->context.stg, account->thread);
+	if (shifted.thread == STG_NONE)
 		return -EINVAL;
-	job = &analysis->jobs[stg__thread(analysis->context.stg, account->thread)->job];
+	job = &analysis->jobs[stg__thread(analysis->context.stg, shifted.thread)->job];
 	job->active = true;
-	shifted.bin = clock_shift__bin(&analysis->context, job, account->thread, account->bin);
+	shifted.bin = clock_shift__bin(&analysis->context, job, shifted.thread, account->bin);
 	return account__add(&job->account, analysis->context.stg, &shifted);
 }
 
 int analysis__add_inside(struct analysis *analysis, uint32_t thread, uint32_t state, const char *site, uint64_t samples)
 {
-	const struct stg *stg = analysis->context.stg;
+	uint32_t own_thread = stg__thread_number(analysis->context.stg, thread);
+	uint32_t own_state = stg__state_number(analysis->context.stg, state);
 
-	if (thread >= stg__threads(stg) || state >= stg__states(stg))
+	if (own_thread == STG_NONE || own_state == STG_NONE)
 		return -EINVAL;
-	return inside__add(analysis->context.inside, thread, state, site, samples);
+	return inside__add(analysis->context.inside, own_thread, own_state, site, samples);
 }
 
 int analysis__add_facts(struct analysis *analysis, const struct vapro_process_facts *facts)
@@ -214,13 +231,14 @@ int analysis__add_facts(struct analysis *analysis, const struct vapro_process_fa
 
 int analysis__thread_seen(struct analysis *analysis, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
 {
+	uint32_t id = stg__thread_number(analysis->context.stg, thread);
 	uint64_t shift_ns;
 
-	if (thread >= stg__threads(analysis->context.stg))
+	if (id == STG_NONE)
 		return -EINVAL;
-	shift_ns = clock_shift__exact(&analysis->context,
-				      &analysis->jobs[stg__thread(analysis->context.stg, thread)->job], thread);
-	return stg__thread_seen(analysis->context.stg, thread, from_ns ? from_ns + shift_ns : 0,
+	shift_ns =
+	    clock_shift__exact(&analysis->context, &analysis->jobs[stg__thread(analysis->context.stg, id)->job], id);
+	return stg__thread_seen(analysis->context.stg, id, from_ns ? from_ns + shift_ns : 0,
 				to_ns && to_ns != UINT64_MAX ? to_ns + shift_ns : to_ns);
 }
 
@@ -231,9 +249,12 @@ int analysis__add_host_clock(struct analysis *analysis, const struct vapro_host_
 
 int analysis__place(struct analysis *analysis, const struct vapro_place *place)
 {
-	if (place->thread >= stg__threads(analysis->context.stg))
+	struct vapro_place own = *place;
+
+	own.thread = stg__thread_number(analysis->context.stg, place->thread);
+	if (own.thread == STG_NONE)
 		return -EINVAL;
-	if (stg__set_place(analysis->context.stg, place))
+	if (stg__set_place(analysis->context.stg, &own))
 		return -ENOMEM;
-	return places__add(&analysis->context.places, place);
+	return places__add(&analysis->context.places, &own);
 }

@@ -14,8 +14,8 @@
  *     uncovered, reason `shed`.
  *
  * analysis__shed reports all steps, and none ends the run; step 1 loses nothing of what goes on. The cap excludes
- * what a window needs while it is processed and reported, and the numbers of threads and states, which only grow
- * with new ones.
+ * what a window needs while it is processed and reported, and the numbers of threads and states, which grow
+ * with new ones until their jobs are over.
  */
 #ifndef VAPRO_ANALYSIS_MEMORY_H
 #define VAPRO_ANALYSIS_MEMORY_H

@@ -26,8 +26,9 @@ struct group {
 
 struct sharing {
 	const struct stg_job *about;
-	const char **lists; /* by row; NULL unknown */
-	bool *seen;	    /* by row: it has bundles */
+	const char **lists;  /* by row; NULL unknown */
+	uint32_t *announced; /* by row: number of the thread that the list is of, + 1 */
+	bool *seen;	     /* by row: it has bundles */
 	struct group *groups;
 	size_t count, capacity;
 	uint64_t first_ns, last_ns; /* what the bundles span: a job may begin or end within the view */
@@ -142,6 +143,7 @@ static void free_sharing(struct sharing *sharing)
 	if (!sharing)
 		return;
 	free(sharing->lists);
+	free(sharing->announced);
 	free(sharing->seen);
 	free(sharing->groups);
 	free(sharing);
@@ -158,16 +160,19 @@ static struct sharing *new_sharing(const struct analysis_context *context, const
 	sharing->about = stg__job(context->stg, job->id);
 	sharing->first_ns = UINT64_MAX;
 	sharing->lists = calloc(sharing->about->row_count + 1, sizeof(*sharing->lists));
+	sharing->announced = calloc(sharing->about->row_count + 1, sizeof(*sharing->announced));
 	sharing->seen = calloc(sharing->about->row_count + 1, sizeof(*sharing->seen));
-	if (!sharing->lists || !sharing->seen) {
+	if (!sharing->lists || !sharing->announced || !sharing->seen) {
 		free_sharing(sharing);
 		return NULL;
 	}
 	for (size_t i = 0; i < context->places.count && i < stg__threads(context->stg); i++) {
 		const struct stg_thread *thread = stg__thread(context->stg, (uint32_t)i);
 
-		if (thread->job == job->id)
-			sharing->lists[thread->row] = context->places.items[i].cpus;
+		if (thread->job != job->id || sharing->announced[thread->row] > thread->about.id)
+			continue;
+		sharing->announced[thread->row] = thread->about.id + 1;
+		sharing->lists[thread->row] = context->places.items[i].cpus;
 	}
 	add_time(sharing, context, job->recs, job->rec_count, span);
 	add_time(sharing, context, job->open, job->open_count, span);

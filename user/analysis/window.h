@@ -61,6 +61,7 @@ struct analysis_job {
 	struct coverage_facts facts;
 	bool active;	/* something arrived since the last window */
 	bool forgotten; /* the job ended, and its histories went */
+	bool vacant;	/* it is forgotten, and its number is free */
 	struct heatmap map;
 	struct waiting *waiting;
 	uint64_t known_from; /* first bin of the view, or an earlier one of calls that became known in this window */

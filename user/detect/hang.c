@@ -181,7 +181,7 @@ static uint64_t end_of_job(const struct hang_look *look)
  */
 static bool is_over(struct hang *hang, const struct hang_look *look)
 {
-	bool again, over = stg__job_over(look->input->stg, look->input->job);
+	bool again, over = stg__job_over(look->input->stg, look->input->job, UINT64_MAX);
 	uint64_t first = first_progress(hang, look, &again), ended = end_of_job(look);
 
 	if (over && !again) {
@@ -249,6 +249,14 @@ void hang__clear(struct hang *hang)
 {
 	free(hang->members);
 	*hang = (struct hang){0};
+}
+
+void hang__use(const struct hang *hang, bool *over)
+{
+	for (size_t i = 0; i < hang->count; i++) {
+		if (hang->members[i].state != HANG_NO_STATE)
+			over[hang->members[i].state] = false;
+	}
 }
 
 static const struct archive_column hang_columns[] = {

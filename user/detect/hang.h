@@ -63,6 +63,9 @@ bool hang__is_collective(const char *function);
 /* Bytes held. */
 size_t hang__bytes(const struct hang *hang);
 
+/* Takes the states of its members out of those marked, by number. */
+void hang__use(const struct hang *hang, bool *over);
+
 /* Writes or reads a hang; rows and states: how many there are. One to be read is empty. */
 void hang__archive(struct archive *archive, struct hang *hang, size_t rows, size_t states);
 

@@ -210,6 +210,12 @@ void inside__retain(struct inside *inside, const struct stg *stg, uint32_t job, 
 	index_again(inside);
 }
 
+void inside__use(const struct inside *inside, bool *over)
+{
+	for (size_t i = 0; i < inside->count; i++)
+		over[inside->entries[i].state] = false;
+}
+
 static const struct archive_column entry_columns[] = {
     ARCHIVE_ONE(struct entry, thread),
     ARCHIVE_ONE(struct entry, state),

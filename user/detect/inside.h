@@ -37,6 +37,9 @@ uint32_t inside__find(const struct inside *inside, const struct stg *stg, uint32
 /* Forgets the samples of a job's threads that have no open variance. */
 void inside__retain(struct inside *inside, const struct stg *stg, uint32_t job, const struct variance_book *book);
 
+/* Takes the states of samples out of those marked, by number. */
+void inside__use(const struct inside *inside, bool *over);
+
 /* Writes or reads the samples; those that are read have threads and states of stg. */
 void inside__archive(struct archive *archive, struct inside *inside, const struct stg *stg);
 

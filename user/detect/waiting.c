@@ -56,6 +56,14 @@ size_t waiting__bytes(const struct waiting *waiting)
 	return bytes;
 }
 
+void waiting__use_groups(const struct waiting *waiting, unsigned char *used)
+{
+	for (size_t i = 0; i < waiting->group_count; i++) {
+		if (waiting->groups[i].id != STG_PROCESS)
+			used[waiting->groups[i].id] = 1;
+	}
+}
+
 static int prepare(struct waiting *waiting, struct group *group)
 {
 	if (grow(&group->uses, &group->uses_capacity, waiting->rows, sizeof(*group->uses)) ||

@@ -31,6 +31,9 @@ void waiting__free(struct waiting *waiting);
 /* Writes or reads what outlives a window; an object to be read is new. */
 void waiting__archive(struct archive *archive, struct waiting *waiting);
 
+/* Marks the texts of stg that its groups are: their ids stay. */
+void waiting__use_groups(const struct waiting *waiting, unsigned char *used);
+
 size_t waiting__bytes(const struct waiting *waiting);
 
 /*

@@ -10,10 +10,25 @@
 /* Share of the others that may have the fact too: noise spares some rows, and the fact still locates the cause. */
 #define FEW_OTHERS 0.2
 
+#define PLACE_TEXTS 6
+
+static void list_texts(struct vapro_place *place, const char **texts[PLACE_TEXTS])
+{
+	const char **all[PLACE_TEXTS] = {&place->core_type, &place->cpu_model,	  &place->cgroup,
+					 &place->limit,	    &place->limit_cgroup, &place->cpus};
+
+	memcpy(texts, all, sizeof(all));
+}
+
+static struct vapro_place unknown(uint32_t thread)
+{
+	return (struct vapro_place){.thread = thread, .cpu = -1, .socket = -1, .numa = -1};
+}
+
 int places__add(struct places *places, const struct vapro_place *place)
 {
 	struct vapro_place own = *place;
-	const char **texts[] = {&own.core_type, &own.cpu_model, &own.cgroup, &own.limit, &own.limit_cgroup, &own.cpus};
+	const char **texts[PLACE_TEXTS];
 	size_t before = places->count;
 
 	if (!places->texts)
@@ -21,8 +36,7 @@ int places__add(struct places *places, const struct vapro_place *place)
 	if (!places->texts || grow(&places->items, &places->capacity, (size_t)place->thread + 1, sizeof(own)))
 		return -ENOMEM;
 	for (; before <= place->thread; before++)
-		places->items[before] =
-		    (struct vapro_place){.thread = (uint32_t)before, .cpu = -1, .socket = -1, .numa = -1};
+		places->items[before] = unknown((uint32_t)before);
 	if (places->count < before)
 		places->count = before;
 	/* A quota that is gone still explains what held the thread back before. */
@@ -30,7 +44,8 @@ int places__add(struct places *places, const struct vapro_place *place)
 		own.limit = places->items[own.thread].limit;
 		own.limit_cgroup = places->items[own.thread].limit_cgroup;
 	}
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+	list_texts(&own, texts);
+	for (size_t i = 0; i < PLACE_TEXTS; i++) {
 		uint32_t id = intern__id(places->texts, *texts[i]);
 
 		if (id == INTERN_NONE)
@@ -39,6 +54,29 @@ int places__add(struct places *places, const struct vapro_place *place)
 	}
 	places->items[place->thread] = own;
 	return 0;
+}
+
+int where__release(struct places *places, const struct stg *stg)
+{
+	unsigned char *used = places->texts ? calloc(intern__count(places->texts), 1) : NULL;
+	const char **texts[PLACE_TEXTS];
+	int error;
+
+	if (!used)
+		return places->texts ? -ENOMEM : 0;
+	if (places->count > stg__threads(stg))
+		places->count = stg__threads(stg);
+	for (uint32_t i = 0; i < places->count; i++) {
+		if (stg__thread(stg, i)->job == STG_NONE)
+			places->items[i] = unknown(i);
+		list_texts(&places->items[i], texts);
+		for (size_t k = 0; k < PLACE_TEXTS; k++)
+			used[intern__id(places->texts, *texts[k])] = 1;
+	}
+	grow_less(&places->items, &places->capacity, places->count, sizeof(*places->items));
+	error = intern__retain(places->texts, used);
+	free(used);
+	return error;
 }
 
 void places__free(struct places *places)
@@ -111,9 +149,14 @@ static void find_places(struct where_index *index, const struct places *places, 
 {
 	for (size_t i = 0; i < places->count && i < stg__threads(stg); i++) {
 		const struct stg_thread *thread = stg__thread(stg, (uint32_t)i);
+		const struct vapro_place **known;
 
-		if (thread->job == job && thread->about.thread == index->about->rows[thread->row].thread)
-			index->of_row[thread->row] = &places->items[i];
+		if (thread->job != job || thread->about.thread != index->about->rows[thread->row].thread)
+			continue;
+		/* that of the thread that was announced last */
+		known = &index->of_row[thread->row];
+		if (!*known || stg__thread(stg, (*known)->thread)->about.id < thread->about.id)
+			*known = &places->items[i];
 	}
 }
 

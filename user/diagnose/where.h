@@ -29,6 +29,9 @@ struct where {
 /* Returns 0 or -ENOMEM. */
 int places__add(struct places *places, const struct vapro_place *place);
 
+/* Forgets the places of threads whose numbers are free: others may get them. Returns 0 or -ENOMEM. */
+int where__release(struct places *places, const struct stg *stg);
+
 /* Writes or reads all places; an object to be read is empty. */
 void places__archive(struct archive *archive, struct places *places);
 void places__free(struct places *places);

@@ -142,12 +142,16 @@ static int read_states(struct hops *hops, const struct stg *stg)
 {
 	if (grow(&hops->states, &hops->state_room, stg__states(stg), sizeof(*hops->states)))
 		return -ENOMEM;
-	for (; hops->state_count < stg__states(stg); hops->state_count++) {
-		const struct vapro_state *about = &stg__state(stg, (uint32_t)hops->state_count)->about;
-		struct hops_state *state = &hops->states[hops->state_count];
+	for (size_t i = 0; i < stg__states(stg); i++) {
+		const struct vapro_state *about = &stg__state(stg, (uint32_t)i)->about;
+		struct hops_state *state = &hops->states[i];
 
-		*state = (struct hops_state){.counts = about->class == VAPRO_COMPUTATION};
-		if (!state->counts)
+		if (i < hops->state_count && !state->vacant)
+			continue;
+		if (i >= hops->state_count)
+			hops->state_count = i + 1;
+		*state = (struct hops_state){.counts = about->class == VAPRO_COMPUTATION, .vacant = !about->to};
+		if (!state->counts || state->vacant)
 			continue;
 		if (read_chain(hops, about->to, about->to_symbol, &state->end[1]) ||
 		    (about->from && read_chain(hops, about->from, about->from_symbol, &state->end[0])))
@@ -428,6 +432,14 @@ int hops__note(struct hops *hops, const struct vapro_hop_event *event, uint64_t 
 	site->hop = event->hop;
 	site->since_ns = now_ns;
 	return 0;
+}
+
+void hops__release(struct hops *hops, const struct stg *stg)
+{
+	if (hops->state_count > stg__states(stg))
+		hops->state_count = stg__states(stg);
+	for (size_t i = 0; i < hops->state_count; i++)
+		hops->states[i].vacant |= !stg__state(stg, (uint32_t)i)->about.to;
 }
 
 size_t hops__states(const struct hops *hops)

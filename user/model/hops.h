@@ -44,6 +44,9 @@ int hops__note(struct hops *hops, const struct vapro_hop_event *event, uint64_t 
 /* Writes or reads all decisions; a book to be read is new. */
 void hops__archive(struct archive *archive, struct hops *hops);
 
+/* Forgets the states whose numbers are free: others may get them. */
+void hops__release(struct hops *hops, const struct stg *stg);
+
 /* The number of states that it has read, from the first on. */
 size_t hops__states(const struct hops *hops);
 

@@ -14,7 +14,7 @@ static const struct archive_table site_table = ARCHIVE_TABLE("hop sites", struct
 static const struct archive_column chain_columns[] = {
     ARCHIVE_MANY(struct hops_state, end[0].site), ARCHIVE_ONE(struct hops_state, end[0].count),
     ARCHIVE_MANY(struct hops_state, end[1].site), ARCHIVE_ONE(struct hops_state, end[1].count),
-    ARCHIVE_ONE(struct hops_state, counts),
+    ARCHIVE_ONE(struct hops_state, counts),	  ARCHIVE_ONE(struct hops_state, vacant),
 };
 static const struct archive_table chain_table = ARCHIVE_TABLE("hop states", struct hops_state, chain_columns);
 

@@ -39,6 +39,7 @@ struct chain {
 struct hops_state {
 	struct chain end[2];
 	bool counts; /* it is a computation */
+	bool vacant; /* its number is free, or was when the next state of that number was not read yet */
 };
 
 /* The last steadiness of a series: it is computed again once the series has grown. */

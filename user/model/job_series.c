@@ -63,6 +63,19 @@ void job_series__drop(struct series_book *book, uint32_t job)
 		book->by_job[job].stale = true;
 }
 
+void job_series__forget(struct series_book *book, uint32_t job)
+{
+	size_t jobs = book->job_capacity;
+
+	if (job >= jobs)
+		return;
+	free(book->by_job[job].ids);
+	book->by_job[job] = (struct job_series){0};
+	while (jobs && !book->by_job[jobs - 1].ids)
+		jobs--;
+	grow_less(&book->by_job, &book->job_capacity, jobs, sizeof(*book->by_job));
+}
+
 void job_series__clear(struct series_book *book)
 {
 	for (size_t i = 0; i < book->job_capacity; i++)

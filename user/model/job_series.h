@@ -33,6 +33,9 @@ int job_series__add(struct series_book *book, uint32_t job, uint32_t id);
 /* Notes that a series of a job was released, or did not come into being. */
 void job_series__drop(struct series_book *book, uint32_t job);
 
+/* Gives back the list of a job, none of whose series is left. */
+void job_series__forget(struct series_book *book, uint32_t job);
+
 void job_series__clear(struct series_book *book);
 
 /* Bytes held. */

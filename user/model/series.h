@@ -126,6 +126,11 @@ struct workload {
 	struct clusters *clusters; /* computation BY_INSTRUCTIONS; of the whole kind, at its head */
 };
 
+/* Whose history: numbers of the graph. */
+struct series_of {
+	uint32_t thread, state;
+};
+
 struct series_book {
 	const struct vapro_config *config;
 	enum vapro_workload_source source;
@@ -155,12 +160,11 @@ int series__init(struct series_book *book, const struct vapro_config *config, en
 void series__free(struct series_book *book);
 
 /*
- * Enters a bundle into its history and fills *rec. Open fragments make no history. factor: VAPRO_FACTORS sums that
- * replace the bundle's own, or NULL where all are 0.
- * Returns 0, -EINVAL for impossible magnitudes, -ENOSPC where a new history is needed while the book is full, or
- * -ENOMEM.
+ * Enters a bundle of a thread in a state into its history and fills *rec. Open fragments make no history. factor:
+ * VAPRO_FACTORS sums that replace the bundle's own, or NULL where all are 0. Returns 0, -EINVAL for impossible
+ * magnitudes, -ENOSPC where a new history is needed while the book is full, or -ENOMEM.
  */
-int series__add(struct series_book *book, const struct vapro_bundle *bundle, const double *factor,
+int series__add(struct series_book *book, struct series_of of, const struct vapro_bundle *bundle, const double *factor,
 		struct bundle_rec *rec);
 
 /*

@@ -181,6 +181,7 @@ static bool possible_series(const struct series_book *book, const struct series 
 	       series->job == stg__thread(book->stg, series->thread)->job &&
 	       series->row < stg__job(book->stg, series->job)->row_count && series->workload < book->workload_count &&
 	       workload->job == series->job && series->class == workload->class &&
+	       stg__state(book->stg, series->state)->about.to &&
 	       series->class == stg__state(book->stg, series->state)->about.class &&
 	       series->group_count <= SERIES_GROUPS && (!series->grouped || series->group_count) &&
 	       series->mean_count <= SERIES_WINDOWS && series->follower <= book->count;

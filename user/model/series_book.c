@@ -158,25 +158,25 @@ static int make_latest(struct series_book *book, uint64_t key, const double *siz
 	return table__put(book->by_key, key, SERIES_LATEST, id);
 }
 
-static bool is_of(const struct series_book *book, uint32_t id, const struct vapro_bundle *bundle, const double *size)
+static bool is_of(const struct series_book *book, uint32_t id, struct series_of of, const double *size)
 {
 	const struct series *series = &book->series[id];
 
-	return series->job != SERIES_NONE && series->thread == bundle->thread && series->state == bundle->state &&
+	return series->job != SERIES_NONE && series->thread == of.thread && series->state == of.state &&
 	       !memcmp(series->size, size, sizeof(series->size));
 }
 
-static int find_series(struct series_book *book, const struct vapro_bundle *bundle, const double *size, uint32_t *id)
+static int find_series(struct series_book *book, struct series_of of, const double *size, uint32_t *id)
 {
-	const struct stg_thread *thread = stg__thread(book->stg, bundle->thread);
-	const struct stg_state *state = stg__state(book->stg, bundle->state);
-	uint64_t key = (uint64_t)bundle->thread << 32 | bundle->state;
+	const struct stg_thread *thread = stg__thread(book->stg, of.thread);
+	const struct stg_state *state = stg__state(book->stg, of.state);
+	uint64_t key = (uint64_t)of.thread << 32 | of.state;
 	struct workload *workload;
 	uint32_t workload_id;
 	int error;
 
 	/* Mostly the series is that of last time: the workload of a size never changes. */
-	if (table__get(book->by_key, key, SERIES_LATEST, id) && is_of(book, *id, bundle, size))
+	if (table__get(book->by_key, key, SERIES_LATEST, id) && is_of(book, *id, of, size))
 		return 0;
 	error = find_workload(book, thread->job, state, size, &workload_id);
 	if (error)
@@ -194,8 +194,8 @@ static int find_series(struct series_book *book, const struct vapro_bundle *bund
 	}
 	workload = &book->workloads[workload_id];
 	book->series[*id] = (struct series){
-	    .thread = bundle->thread,
-	    .state = bundle->state,
+	    .thread = of.thread,
+	    .state = of.state,
 	    .workload = workload_id,
 	    .job = thread->job,
 	    .row = thread->row,
@@ -226,23 +226,23 @@ SERIES_FETCH void fetch_ahead(const struct series_book *book, uint32_t id)
 }
 
 /* Programs loop: the follower of a thread's last series most likely follows it again. */
-static int follow(struct series_book *book, const struct vapro_bundle *bundle, const double *size, uint32_t *id)
+static int follow(struct series_book *book, struct series_of of, const double *size, uint32_t *id)
 {
 	uint32_t *latest;
 	int error;
 
-	if (bundle->thread >= book->latest_capacity &&
-	    grow(&book->latest, &book->latest_capacity, bundle->thread + 1, sizeof(*book->latest)))
+	if (of.thread >= book->latest_capacity &&
+	    grow(&book->latest, &book->latest_capacity, of.thread + 1, sizeof(*book->latest)))
 		return -ENOMEM;
-	latest = &book->latest[bundle->thread];
+	latest = &book->latest[of.thread];
 	if (*latest < book->count) {
 		*id = book->series[*latest].follower;
-		if (*id < book->count && is_of(book, *id, bundle, size)) {
+		if (*id < book->count && is_of(book, *id, of, size)) {
 			*latest = *id;
 			return 0;
 		}
 	}
-	error = find_series(book, bundle, size, id);
+	error = find_series(book, of, size, id);
 	if (error)
 		return error;
 	book->series[*latest].follower = *id;
@@ -344,7 +344,7 @@ void series__drop(struct series_book *book, const struct bundle_rec *rec)
 		pool__give(&book->factors, (float *)rec->factor);
 }
 
-static int add(struct series_book *book, const struct vapro_bundle *bundle, enum vapro_class class,
+static int add(struct series_book *book, struct series_of of, const struct vapro_bundle *bundle, enum vapro_class class,
 	       struct bundle_rec *rec)
 {
 	double size[VAPRO_MAGNITUDES];
@@ -352,7 +352,7 @@ static int add(struct series_book *book, const struct vapro_bundle *bundle, enum
 	int error;
 
 	set_size(book, class, bundle, size);
-	error = follow(book, bundle, size, &rec->series);
+	error = follow(book, of, size, &rec->series);
 	if (error)
 		return error;
 	fetch_ahead(book, rec->series);
@@ -368,10 +368,10 @@ static int add(struct series_book *book, const struct vapro_bundle *bundle, enum
 	return add_history(book, series, rec);
 }
 
-int series__add(struct series_book *book, const struct vapro_bundle *bundle, const double *factor,
+int series__add(struct series_book *book, struct series_of of, const struct vapro_bundle *bundle, const double *factor,
 		struct bundle_rec *rec)
 {
-	const struct stg_state *state = stg__state(book->stg, bundle->state);
+	const struct stg_state *state = stg__state(book->stg, of.state);
 	enum vapro_class class = state->about.class;
 	int error;
 
@@ -389,7 +389,7 @@ int series__add(struct series_book *book, const struct vapro_bundle *bundle, con
 	};
 	if (!take_factors(book, factor, rec))
 		return -ENOMEM;
-	error = add(book, bundle, class, rec);
+	error = add(book, of, bundle, class, rec);
 	if (error)
 		series__drop(book, rec);
 	else
@@ -399,9 +399,8 @@ int series__add(struct series_book *book, const struct vapro_bundle *bundle, con
 
 int series__unseen(struct series_book *book, uint32_t thread, uint32_t *id)
 {
-	const struct vapro_bundle bundle = {.thread = thread, .state = STG_UNSEEN};
 	const double size[VAPRO_MAGNITUDES] = {0};
-	int error = find_series(book, &bundle, size, id);
+	int error = find_series(book, (struct series_of){thread, STG_UNSEEN}, size, id);
 
 	if (!error)
 		book->series[*id].window = book->window;
@@ -469,6 +468,7 @@ int series__forget(struct series_book *book, uint32_t job)
 		return -ENOMEM;
 	for (size_t i = 0; i < ids.count; i++)
 		series__release(book, ids.ids[i]);
+	job_series__forget(book, job);
 	for (size_t i = 0; i < book->workload_count; i++) {
 		if (book->workloads[i].job == job)
 			workload__release(book, (uint32_t)i);

@@ -25,15 +25,7 @@ struct stg *stg__new(void)
 	if (!stg)
 		return NULL;
 	stg->texts = intern__new();
-	stg->jobs_by_name = table__new();
-	stg->rows = table__new();
-	stg->kinds = table__new();
-	stg->commons = table__new();
-	stg->tasks = table__new();
-	stg->processes = table__new();
-	stg->hosts = table__new();
-	if (!stg->texts || !stg->jobs_by_name || !stg->rows || !stg->kinds || !stg->commons || !stg->tasks ||
-	    !stg->processes || !stg->hosts) {
+	if (!stg->texts || stg__new_index(stg)) {
 		stg__free(stg);
 		return NULL;
 	}
@@ -44,22 +36,12 @@ void stg__free(struct stg *stg)
 {
 	if (!stg)
 		return;
-	for (size_t i = 0; i < stg->job_count; i++) {
-		free(stg->jobs[i].rows);
-		free(stg->jobs[i].order);
-		free(stg->jobs[i].place);
-		free(stg->jobs[i].neighbours);
-	}
+	for (size_t i = 0; i < stg->job_count; i++)
+		stg__free_job(&stg->jobs[i]);
 	free(stg->jobs);
 	free(stg->threads);
 	free(stg->states);
-	table__free(stg->jobs_by_name);
-	table__free(stg->rows);
-	table__free(stg->kinds);
-	table__free(stg->commons);
-	table__free(stg->tasks);
-	table__free(stg->processes);
-	table__free(stg->hosts);
+	stg__free_index(stg);
 	intern__free(stg->texts);
 	free(stg);
 }
@@ -91,11 +73,16 @@ static int find_job(struct stg *stg, const struct vapro_thread *thread, uint32_t
 {
 	if (table__get(stg->jobs_by_name, name_id, thread->user, job))
 		return 0;
-	*job = (uint32_t)stg->job_count;
-	if (grow(&stg->jobs, &stg->job_capacity, stg->job_count + 1, sizeof(*stg->jobs)) ||
+	while (stg->free_job < stg->job_count && stg->jobs[stg->free_job].name)
+		stg->free_job++;
+	*job = (uint32_t)stg->free_job;
+	if (grow(&stg->jobs, &stg->job_capacity, (size_t)*job + 1, sizeof(*stg->jobs)) ||
 	    table__put(stg->jobs_by_name, name_id, thread->user, *job))
 		return -ENOMEM;
-	stg->jobs[stg->job_count++] = (struct stg_job){.name = thread->job, .user = thread->user};
+	stg__free_job(&stg->jobs[*job]);
+	stg->jobs[*job] = (struct stg_job){.name = thread->job, .announced = thread->id, .user = thread->user};
+	if (*job == stg->job_count)
+		stg->job_count++;
 	return 0;
 }
 
@@ -129,11 +116,9 @@ int stg__find_row(struct stg *stg, const struct stg_thread *thread, int32_t numb
 {
 	struct stg_job *job = &stg->jobs[thread->job];
 	const struct vapro_thread *about = &thread->about;
-	uint64_t whose = thread->job | (uint64_t)number << 32, key = (uint64_t)about->rank;
 	uint32_t is_new = (uint32_t)job->row_count, host = intern__id(stg->texts, about->host);
+	uint64_t whose = thread->job | (uint64_t)number << 32, key = stg__row_key(about->rank, host, about->pid);
 
-	if (about->rank < 0)
-		key = 1ULL << 63 | (uint64_t)host << 32 | about->pid;
 	if (table__get(stg->rows, whose, key, row))
 		return 0;
 	if (number_of(stg->hosts, thread->job, host, &job->host_count, &host) ||
@@ -186,12 +171,12 @@ int stg__join_process(struct stg *stg, uint32_t id)
 int stg__add_thread(struct stg *stg, const struct vapro_thread *thread)
 {
 	struct stg_thread new = {.about = *thread};
-	uint32_t job_text, host_text;
+	uint32_t id, job_text, host_text;
 	struct stg_job *job;
 
-	if (thread->id < stg->thread_count)
+	if (thread->id < stg->next_thread)
 		return 0;
-	if (thread->id > stg->thread_count)
+	if (thread->id > stg->next_thread)
 		return -EINVAL;
 	if (!new.about.job)
 		new.about.job = "";
@@ -199,22 +184,26 @@ int stg__add_thread(struct stg *stg, const struct vapro_thread *thread)
 		new.about.host = "";
 	if (!keep(stg, &new.about.job, &job_text) || !keep(stg, &new.about.host, &host_text))
 		return -ENOMEM;
-	if (grow(&stg->threads, &stg->thread_capacity, stg->thread_count + 1, sizeof(*stg->threads)) ||
+	while (stg->free_thread < stg->thread_count && stg->threads[stg->free_thread].job != STG_NONE)
+		stg->free_thread++;
+	id = (uint32_t)stg->free_thread;
+	if (grow(&stg->threads, &stg->thread_capacity, (size_t)id + 1, sizeof(*stg->threads)) ||
 	    find_job(stg, &new.about, job_text, &new.job))
 		return -ENOMEM;
 	job = &stg->jobs[new.job];
 	if (stg__find_row(stg, &new, 0, &new.row))
 		return -ENOMEM;
-	if (new.about.tid &&
-	    table__put(stg->tasks, (uint64_t)thread->pid << 32 | thread->tid, host_text, (uint32_t)stg->thread_count))
+	if (new.about.tid && table__put(stg->tasks, (uint64_t)thread->pid << 32 | thread->tid, host_text, id))
 		return -ENOMEM;
 	if (thread->world_size > job->world_size)
 		job->world_size = thread->world_size;
-	stg->threads[stg->thread_count] = new;
-	if (stg__join_process(stg, thread->id))
+	stg->threads[id] = new;
+	if (numbers__set(&stg->thread_numbers, thread->id, id) || stg__join_process(stg, id))
 		return -ENOMEM;
-	stg->thread_count++;
-	stg__link_thread(stg, thread->id);
+	stg->next_thread++;
+	if (id == stg->thread_count)
+		stg->thread_count++;
+	stg__link_thread(stg, id);
 	return 0;
 }
 
@@ -260,12 +249,12 @@ static bool leaves_together(const char *function)
 int stg__add_state(struct stg *stg, const struct vapro_state *state)
 {
 	struct stg_state new = {.about = *state};
-	uint32_t from, to, labels, common, symbol;
+	uint32_t id, from, to, labels, common, symbol;
 	char value[64];
 
-	if (state->id < stg->state_count)
+	if (state->id < stg->next_state)
 		return 0;
-	if (state->id > stg->state_count || state->class >= VAPRO_CLASSES)
+	if (state->id > stg->next_state || state->class >= VAPRO_CLASSES)
 		return -EINVAL;
 	new.about.from_path = new.about.to_path = NULL; /* no part of the model, and not owned by it */
 	if (!new.about.labels)
@@ -276,7 +265,10 @@ int stg__add_state(struct stg *stg, const struct vapro_state *state)
 	    !keep(stg, &new.about.labels, &labels) || !keep(stg, &new.about.common, &common) ||
 	    !keep(stg, &new.about.from_symbol, &symbol) || !keep(stg, &new.about.to_symbol, &symbol))
 		return -ENOMEM;
-	if (grow(&stg->states, &stg->state_capacity, stg->state_count + 1, sizeof(*stg->states)) ||
+	while (stg->free_state < stg->state_count && stg->states[stg->free_state].about.to)
+		stg->free_state++;
+	id = (uint32_t)stg->free_state;
+	if (grow(&stg->states, &stg->state_capacity, (size_t)id + 1, sizeof(*stg->states)) ||
 	    number_of(stg->kinds, (uint64_t)from << 32 | to, (uint64_t)common << 2 | state->class, &stg->kind_count,
 		      &new.kind) ||
 	    number_of(stg->commons, common, state->class, &stg->common_count, &new.common))
@@ -298,8 +290,39 @@ int stg__add_state(struct stg *stg, const struct vapro_state *state)
 	new.no_return = *value != '\0';
 	stg__label(new.about.labels, "bytes", value, sizeof(value));
 	new.no_bytes = !strcmp(value, "unknown");
-	stg->states[stg->state_count++] = new;
+	if (numbers__set(&stg->state_numbers, state->id, id))
+		return -ENOMEM;
+	stg->states[id] = new;
+	stg->next_state++;
+	if (id == stg->state_count)
+		stg->state_count++;
 	return 0;
+}
+
+uint32_t stg__thread_number(const struct stg *stg, uint32_t announced)
+{
+	return numbers__get(&stg->thread_numbers, announced);
+}
+
+uint32_t stg__state_number(const struct stg *stg, uint32_t announced)
+{
+	return numbers__get(&stg->state_numbers, announced);
+}
+
+void stg__state_gone(struct stg *stg, uint32_t state, uint32_t window)
+{
+	stg->gone += !stg->states[state].gone;
+	stg->states[state].gone = window + 1;
+}
+
+size_t stg__gone(const struct stg *stg)
+{
+	return stg->gone;
+}
+
+size_t stg__texts(const struct stg *stg)
+{
+	return intern__count(stg->texts);
 }
 
 size_t stg__threads(const struct stg *stg)
@@ -353,12 +376,12 @@ const struct stg_thread *stg__task(const struct stg *stg, const char *host, uint
 	return &stg->threads[thread];
 }
 
-bool stg__job_over(const struct stg *stg, uint32_t id)
+bool stg__job_over(const struct stg *stg, uint32_t id, uint64_t by_ns)
 {
 	const struct stg_job *job = &stg->jobs[id];
 
 	for (size_t i = 0; i < job->row_count; i++) {
-		if (!job->rows[i].to_ns)
+		if (!job->rows[i].to_ns || job->rows[i].to_ns > by_ns)
 			return false;
 	}
 	return job->row_count > 0;
@@ -367,7 +390,9 @@ bool stg__job_over(const struct stg *stg, uint32_t id)
 uint32_t stg__find_job(const struct stg *stg, const char *name, uint32_t user)
 {
 	for (size_t i = 0; i < stg->job_count; i++) {
-		if (stg->jobs[i].user == user && !strcmp(stg->jobs[i].name, name ? name : ""))
+		const struct stg_job *job = &stg->jobs[i];
+
+		if (job->name && job->user == user && !strcmp(job->name, name ? name : ""))
 			return (uint32_t)i;
 	}
 	return UINT32_MAX;
@@ -377,7 +402,8 @@ size_t stg__bytes(const struct stg *stg)
 {
 	const struct table *tables[] = {stg->jobs_by_name, stg->rows,	   stg->kinds, stg->commons,
 					stg->tasks,	   stg->processes, stg->hosts};
-	size_t bytes = intern__bytes(stg->texts) + stg->thread_capacity * sizeof(*stg->threads) +
+	size_t bytes = intern__bytes(stg->texts) + numbers__bytes(&stg->thread_numbers) +
+		       numbers__bytes(&stg->state_numbers) + stg->thread_capacity * sizeof(*stg->threads) +
 		       stg->state_capacity * sizeof(*stg->states) + stg->job_capacity * sizeof(*stg->jobs);
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The subjects of bundles: jobs with their rows (ranks), threads, and the states of the
- * State Transition Graph (VAPRO (PPoPP'22) section 3.2). Ids of threads and states are the caller's,
- * dense from 0; here equal texts become equal numbers. A `kind` is what states of several ranks
- * have in common: class, call-sites and the labels that count across ranks. The object owns all
- * texts, which live as long as the object; pointers to its structs live until the next add.
+ * State Transition Graph (VAPRO (PPoPP'22) section 3.2). Threads and states are announced with numbers
+ * that go up from 0 without gaps. Their numbers here, and those of jobs, are given again once they are over
+ * (stg__forget): as long as none is, they are the announced ones. Equal texts become equal numbers. A `kind` is
+ * what states of several ranks have in common: class, call-sites and the labels that count across ranks. The
+ * object owns all texts, which live as long as something has them; pointers to its structs live until the next add.
  */
 #ifndef VAPRO_STG_H
 #define VAPRO_STG_H
@@ -15,12 +16,13 @@
 
 #include <stddef.h>
 
+#define STG_NONE UINT32_MAX	     /* no number; also the job of a thread's number that is free */
 #define STG_WORLD 0		     /* the waiting group of calls without `comm` label, or on communicator 0 */
 #define STG_UNSEEN (UINT32_MAX - 1)  /* the state of time known from the kernel's account alone */
 #define STG_PROCESS (UINT32_MAX - 1) /* the group of calls with `scope=process`: threads of a process */
 
 struct stg_thread {
-	struct vapro_thread about;
+	struct vapro_thread about; /* its id is the announced number */
 	uint32_t job, row;
 	uint32_t next;			 /* next thread of the row, + 1 */
 	bool watched;			 /* from_ns and to_ns were reported, not only inferred from bundles */
@@ -39,14 +41,15 @@ struct stg_thread {
 };
 
 struct stg_state {
-	struct vapro_state about;
-	uint32_t kind;	 /* equal for states that may be compared between ranks */
-	uint32_t common; /* equal common labels and class, whatever the call-sites */
-	uint32_t group;	 /* text id of the communicator, STG_WORLD or STG_PROCESS */
-	bool peer;	 /* IO on a pipe, socket or terminal: the other end decides how long it takes */
-	bool no_return;	 /* its time is from entry to entry: the end of the call is not recorded */
-	bool together;	 /* a collective that no rank leaves before all have entered */
-	bool no_bytes;	 /* a completion of requests that were not followed: its transfer size is unknown */
+	struct vapro_state about; /* its id is the announced number; to is NULL of a number that is free */
+	uint32_t kind;		  /* equal for states that may be compared between ranks */
+	uint32_t common;	  /* equal common labels and class, whatever the call-sites */
+	uint32_t group;		  /* text id of the communicator, STG_WORLD or STG_PROCESS */
+	bool peer;		  /* IO on a pipe, socket or terminal: the other end decides how long it takes */
+	bool no_return;		  /* its time is from entry to entry: the end of the call is not recorded */
+	bool together;		  /* a collective that no rank leaves before all have entered */
+	uint32_t gone;		  /* window after which nothing more comes of it, + 1; 0: it goes on */
+	bool no_bytes;		  /* a completion of requests that were not followed: its transfer size is unknown */
 };
 
 /*
@@ -68,8 +71,9 @@ struct stg_row {
 };
 
 struct stg_job {
-	const char *name;
-	uint32_t user; /* as in struct vapro_thread */
+	const char *name;   /* NULL of a number that is free */
+	uint32_t announced; /* number of its first thread */
+	uint32_t user;	    /* as in struct vapro_thread */
 	uint32_t world_size;
 	struct stg_row *rows;
 	size_t row_count, row_capacity;
@@ -86,7 +90,8 @@ struct stg;
 struct stg *stg__new(void);
 void stg__free(struct stg *stg);
 
-/* Returns 0, -EINVAL for an id that is neither known nor the next, or -ENOMEM. A known id is left as it is. */
+/* Returns 0, -EINVAL for an id that was neither announced before nor is the next, or -ENOMEM. One of before stays as it
+ * is. */
 int stg__add_thread(struct stg *stg, const struct vapro_thread *thread);
 int stg__add_state(struct stg *stg, const struct vapro_state *state);
 
@@ -117,6 +122,15 @@ void stg__note_account(struct stg *stg, const struct vapro_account *account);
  */
 double stg__work_share(const struct stg *stg, uint32_t thread, uint64_t bin);
 
+/* The number of an announced thread or state; STG_NONE where it is not known, or is over. */
+uint32_t stg__thread_number(const struct stg *stg, uint32_t announced);
+uint32_t stg__state_number(const struct stg *stg, uint32_t announced);
+
+/* Notes that nothing comes of a state after a window (a number of the caller), and how many such states there are. */
+void stg__state_gone(struct stg *stg, uint32_t state, uint32_t window);
+size_t stg__gone(const struct stg *stg);
+
+/* Counts of numbers, those that are free included. */
 size_t stg__threads(const struct stg *stg);
 size_t stg__states(const struct stg *stg);
 size_t stg__jobs(const struct stg *stg);
@@ -145,8 +159,22 @@ uint32_t stg__host_of(const struct stg *stg, uint32_t thread);
 /* Moves the known lives of a host's threads in a job by so many ns: its clock was off. */
 void stg__shift_host(struct stg *stg, uint32_t job, uint32_t host, int64_t ns);
 
-/* Whether all rows of a job have ended. */
-bool stg__job_over(const struct stg *stg, uint32_t id);
+/* Whether all rows of a job have ended, by a time. */
+bool stg__job_over(const struct stg *stg, uint32_t id, uint64_t by_ns);
+
+/* What is over, by number. */
+struct stg_over {
+	const bool *jobs, *states; /* all threads of the jobs are over, too */
+	unsigned char *texts;	   /* stg__texts() marks: texts that others use; those of what is not over are added */
+};
+
+size_t stg__texts(const struct stg *stg);
+
+/*
+ * Frees the numbers of what is over, and the texts that nothing has any more; counts may become less. Returns 0, or
+ * -ENOMEM, and then the object can only be freed.
+ */
+int stg__forget(struct stg *stg, const struct stg_over *over);
 
 /* Writes or reads the whole graph; one to be read is new. */
 void stg__archive(struct archive *archive, struct stg *stg);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The graph in checkpoints: see stg.h. Numbers by text, row and kind, and the lists of processes follow from what is
- * written.
+ * The graph in checkpoints: see stg.h. The index (stg_index.c) follows from what is written.
  */
 #include "model/stg_private.h"
 
@@ -42,12 +41,14 @@ static const struct archive_column state_columns[] = {
     ARCHIVE_ONE(struct stg_state, no_return),
     ARCHIVE_ONE(struct stg_state, no_bytes),
     ARCHIVE_ONE(struct stg_state, together),
+    ARCHIVE_ONE(struct stg_state, gone),
 };
 static const struct archive_table state_table = ARCHIVE_TABLE("states", struct stg_state, state_columns);
 
 static const struct archive_column job_columns[] = {
     ARCHIVE_ONE(struct stg_job, name),
     ARCHIVE_ONE(struct stg_job, user),
+    ARCHIVE_ONE(struct stg_job, announced),
     ARCHIVE_ONE(struct stg_job, world_size),
     ARCHIVE_ONE(struct stg_job, host_count),
     ARCHIVE_ONE(struct stg_job, typical_computing_ns),
@@ -77,31 +78,16 @@ static void make_order(struct archive *archive, struct stg_job *job)
 	job->unordered = true;
 }
 
-static void put(struct archive *archive, struct table *table, uint64_t a, uint64_t b, uint32_t value)
+static void check_job(struct archive *archive, const struct stg *stg, const struct stg_job *job)
 {
-	if (!archive__error(archive) && table__put(table, a, b, value))
-		archive__fail(archive, -ENOMEM, "out of memory");
-}
-
-static void number_rows(struct archive *archive, struct stg *stg, uint32_t id)
-{
-	struct stg_job *job = &stg->jobs[id];
-
+	archive__check(archive, job->name || !job->row_count, "a job has no name");
 	for (size_t at = 0; at < job->row_count; at++) {
 		const struct stg_row *row = &job->rows[at];
-		uint64_t whose = id | (uint64_t)row->thread << 32, key = (uint64_t)row->rank;
-		uint32_t host;
 
-		if (!archive__check(archive,
-				    row->host && row->leader < job->row_count && row->host_number < job->host_count &&
-					job->host_count <= job->row_count && row->first <= stg->thread_count,
-				    "a row contradicts others"))
-			return;
-		host = intern__id(stg->texts, row->host);
-		if (row->rank < 0)
-			key = 1ULL << 63 | (uint64_t)host << 32 | row->pid;
-		put(archive, stg->rows, whose, key, (uint32_t)at);
-		put(archive, stg->hosts, id, host, row->host_number);
+		archive__check(archive,
+			       row->host && row->leader < job->row_count && row->host_number < job->host_count &&
+				   job->host_count <= job->row_count && row->first <= stg->thread_count,
+			       "a row contradicts others");
 	}
 }
 
@@ -126,78 +112,61 @@ static void check_lists(struct archive *archive, const struct stg *stg)
 		}
 	}
 	for (size_t i = 0; met && i < stg->thread_count; i++)
-		archive__check(archive, met[i], "a list of threads is damaged");
+		archive__check(archive, met[i] || stg->threads[i].job == STG_NONE, "a list of threads is damaged");
 	free(met);
 }
 
-static void number_threads(struct archive *archive, struct stg *stg)
+static void check_thread(struct archive *archive, const struct stg *stg, const struct stg_thread *thread)
 {
-	for (uint32_t id = 0; id < stg->thread_count; id++) {
-		const struct stg_thread *thread = &stg->threads[id];
-
-		if (!archive__check(archive,
-				    thread->about.id == id && thread->about.job && thread->about.host &&
-					thread->job < stg->job_count &&
-					thread->row < stg->jobs[thread->job].row_count &&
-					(!thread->last_ns || thread->last_state < stg->state_count) &&
-					thread->stopped_by < VAPRO_STOPPED_KINDS,
-				    "a thread contradicts others"))
-			return;
-		if (thread->about.tid)
-			put(archive, stg->tasks, (uint64_t)thread->about.pid << 32 | thread->about.tid,
-			    intern__id(stg->texts, thread->about.host), id);
-		if (!archive__error(archive) && stg__join_process(stg, id))
-			archive__fail(archive, -ENOMEM, "out of memory");
-	}
+	archive__check(archive,
+		       thread->job == STG_NONE ||
+			   (thread->about.job && thread->about.host && thread->job < stg->job_count &&
+			    thread->row < stg->jobs[thread->job].row_count && stg->jobs[thread->job].name &&
+			    thread->processor <= intern__count(stg->texts) &&
+			    (!thread->last_ns ||
+			     (thread->last_state < stg->state_count && stg->states[thread->last_state].about.to)) &&
+			    thread->stopped_by < VAPRO_STOPPED_KINDS),
+		       "a thread contradicts others");
 }
 
-static void number_states(struct archive *archive, struct stg *stg)
+static void check_state(struct archive *archive, const struct stg *stg, const struct stg_state *state)
 {
-	for (uint32_t id = 0; id < stg->state_count; id++) {
-		const struct stg_state *state = &stg->states[id];
-		const struct vapro_state *about = &state->about;
-		uint32_t common;
+	archive__check(archive,
+		       !state->about.to ||
+			   (state->about.class < VAPRO_CLASSES && state->about.labels && state->about.common &&
+			    (state->group == STG_PROCESS || state->group < intern__count(stg->texts))),
+		       "a state contradicts others");
+}
 
-		if (!archive__check(archive,
-				    about->id == id && about->class < VAPRO_CLASSES && about->to && about->labels &&
-					about->common,
-				    "a state contradicts others"))
-			return;
-		common = intern__id(stg->texts, about->common);
-		put(archive, stg->kinds,
-		    (uint64_t)intern__id(stg->texts, about->from) << 32 | intern__id(stg->texts, about->to),
-		    (uint64_t)common << 2 | about->class, state->kind);
-		put(archive, stg->commons, common, about->class, state->common);
-		if (state->kind >= stg->kind_count)
-			stg->kind_count = state->kind + 1;
-		if (state->common >= stg->common_count)
-			stg->common_count = state->common + 1;
+static void read_index(struct archive *archive, struct stg *stg)
+{
+	int error;
+
+	for (size_t i = 0; i < stg->job_count; i++) {
+		make_order(archive, &stg->jobs[i]);
+		check_job(archive, stg, &stg->jobs[i]);
 	}
+	for (size_t i = 0; i < stg->thread_count; i++)
+		check_thread(archive, stg, &stg->threads[i]);
+	for (size_t i = 0; i < stg->state_count; i++)
+		check_state(archive, stg, &stg->states[i]);
+	if (!archive__error(archive))
+		check_lists(archive, stg);
+	error = archive__error(archive) ? 0 : stg__index(stg);
+	if (error)
+		archive__fail(archive, error == -ENOMEM ? error : -EBADMSG,
+			      error == -ENOMEM ? "out of memory" : "two threads or states have one number");
 }
 
 void stg__archive(struct archive *archive, struct stg *stg)
 {
-	bool reads = archive__reads(archive);
-
 	archive__texts(archive, stg->texts);
 	archive__rows(archive, &thread_table, &stg->threads, &stg->thread_count, &stg->thread_capacity);
 	archive__rows(archive, &state_table, &stg->states, &stg->state_count, &stg->state_capacity);
 	archive__rows(archive, &job_table, &stg->jobs, &stg->job_count, &stg->job_capacity);
-	for (size_t i = 0; i < stg->job_count; i++) {
-		struct stg_job *job = &stg->jobs[i];
-
-		archive__rows(archive, &row_table, &job->rows, &job->row_count, &job->row_capacity);
-		if (reads)
-			make_order(archive, job);
-		if (reads && archive__check(archive, job->name, "a job has no name"))
-			put(archive, stg->jobs_by_name, intern__id(stg->texts, job->name), job->user, (uint32_t)i);
-	}
-	for (uint32_t i = 0; reads && i < stg->job_count; i++)
-		number_rows(archive, stg, i);
-	if (!reads || archive__error(archive))
-		return;
-	number_threads(archive, stg);
-	number_states(archive, stg);
-	if (!archive__error(archive))
-		check_lists(archive, stg);
+	for (size_t i = 0; i < stg->job_count; i++)
+		archive__rows(archive, &row_table, &stg->jobs[i].rows, &stg->jobs[i].row_count,
+			      &stg->jobs[i].row_capacity);
+	if (archive__reads(archive))
+		read_index(archive, stg);
 }

@@ -97,6 +97,7 @@ int stg__touch(struct stg *stg, uint32_t id, uint64_t start_ns, bool finished)
 		if (stg__find_row(stg, thread, thread->about.thread, &row))
 			return -ENOMEM;
 		stg__unlink_thread(stg, id);
+		end_row(stg, &stg->jobs[thread->job].rows[thread->row]);
 		thread->row = row;
 		stg__link_thread(stg, id);
 	}

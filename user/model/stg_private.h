@@ -4,6 +4,7 @@
 #define VAPRO_STG_PRIVATE_H
 
 #include "base/intern.h"
+#include "base/numbers.h"
 #include "base/table.h"
 #include "model/stg.h"
 
@@ -17,14 +18,31 @@ struct stg {
 	struct stg_job *jobs;
 	size_t job_count, job_capacity;
 	uint32_t kind_count, common_count;
+	struct numbers thread_numbers, state_numbers; /* by announced number */
+	uint32_t next_thread, next_state;	      /* announced numbers */
+	size_t free_thread, free_state, free_job;     /* no number below it is free */
+	size_t gone;				      /* states that are gone */
 };
 
-/* stg_rows.c: fills the orders of a job's rows (order, place, neighbours). Rows come in any order, and many at once:
+/* stg_index.c: fills the orders of a job's rows (order, place, neighbours). Rows come in any order, and many at once:
  * one call orders all of them. */
 void stg__order_rows(struct stg_job *job);
 
 /* Finds the row of a thread's rank or process with this number, or adds it. Returns 0 or -ENOMEM. */
 int stg__find_row(struct stg *stg, const struct stg_thread *thread, int32_t number, uint32_t *row);
+
+/* What distinguishes a row from others of its job: its rank, or, where that is unknown, its process. */
+static inline uint64_t stg__row_key(int32_t rank, uint32_t host, uint32_t pid)
+{
+	return rank < 0 ? 1ULL << 63 | (uint64_t)host << 32 | pid : (uint64_t)rank;
+}
+
+/* stg_index.c: an empty index, and one of all objects. Return 0, -EINVAL where two have one number, or -ENOMEM. */
+int stg__new_index(struct stg *stg);
+int stg__index(struct stg *stg);
+void stg__free_index(struct stg *stg);
+
+void stg__free_job(struct stg_job *job);
 
 /* Adds a thread to the list of its row, and takes it out of it. */
 void stg__link_thread(struct stg *stg, uint32_t id);

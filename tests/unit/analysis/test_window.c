@@ -14,7 +14,7 @@ static struct bundle_rec entered(uint32_t rank, double from, double to, unsigned
 	b.start_ns = FIRST * VAPRO_BIN_NS + (uint64_t)(from * VAPRO_BIN_NS);
 	b.end_ns = b.start_ns + b.sum_ns;
 	b.flags = flags;
-	assert_int_equal(series__add(&book, &b, b.factor, &rec), 0);
+	assert_int_equal(series__add(&book, (struct series_of){b.thread, b.state}, &b, b.factor, &rec), 0);
 	return rec;
 }
 

@@ -178,7 +178,9 @@ static void test_oldest_go(void **state)
 	for (uint32_t i = 0; i < 40; i++) {
 		book.window = i / 4;
 		bundle = bundle_of(i & 1, i / 4, i & 2 ? 8000 : 8);
-		assert_int_equal(series__add(&book, &bundle, bundle.factor, &rec[i]), 0);
+		assert_int_equal(series__add(&book, (struct series_of){bundle.thread, bundle.state}, &bundle,
+					     bundle.factor, &rec[i]),
+				 0);
 	}
 	assert_int_equal(book.count, 40);
 	assert_int_equal(book.workload_count, 20);
@@ -199,12 +201,16 @@ static void test_oldest_go(void **state)
 	book.full = true;
 	for (uint32_t i = 0; i < 28; i++) {
 		bundle = bundle_of(i & 1, 10 + i / 16, 1000 << i / 2 % 8);
-		assert_int_equal(series__add(&book, &bundle, bundle.factor, &rec[i]), 0);
+		assert_int_equal(series__add(&book, (struct series_of){bundle.thread, bundle.state}, &bundle,
+					     bundle.factor, &rec[i]),
+				 0);
 		assert_true(rec[i].series < 40);
 		assert_int_equal(book.series[rec[i].series].cpu.n, MEMBERS);
 	}
 	bundle = bundle_of(1, 11, 1e9);
-	assert_int_equal(series__add(&book, &bundle, bundle.factor, &rec[31]), -ENOSPC);
+	assert_int_equal(
+	    series__add(&book, (struct series_of){bundle.thread, bundle.state}, &bundle, bundle.factor, &rec[31]),
+	    -ENOSPC);
 	series__free(&book);
 	stg__free(stg);
 }
@@ -233,7 +239,9 @@ static void test_shrink(void **state)
 	}
 	for (uint32_t i = 0; i < 64; i++) {
 		bundle = bundle_of(i / 8, i % 8, 8);
-		assert_int_equal(series__add(&book, &bundle, bundle.factor, &rec), 0);
+		assert_int_equal(
+		    series__add(&book, (struct series_of){bundle.thread, bundle.state}, &bundle, bundle.factor, &rec),
+		    0);
 	}
 	book.window = 10;
 	assert_int_equal(evict__series(&book, used, 64), 63);
@@ -241,7 +249,9 @@ static void test_shrink(void **state)
 	assert_int_equal(book.count, 1);
 	for (uint32_t i = 8; i-- > 0;) {
 		bundle = bundle_of(i, i, 8);
-		assert_int_equal(series__add(&book, &bundle, bundle.factor, &rec), 0);
+		assert_int_equal(
+		    series__add(&book, (struct series_of){bundle.thread, bundle.state}, &bundle, bundle.factor, &rec),
+		    0);
 		assert_int_equal(rec.series, i ? 8 - i : 0);
 		assert_int_equal(book.series[rec.series].thread, i);
 		assert_int_equal(book.series[rec.series].cpu.n, i ? MEMBERS : 2 * MEMBERS);
@@ -291,7 +301,9 @@ static void test_lists(void **state)
 	for (uint32_t i = 0; i < 48; i++) {
 		book.window = i % 2;
 		bundle = bundle_of(i % 12, i / 12, 8);
-		assert_int_equal(series__add(&book, &bundle, bundle.factor, &rec), 0);
+		assert_int_equal(
+		    series__add(&book, (struct series_of){bundle.thread, bundle.state}, &bundle, bundle.factor, &rec),
+		    0);
 	}
 	for (uint32_t job = 0; job < 3; job++)
 		check_list(&book, job, 16);
@@ -300,14 +312,17 @@ static void test_lists(void **state)
 	assert_int_equal(evict__series(&book, used, 24), 24);
 	for (uint32_t i = 0; i < 20; i++) {
 		bundle = bundle_of(i % 4 * 3 + 2, 4 + i / 4, 8);
-		assert_int_equal(series__add(&book, &bundle, bundle.factor, &rec), 0);
+		assert_int_equal(
+		    series__add(&book, (struct series_of){bundle.thread, bundle.state}, &bundle, bundle.factor, &rec),
+		    0);
 	}
 	check_list(&book, 0, 8);
 	check_list(&book, 2, 28);
 	assert_int_equal(series__forget(&book, 2), 0);
 	check_list(&book, 2, 0);
 	bundle = bundle_of(0, 11, 8);
-	assert_int_equal(series__add(&book, &bundle, bundle.factor, &rec), 0);
+	assert_int_equal(
+	    series__add(&book, (struct series_of){bundle.thread, bundle.state}, &bundle, bundle.factor, &rec), 0);
 	evict__shrink(&book);
 	check_list(&book, 0, 9);
 	check_list(&book, 1, 8);

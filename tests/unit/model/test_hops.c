@@ -121,7 +121,7 @@ static void add(uint32_t rank, uint32_t state, double ns, double preempted_ns)
 
 	bundle.sum_ns = bundle.min_ns = bundle.max_ns = (uint64_t)(ns + preempted_ns);
 	bundle.end_ns = bundle.start_ns + bundle.sum_ns;
-	assert_int_equal(series__add(&book, &bundle, factor, &rec), 0);
+	assert_int_equal(series__add(&book, (struct series_of){bundle.thread, bundle.state}, &bundle, factor, &rec), 0);
 }
 
 /* Runs the program's phases one by one, `rounds` times on each rank. */

@@ -67,7 +67,7 @@ static struct bundle_rec add(struct vapro_bundle b)
 {
 	struct bundle_rec rec;
 
-	assert_int_equal(series__add(&book, &b, b.factor, &rec), 0);
+	assert_int_equal(series__add(&book, (struct series_of){b.thread, b.state}, &b, b.factor, &rec), 0);
 	return rec;
 }
 
@@ -255,9 +255,10 @@ static void test_forgetting(void **state)
 		if (!i)
 			first = rec;
 		assert_int_equal(stg__thread_seen(stg, i, 1, 0), 0);
-		assert_false(stg__job_over(stg, i));
+		assert_false(stg__job_over(stg, i, 2));
 		assert_int_equal(stg__thread_seen(stg, i, 1, 2), 0);
-		assert_true(stg__job_over(stg, i));
+		assert_false(stg__job_over(stg, i, 1));
+		assert_true(stg__job_over(stg, i, 2));
 		if (i)
 			assert_int_equal(series__forget(&book, i), 0);
 	}
