@@ -52,6 +52,13 @@ int analysis__add_state(struct analysis *analysis, const struct vapro_state *sta
 	return state->id == analysis->states++ ? 0 : -EINVAL;
 }
 
+int analysis__state_gone(struct analysis *analysis, uint32_t state)
+{
+	(void)analysis;
+	(void)state;
+	return 0;
+}
+
 int analysis__add_bundle_at(struct analysis *analysis, const struct vapro_bundle *bundle, uint64_t offset_ns)
 {
 	analysis->bundle = *bundle;

@@ -59,6 +59,8 @@ const char *capture__check(struct stream_event *event, uint32_t threads, uint32_
 		return NULL;
 	case STREAM_HOST_CLOCK:
 		return event->host_clock.host ? NULL : "a clock of no host";
+	case STREAM_GONE:
+		return event->gone.state < states ? NULL : "an unknown state is gone";
 	case STREAM_CLOCK:
 	case STREAM_END:
 		break;

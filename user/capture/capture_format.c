@@ -202,6 +202,10 @@ static const struct capture_column host_clock_columns[] = {
     COLUMN("error_ns", COLUMN_U64, host_clock.error_ns, "ns: how far off its clock is at most while it is"),
 };
 
+static const struct capture_column gone_columns[] = {
+    COLUMN("state", COLUMN_U32, gone.state, "state id, not used from the next window on"),
+};
+
 #define TABLE(member)                                                                                                  \
 	{                                                                                                              \
 #member, member##_columns, sizeof(member##_columns) / sizeof(member##_columns[0]),                     \
@@ -226,6 +230,7 @@ const struct capture_table capture_tables[CAPTURE_TYPES] = {
     [STREAM_NAME] = TABLE(name),
     [STREAM_INSIDE] = TABLE(inside),
     [STREAM_HOST_CLOCK] = TABLE(host_clock),
+    [STREAM_GONE] = TABLE(gone),
 };
 
 const char *const capture_wire_name[WIRES] = {

@@ -327,6 +327,8 @@ int stream_merge__take(struct stream_merge *merge, struct source *source, struct
 		return hold(source, event, HELD_NEXT_WINDOW);
 	case STREAM_WINDOW:
 		return add_window(merge, source, &event->window);
+	case STREAM_GONE: /* other sources may have the state, too */
+		return 0;
 	case STREAM_END:
 		source->finished = true;
 		break;

@@ -31,7 +31,8 @@ enum stream_type {
 	STREAM_ACCOUNT,
 	STREAM_NAME,
 	STREAM_INSIDE,
-	STREAM_HOST_CLOCK, /* added last: files hold the other numbers */
+	STREAM_HOST_CLOCK,
+	STREAM_GONE, /* added last: files hold the other numbers */
 };
 
 struct stream_clock {
@@ -99,6 +100,11 @@ struct stream_line {
 	const char *text; /* without its newline */
 };
 
+/* A state's number, which is not used any more from the next window on. */
+struct stream_gone {
+	uint32_t state;
+};
+
 struct stream_event {
 	enum stream_type type;
 	union {
@@ -118,6 +124,7 @@ struct stream_event {
 		struct stream_inside inside;
 		struct stream_window window;
 		struct vapro_host_clock host_clock;
+		struct stream_gone gone;
 	};
 };
 

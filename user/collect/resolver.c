@@ -19,9 +19,9 @@
 #include "base/table.h"
 #include "probe/bpf/kernel_side.h"
 
-#define UNUSED_SHARE 16		/* 1/16 of the memory cap is for states of processes that ended */
-#define UNUSED_BYTES (16 << 20) /* limit without a cap */
-#define PATHLESS 2		/* vertices without a path before a report */
+#define UNUSED_SHARE 256       /* 1/256 of the memory cap is for states of processes that ended */
+#define UNUSED_BYTES (1 << 20) /* limit without a cap */
+#define PATHLESS 2	       /* vertices without a path before a report */
 
 struct known_thread {
 	uint32_t tid, tgid, id;
@@ -319,11 +319,19 @@ void resolver__purge(struct resolver *resolver, const struct numbered_process *p
 	id_cache__purge(resolver->ids, processes, count);
 }
 
+static void emit_gone(void *arg, uint32_t id)
+{
+	struct resolver *resolver = arg;
+	struct stream_event event = {.type = STREAM_GONE, .gone = {id}};
+
+	stream__put(resolver->sink, &event);
+}
+
 void resolver__remove(struct resolver *resolver, pid_t pid)
 {
 	uint32_t tgid = (uint32_t)pid, live = 0;
 
-	state_names__release(resolver->states, tgid);
+	state_names__release(resolver->states, tgid, emit_gone, resolver);
 	table__free(resolver->by_tid);
 	resolver->by_tid = table__new();
 	for (size_t i = 0; i < resolver->thread_count; i++)

@@ -241,7 +241,7 @@ int64_t state_names__use(struct state_names *names, uint32_t process, const char
 	return names->names[at].id;
 }
 
-void state_names__release(struct state_names *names, uint32_t process)
+void state_names__release(struct state_names *names, uint32_t process, void (*gone)(void *arg, uint32_t id), void *arg)
 {
 	struct user *user = NULL;
 
@@ -257,8 +257,10 @@ void state_names__release(struct state_names *names, uint32_t process)
 	}
 	free_user(user);
 	*user = names->users[--names->user_count];
-	while (names->unused_bytes > names->unused_most)
+	while (names->unused_bytes > names->unused_most) {
+		gone(arg, names->names[names->oldest].id);
 		forget(names, names->oldest);
+	}
 }
 
 size_t state_names__bytes(const struct state_names *names)

@@ -24,8 +24,8 @@ void state_names__free(struct state_names *names);
  */
 int64_t state_names__use(struct state_names *names, uint32_t process, const char *text, bool *fresh);
 
-/* Releases a process's texts. */
-void state_names__release(struct state_names *names, uint32_t process);
+/* Releases a process's texts; gone gets the numbers of those that are dropped therefore. */
+void state_names__release(struct state_names *names, uint32_t process, void (*gone)(void *arg, uint32_t id), void *arg);
 
 /* Bytes held, all included. */
 size_t state_names__bytes(const struct state_names *names);

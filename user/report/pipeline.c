@@ -319,6 +319,10 @@ static int pipeline__put(struct stream_sink *sink, const struct stream_event *ev
 						    event->inside.site, event->inside.samples));
 	case STREAM_HOST_CLOCK:
 		return counted(pipeline, analysis__add_host_clock(pipeline->analysis, &event->host_clock));
+	case STREAM_GONE:
+		/* states that rules split have other numbers, and stay */
+		return pipeline->bands ? 0
+				       : counted(pipeline, analysis__state_gone(pipeline->analysis, event->gone.state));
 	case STREAM_WINDOW:
 		return end_window(pipeline, &event->window);
 	case STREAM_END:

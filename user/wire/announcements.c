@@ -206,6 +206,7 @@ int announcements__note(struct announcements *announced, const struct stream_eve
 	case STREAM_HOP:
 	case STREAM_ACCOUNT:
 	case STREAM_INSIDE:
+	case STREAM_GONE:
 		break;
 	}
 	return 0;

@@ -289,6 +289,7 @@ static bool times_of(const struct stream_event *event, const struct stream_clock
 	case STREAM_NAME:
 	case STREAM_INSIDE:
 	case STREAM_HOST_CLOCK:
+	case STREAM_GONE:
 		break;
 	}
 	return true;
@@ -338,6 +339,7 @@ uint32_t *block__thread_of(struct stream_event *event)
 	case STREAM_HOP:
 	case STREAM_NAME:
 	case STREAM_HOST_CLOCK:
+	case STREAM_GONE:
 		break;
 	}
 	return NULL;

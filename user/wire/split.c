@@ -310,6 +310,7 @@ static int split__put(struct stream_sink *sink, const struct stream_event *event
 	case STREAM_HOST_CLOCK:
 		return put_all(split, event);
 	case STREAM_STATE:
+	case STREAM_GONE: /* a block has numbers of its own */
 		break;
 	}
 	return 0;

@@ -15,7 +15,7 @@ static void same_text(const char *a, const char *b)
 /* Tests every member of every event, with values that no two members share. */
 static void test_exact(void **state)
 {
-	struct stream_event events[24] = {0};
+	struct stream_event events[25] = {0};
 	struct stream_sink *sink = capture__create(path_a, "{}");
 	struct vapro_bundle *full = &events[6].bundle;
 	size_t count = 0;
@@ -76,6 +76,7 @@ static void test_exact(void **state)
 	events[count++] = (struct stream_event){.type = STREAM_INSIDE, .inside = {1, 0, "b@0+0x3", 1ULL << 40}};
 	events[count++] = (struct stream_event){.type = STREAM_INSIDE, .inside = {0, 1, NULL, 2}};
 	events[count++] = (struct stream_event){.type = STREAM_HOST_CLOCK, .host_clock = {"n1", true, 1ULL << 40}};
+	events[count++] = (struct stream_event){.type = STREAM_GONE, .gone = {1}};
 	events[count++] =
 	    (struct stream_event){.type = STREAM_WINDOW, .window = {UTC, UTC + 1, true, 0.123456789, 0.5, 0.25}};
 	events[count++] = (struct stream_event){.type = STREAM_END};
@@ -167,6 +168,9 @@ static void test_exact(void **state)
 			assert_int_equal(a->name.depth, b->name.depth);
 			assert_int_equal(a->name.offset, b->name.offset);
 			assert_int_equal(a->name.line, b->name.line);
+			break;
+		case STREAM_GONE:
+			assert_int_equal(a->gone.state, b->gone.state);
 			break;
 		case STREAM_HOST_CLOCK:
 			same_text(a->host_clock.host, b->host_clock.host);

@@ -19,6 +19,15 @@ static int64_t use(struct state_names *names, uint32_t process, const char *text
 	return id;
 }
 
+static uint32_t gone[4096];
+static size_t gone_count;
+
+static void note_gone(void *arg, uint32_t id)
+{
+	(void)arg;
+	gone[gone_count++ % 4096] = id;
+}
+
 static void equal_texts_share_a_number(void **state)
 {
 	struct state_names *names = state_names__new(0);
@@ -28,11 +37,11 @@ static void equal_texts_share_a_number(void **state)
 	assert_int_equal(use(names, 1, "b", true), 1);
 	assert_int_equal(use(names, 1, "a", false), 0);
 	assert_int_equal(use(names, 2, "a", false), 0);
-	state_names__release(names, 1);
+	state_names__release(names, 1, note_gone, NULL);
 	assert_int_equal(use(names, 2, "a", false), 0); /* the other process still uses the text */
 	assert_int_equal(use(names, 2, "b", true), 2);	/* numbers are not given again */
-	state_names__release(names, 2);
-	state_names__release(names, 2);
+	state_names__release(names, 2, note_gone, NULL);
+	state_names__release(names, 2, note_gone, NULL);
 	assert_int_equal(use(names, 3, "a", true), 3);
 	state_names__free(names);
 }
@@ -42,13 +51,17 @@ static void unused_texts_stay_for_a_while(void **state)
 	struct state_names *names = state_names__new(4); /* two texts of one letter */
 
 	(void)state;
+	gone_count = 0;
 	assert_int_equal(use(names, 1, "a", true), 0);
 	assert_int_equal(use(names, 1, "b", true), 1);
-	state_names__release(names, 1);
+	state_names__release(names, 1, note_gone, NULL);
 	assert_int_equal(use(names, 2, "a", false), 0);
-	state_names__release(names, 2); /* b has been unused for longer now */
+	state_names__release(names, 2, note_gone, NULL); /* b has been unused for longer now */
 	assert_int_equal(use(names, 3, "c", true), 2);
-	state_names__release(names, 3);
+	assert_int_equal(gone_count, 0);
+	state_names__release(names, 3, note_gone, NULL);
+	assert_int_equal(gone_count, 1);
+	assert_int_equal(gone[0], 1);
 	assert_int_equal(use(names, 4, "a", false), 0);
 	assert_int_equal(use(names, 4, "c", false), 2);
 	assert_int_equal(use(names, 4, "b", true), 3);
@@ -71,7 +84,7 @@ static void processes_that_end_leave_nothing(void **state)
 		if (process == 5)
 			most = state_names__bytes(names);
 		assert_true(process < 5 || state_names__bytes(names) <= most + most / 50);
-		state_names__release(names, process);
+		state_names__release(names, process, note_gone, NULL);
 	}
 	/* the remaining texts are found again, and others are new: no text has two numbers at once */
 	for (int round = 0; round < 2; round++) {
