@@ -408,6 +408,7 @@ struct job_result {
 	double coverage[VAPRO_CLASSES], coverage_total;
 	double performance[VAPRO_CLASSES]; /* NAN where nothing is covered */
 	uint64_t bundles, fragments, open;
+	uint64_t shed; /* fragments that the memory cap left no room for; their time is uncovered */
 	uint64_t lost[VAPRO_LOSSES];
 	double overhead_pct_mean, overhead_pct_max;
 	const struct result_uncovered *uncovered; /* largest share first, those over 0.5 % */

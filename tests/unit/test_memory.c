@@ -320,6 +320,55 @@ static void test_short_jobs(void **state)
 	assert_int_equal(live_bytes, before);
 }
 
+/* Adds a job of a user, with one process. */
+static void add_job_of(struct flow *flow, uint32_t thread, uint32_t user)
+{
+	char name[32];
+	struct vapro_thread about = {
+	    .id = thread, .rank = 0, .pid = 500 + thread, .tid = 500 + thread, .job = name, .host = "h", .user = user};
+
+	snprintf(name, sizeof(name), "job %u", thread);
+	assert_int_equal(analysis__add_thread(flow->analysis, &about), 0);
+	assert_int_equal(analysis__thread_seen(flow->analysis, thread, BEGIN, 0), 0);
+}
+
+/* A user with ever new states gives way: the histories of another, who begins later, all have room. */
+static void test_users_share(void **state)
+{
+	uint64_t shed[2] = {0};
+	struct flow flow;
+
+	(void)state;
+	begin(&flow, VAPRO_BY_ARGUMENTS, 8000000, 1);
+	add_job_of(&flow, RANKS, 1);
+	add_job_of(&flow, RANKS + 1, 2);
+	for (uint32_t i = 0; i < 12; i++) {
+		uint64_t end_ns = flow.begin_ns + 50 * BIN, at = flow.begin_ns;
+		const struct job_result *results;
+		uint32_t count, many = flow.states, few;
+
+		for (uint32_t k = 0; k < 2000; k++) {
+			assert_int_equal(add_state(&flow, false), 0);
+			assert_int_equal(add_fragment(&flow, RANKS, many + k, at + k * (BIN / 50), BIN / 100), 0);
+		}
+		few = flow.states;
+		for (uint32_t k = 0; i >= 6 && k < 20; k++) {
+			assert_int_equal(add_state(&flow, false), 0);
+			assert_int_equal(add_fragment(&flow, RANKS + 1, few + k, at + k * BIN, BIN / 2), 0);
+		}
+		for (uint32_t k = 0; k < 50; k++, flow.bin++)
+			assert_int_equal(add_fragment(&flow, 0, 0, flow.bin * BIN, BIN / 2), 0);
+		assert_int_equal(analysis__end_window(flow.analysis, flow.begin_ns, end_ns, false, &results, &count),
+				 0);
+		flow.begin_ns = end_ns;
+		for (uint32_t k = 0; k < count; k++)
+			shed[results[k].user != 1] += results[k].shed;
+	}
+	assert_true(shed[0] > 0);
+	assert_int_equal(shed[1], 0);
+	analysis__free(flow.analysis);
+}
+
 /* Bytes held elsewhere are part of the cap, too: less is left for bundles. */
 static void test_held_elsewhere(void **state)
 {
@@ -567,6 +616,7 @@ int main(void)
 	    cmocka_unit_test(test_coarsen),
 	    cmocka_unit_test(test_flat),
 	    cmocka_unit_test(test_short_jobs),
+	    cmocka_unit_test(test_users_share),
 	    cmocka_unit_test(test_held_elsewhere),
 	    cmocka_unit_test(test_merging),
 	    cmocka_unit_test(test_tiny_caps),

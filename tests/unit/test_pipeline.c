@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Events to lines, with a scripted analysis: what is emitted, counted and lost. */
 #include "scripted.h"
+#include "report/shed_text.h"
 
 static void test_lines(void **state)
 {
@@ -61,12 +62,15 @@ static void test_shed(void **state)
 {
 	struct line_sink *lines = line_sink__open(path, false);
 	struct summary *summary = summary__new();
+	const struct job_result worst = {.job = "slurm:7", .shed = 30};
 	unsigned warnings = 0;
 	char line[20000], *text;
 	FILE *file;
 
 	(void)state;
 	shed = (struct vapro_shed){.merged = 12, .coarser = 3, .bundles = 4, .fragments = 40, .seconds = 1.5};
+	shed_text__write(&shed, 256 << 20, &worst, line, sizeof(line));
+	assert_non_null(strstr(line, "of 40 fragments are uncovered, 30 of them of job slurm:7); raise "));
 	stream__close(run(lines, summary));
 	shed = (struct vapro_shed){0};
 	assert_int_equal(line_sink__close(lines), 0);

@@ -127,6 +127,7 @@ static const struct archive_table context_table = ARCHIVE_TABLE("analysis", stru
 static const struct archive_column job_columns[] = {
     ARCHIVE_ONE(struct analysis_job, active),
     ARCHIVE_ONE(struct analysis_job, forgotten),
+    ARCHIVE_ONE(struct analysis_job, room),
     ARCHIVE_ONE(struct analysis_job, known_from),
     ARCHIVE_ONE(struct analysis_job, bundles),
     ARCHIVE_ONE(struct analysis_job, fragments),
@@ -136,6 +137,7 @@ static const struct archive_column job_columns[] = {
     ARCHIVE_ONE(struct analysis_job, facts.thinned_ns),
     ARCHIVE_ONE(struct analysis_job, facts.thinned),
     ARCHIVE_ONE(struct analysis_job, facts.shed_ns),
+    ARCHIVE_ONE(struct analysis_job, facts.shed),
     ARCHIVE_ONE(struct analysis_job, facts.overhead_sum_pct),
     ARCHIVE_ONE(struct analysis_job, facts.overhead_max_pct),
     ARCHIVE_ONE(struct analysis_job, facts.processes),
@@ -201,6 +203,9 @@ static void archive_job(struct archive *archive, struct analysis_context *contex
 	uint64_t waits = job->waiting != NULL;
 
 	archive__record(archive, &job_table, job);
+	archive__check(archive, job->room <= JOB_ROOM_SURE, "a job has no such room");
+	if (job_series__bound(&context->series, job->id, job->room))
+		archive__fail(archive, -ENOMEM, "out of memory");
 	archive_recs(archive, context, job);
 	account__archive(archive, &job->account, context->stg, job->id);
 	heatmap__archive(archive, &job->map, rows);

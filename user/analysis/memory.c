@@ -5,12 +5,18 @@
 #include "model/evict.h"
 #include "base/grow.h"
 
+#include <math.h>
+
 #define RECENT 4096	    /* bundles that a further one may be merged with; a power of two */
 #define SERIES_ROUGHLY 2048 /* bytes of a new history until it is added up: the struct and a short histogram */
 #define SERIES_STEP 256	    /* new histories after which to check again */
 #define LEAST_CELLS 64	    /* least cells of a state's workloads; fewer distinguish nothing any more */
 #define LEAST_BUNDLES 64
-#define SPARE 4		/* 1/SPARE of all histories is made free at once */
+#define SPARE 4	       /* 1/SPARE of all histories is made free at once */
+#define SHARES_LEAST 4 /* a user's share of the room for histories is at most one part in so many */
+#define BUNDLES_SURE                                                                                                   \
+	16		/* bundles of a job whose user has less than a share may take one part in so many of the cap   \
+			 */
 #define HISTORIES 4 / 3 /* histories may use all but a quarter of the cap: bundles of known states need room too */
 
 static size_t bundle_bytes(const struct analysis_context *context, const struct analysis_job *jobs, size_t job_count)
@@ -57,19 +63,22 @@ static void add_up(struct analysis_context *context, const struct analysis_job *
 	memory->series = context->series.count;
 }
 
-static size_t retained(const struct analysis_context *context, const struct analysis_job *jobs, size_t job_count)
+/* All but the bundles: histories are nearly all of it, where many are. */
+static size_t histories_bytes(const struct analysis_context *context)
 {
 	size_t more = context->series.count - context->memory.series;
 
-	return context->memory.fixed + more * SERIES_ROUGHLY + bundle_bytes(context, jobs, job_count);
+	return context->memory.fixed + more * SERIES_ROUGHLY;
 }
 
 static bool histories_fit(const struct analysis_context *context)
 {
-	size_t more = context->series.count - context->memory.series;
+	return !context->config.memory_cap || histories_bytes(context) * HISTORIES <= context->config.memory_cap;
+}
 
-	return !context->config.memory_cap ||
-	       (context->memory.fixed + more * SERIES_ROUGHLY) * HISTORIES <= context->config.memory_cap;
+static size_t retained(const struct analysis_context *context, const struct analysis_job *jobs, size_t job_count)
+{
+	return histories_bytes(context) + bundle_bytes(context, jobs, job_count);
 }
 
 static bool fits(const struct analysis_context *context, const struct analysis_job *jobs, size_t job_count, size_t more)
@@ -159,8 +168,98 @@ static void mark_tally(unsigned char *used, const struct tally *tally)
 		used[tally->worst[i].series] = 1;
 }
 
-/* Step 1. Histories that bundles or variances refer to stay. Returns whether any history went. */
-static bool evict(struct analysis_context *context, const struct analysis_job *jobs, size_t job_count)
+/* What a user's histories take. */
+struct user_room {
+	uint32_t user;
+	double bytes; /* at first, their number */
+};
+
+static uint32_t user_of(const struct analysis_context *context, const struct analysis_job *job)
+{
+	return stg__job(context->stg, job->id)->user;
+}
+
+/* Lists the users of jobs that go on, at most one for each job. Returns their number. */
+static size_t list_users(const struct analysis_context *context, const struct analysis_job *jobs, size_t job_count,
+			 struct user_room *users)
+{
+	size_t count = 0, all = 0;
+
+	for (size_t i = 0; i < job_count; i++) {
+		size_t at = 0, own;
+
+		if (jobs[i].forgotten)
+			continue;
+		while (at < count && users[at].user != user_of(context, &jobs[i]))
+			at++;
+		if (at == count)
+			users[count++] = (struct user_room){.user = user_of(context, &jobs[i])};
+		own = job_series__ids(&context->series, jobs[i].id).count;
+		users[at].bytes += (double)own;
+		all += own;
+	}
+	for (size_t i = 0; all && i < count; i++)
+		users[i].bytes *= (double)histories_bytes(context) / (double)all;
+	return count;
+}
+
+/* Whether a user has less than a share; if not, whether more would leave less than their shares to the others. */
+static enum job_room room_of(const struct analysis_context *context, const struct user_room *users, size_t count,
+			     size_t user)
+{
+	double room = (double)context->config.memory_cap / (1.0 * HISTORIES), held = (double)histories_bytes(context);
+	double share = room / (double)(count > SHARES_LEAST ? count : SHARES_LEAST);
+
+	if (count < 2)
+		return JOB_ROOM_SHARED;
+	if (users[user].bytes <= share)
+		return JOB_ROOM_SURE;
+	for (size_t i = 0; i < count; i++) {
+		if (i != user)
+			held += fmax(0, share - users[i].bytes);
+	}
+	return held > room ? JOB_ROOM_NONE : JOB_ROOM_SHARED;
+}
+
+/*
+ * Sets the room of all jobs. Returns whether some have none; out of memory all are treated alike, and the cap is
+ * everybody's.
+ */
+static bool bound_users(struct analysis_context *context, struct analysis_job *jobs, size_t job_count)
+{
+	struct user_room *users = context->config.memory_cap ? calloc(job_count + 1, sizeof(*users)) : NULL;
+	size_t count = users ? list_users(context, jobs, job_count, users) : 0;
+	bool any = false;
+
+	for (size_t i = 0; i < job_count; i++) {
+		bool has = count && !jobs[i].forgotten;
+		size_t at = 0;
+
+		while (has && users[at].user != user_of(context, &jobs[i]))
+			at++;
+		jobs[i].room = has ? room_of(context, users, count, at) : JOB_ROOM_SHARED;
+		if (job_series__bound(&context->series, jobs[i].id, jobs[i].room))
+			jobs[i].room = JOB_ROOM_SHARED;
+		any |= jobs[i].room == JOB_ROOM_NONE;
+	}
+	free(users);
+	return any;
+}
+
+/* Has the histories of those who have room stay. */
+static void spare_others(const struct series_book *book, unsigned char *used)
+{
+	for (size_t i = 0; i < book->count; i++) {
+		if (book->series[i].job != SERIES_NONE && !job_series__full(book, book->series[i].job))
+			used[i] = 1;
+	}
+}
+
+/*
+ * Step 1. Histories that bundles or variances refer to stay, and where some users have no room, those of the others.
+ * Returns whether any history went.
+ */
+static bool evict(struct analysis_context *context, const struct analysis_job *jobs, size_t job_count, bool bounded)
 {
 	unsigned char *used = calloc(context->series.count + 1, 1);
 	size_t evicted;
@@ -181,6 +280,8 @@ static bool evict(struct analysis_context *context, const struct analysis_job *j
 			mark_tally(used, &variance->total);
 		}
 	}
+	if (bounded)
+		spare_others(&context->series, used);
 	evicted = evict__series(&context->series, used, context->series.count / SPARE);
 	free(used);
 	/* Other data has grown: histories have less of the cap now. */
@@ -251,6 +352,10 @@ int analysis_memory__reserve(struct analysis_context *context, struct analysis_j
 		return enlarge(job, job->rec_capacity + more);
 	if (forget(context, jobs, job_count) && fits(context, jobs, job_count, more * sizeof(*job->recs)))
 		return enlarge(job, job->rec_capacity + more);
+	/* what others hold is no reason to drop the bundles of a user who has hardly any */
+	if (job->room == JOB_ROOM_SURE &&
+	    (job->rec_capacity + more) * sizeof(*job->recs) <= context->config.memory_cap / BUNDLES_SURE)
+		return enlarge(job, job->rec_capacity + more);
 	if (context->memory.exhausted)
 		return -ENOSPC;
 	if (merge_bundles(context, job, false))
@@ -272,11 +377,15 @@ void analysis_memory__look(struct analysis_context *context, struct analysis_job
 	if (context->series.count < context->memory.look_at || context->series.full)
 		return;
 	context->memory.look_at = context->series.count + SERIES_STEP;
+	if (bound_users(context, jobs, job_count)) {
+		add_up(context, jobs, job_count);
+		evict(context, jobs, job_count, true);
+	}
 	if (histories_fit(context) && fits(context, jobs, job_count, 0))
 		return;
 	add_up(context, jobs, job_count);
 	/* Numbers that are free may be used all the same. */
-	if (evict(context, jobs, job_count) && fits(context, jobs, job_count, 0)) {
+	if (evict(context, jobs, job_count, false) && fits(context, jobs, job_count, 0)) {
 		context->series.full = !histories_fit(context);
 		return;
 	}
@@ -290,6 +399,7 @@ void analysis_memory__refused(struct analysis_context *context, struct analysis_
 	context->memory.shed.fragments += bundle->n;
 	context->memory.shed.seconds += (double)bundle->sum_ns / 1e9;
 	job->facts.shed_ns += (double)bundle->sum_ns;
+	job->facts.shed += bundle->n;
 	job->active = true;
 }
 
@@ -316,8 +426,10 @@ void analysis_memory__finalize(struct analysis_context *context, struct analysis
 
 	memory->results = arena__bytes(&context->arena);
 	add_up(context, jobs, job_count);
+	if (bound_users(context, jobs, job_count))
+		evict(context, jobs, job_count, true);
 	if (!fits(context, jobs, job_count, 0) || !histories_fit(context))
-		evict(context, jobs, job_count);
+		evict(context, jobs, job_count, false);
 	memory->look_at = context->series.count + SERIES_STEP;
 	context->series.full = memory->exhausted = false;
 	context->series.window++;

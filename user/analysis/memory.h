@@ -13,6 +13,10 @@
  *  6. states that were not met before, and what does not fit at all, are dropped: their time is
  *     uncovered, reason `shed`.
  *
+ * Histories have owners, the users of jobs. Each user is sure of a share of the room, one part in SHARES_LEAST or in as
+ * many as there are users. Who has more gives way first: steps 1 and 6 take the histories of that user alone where
+ * more would leave less than their shares to the others.
+ *
  * analysis__shed reports all steps, and none ends the run; step 1 loses nothing of what goes on. The cap excludes
  * what a window needs while it is processed and reported, and the numbers of threads and states, which grow
  * with new ones until their jobs are over.

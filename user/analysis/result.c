@@ -450,6 +450,7 @@ int analysis_result__build(struct analysis_context *context, struct analysis_job
 	    .bundles = job->bundles,
 	    .fragments = job->fragments,
 	    .open = job->open_count,
+	    .shed = facts->shed,
 	    .overhead_pct_mean = facts->processes ? facts->overhead_sum_pct / facts->processes : 0,
 	    .overhead_pct_max = facts->overhead_max_pct,
 	    .uncovered = coverage->uncovered,

@@ -26,6 +26,7 @@
 #include "diagnose/where.h"
 #include "analysis/chosen_sites.h"
 #include "base/arena.h"
+#include "model/job_series.h"
 #include "model/hops.h"
 
 struct interference_rec {
@@ -61,7 +62,8 @@ struct analysis_job {
 	struct coverage_facts facts;
 	bool active;	/* something arrived since the last window */
 	bool forgotten; /* the job ended, and its histories went */
-	bool vacant;	/* it is forgotten, and its number is free */
+	enum job_room room;
+	bool vacant; /* it is forgotten, and its number is free */
 	struct heatmap map;
 	struct waiting *waiting;
 	uint64_t known_from; /* first bin of the view, or an earlier one of calls that became known in this window */

@@ -20,6 +20,7 @@ struct coverage_facts {
 	double wall_ns, governed_ns; /* times of the processes */
 	double thinned_ns, thinned;  /* suppressed calls: struct vapro_process_facts */
 	double shed_ns;		     /* time of shed bundles */
+	uint64_t shed;		     /* their fragments */
 	uint64_t lost[VAPRO_LOSSES];
 	double overhead_sum_pct, overhead_max_pct;
 	unsigned processes;

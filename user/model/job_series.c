@@ -43,6 +43,15 @@ struct series_ids job_series__ids(const struct series_book *book, uint32_t job)
 	return (struct series_ids){list->ids, list->count};
 }
 
+int job_series__bound(struct series_book *book, uint32_t job, enum job_room room)
+{
+	if (room != JOB_ROOM_SHARED && grow(&book->by_job, &book->job_capacity, (size_t)job + 1, sizeof(*book->by_job)))
+		return -ENOMEM;
+	if (job < book->job_capacity)
+		book->by_job[job].room = room;
+	return 0;
+}
+
 int job_series__add(struct series_book *book, uint32_t job, uint32_t id)
 {
 	struct job_series *list;
@@ -55,6 +64,13 @@ int job_series__add(struct series_book *book, uint32_t job, uint32_t id)
 	list->stale |= list->count && list->ids[list->count - 1] >= id;
 	list->ids[list->count++] = id;
 	return 0;
+}
+
+bool job_series__full(const struct series_book *book, uint32_t job)
+{
+	enum job_room room = job < book->job_capacity ? book->by_job[job].room : JOB_ROOM_SHARED;
+
+	return room == JOB_ROOM_NONE || (room == JOB_ROOM_SHARED && book->full);
 }
 
 void job_series__drop(struct series_book *book, uint32_t job)
@@ -71,7 +87,7 @@ void job_series__forget(struct series_book *book, uint32_t job)
 		return;
 	free(book->by_job[job].ids);
 	book->by_job[job] = (struct job_series){0};
-	while (jobs && !book->by_job[jobs - 1].ids)
+	while (jobs && !book->by_job[jobs - 1].ids && book->by_job[jobs - 1].room == JOB_ROOM_SHARED)
 		jobs--;
 	grow_less(&book->by_job, &book->job_capacity, jobs, sizeof(*book->by_job));
 }

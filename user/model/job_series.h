@@ -12,10 +12,18 @@
 
 struct series_book;
 
+/* Room of a job for further histories at present (analysis/memory.h). */
+enum job_room {
+	JOB_ROOM_SHARED, /* as long as there is any */
+	JOB_ROOM_NONE,	 /* its user has more than a share, and others need the rest */
+	JOB_ROOM_SURE,	 /* its user has less than a share */
+};
+
 struct job_series {
 	uint32_t *ids;
 	size_t count, capacity;
 	bool stale; /* out of order, or some were released since */
+	enum job_room room;
 };
 
 /* Ascending numbers. */
@@ -29,6 +37,11 @@ struct series_ids job_series__ids(const struct series_book *book, uint32_t job);
 
 /* Adds a series to the list of its job. Returns 0 or -ENOMEM. */
 int job_series__add(struct series_book *book, uint32_t job, uint32_t id);
+
+/* Sets the room of a job. Returns 0 or -ENOMEM. */
+int job_series__bound(struct series_book *book, uint32_t job, enum job_room room);
+
+bool job_series__full(const struct series_book *book, uint32_t job);
 
 /* Notes that a series of a job was released, or did not come into being. */
 void job_series__drop(struct series_book *book, uint32_t job);

@@ -62,14 +62,14 @@ void series__free(struct series_book *book)
 }
 
 /* Allocates a workload number: a released one, or the next. */
-static int take_workload(struct series_book *book, uint32_t *id)
+static int take_workload(struct series_book *book, uint32_t job, uint32_t *id)
 {
 	*id = book->free_workloads;
 	if (*id != SERIES_NONE) {
 		book->free_workloads = book->workloads[*id].next;
 		return 0;
 	}
-	if (book->full)
+	if (job_series__full(book, job))
 		return -ENOSPC;
 	if (grow(&book->workloads, &book->workload_capacity, book->workload_count + 1, sizeof(*book->workloads)))
 		return -ENOMEM;
@@ -95,14 +95,14 @@ static int widen(struct series_book *book)
 	return 0;
 }
 
-static int take_series(struct series_book *book, uint32_t *id)
+static int take_series(struct series_book *book, uint32_t job, uint32_t *id)
 {
 	*id = book->free_series;
 	if (*id != SERIES_NONE) {
 		book->free_series = book->series[*id].next;
 		return 0;
 	}
-	if (book->full)
+	if (job_series__full(book, job))
 		return -ENOSPC;
 	if (widen(book))
 		return -ENOMEM;
@@ -132,7 +132,7 @@ static int find_workload(struct series_book *book, uint32_t job, const struct st
 			return 0;
 		}
 	}
-	error = take_workload(book, id);
+	error = take_workload(book, job, id);
 	if (error)
 		return error;
 	if (last == SERIES_NONE && table__put(book->by_kind, job, state->kind, *id))
@@ -183,7 +183,7 @@ static int find_series(struct series_book *book, struct series_of of, const doub
 		return error;
 	if (table__get(book->by_key, key, workload_id, id))
 		return make_latest(book, key, size, *id);
-	error = take_series(book, id);
+	error = take_series(book, thread->job, id);
 	if (error)
 		return error;
 	if (job_series__add(book, thread->job, *id))

@@ -77,8 +77,8 @@ static int index_thread(struct stg *stg, uint32_t id)
 		return -EINVAL;
 	if (numbers__set(&stg->thread_numbers, about->id, id))
 		return -ENOMEM;
-	if (about->tid && table__put(stg->tasks, (uint64_t)about->pid << 32 | about->tid,
-				     intern__id(stg->texts, about->host), id))
+	if (about->tid &&
+	    table__put(stg->tasks, (uint64_t)about->pid << 32 | about->tid, intern__id(stg->texts, about->host), id))
 		return -ENOMEM;
 	return stg__join_process(stg, id);
 }

@@ -138,8 +138,9 @@ static int add_totals(struct pipeline *pipeline, const struct job_result *result
 }
 
 /* Reports data dropped for the memory cap, once a window. Captures lack it: their replay drops data by itself. */
-static int report_shed(struct pipeline *pipeline)
+static int report_shed(struct pipeline *pipeline, const struct job_result *results, uint32_t count)
 {
+	const struct job_result *worst = NULL;
 	struct line_warning warning = {.utc_ns = pipeline->end_ns, .host = pipeline->host, .code = "memory_shed"};
 	struct vapro_shed shed;
 	char text[512], *line;
@@ -147,7 +148,11 @@ static int report_shed(struct pipeline *pipeline)
 	analysis__shed(pipeline->analysis, &shed);
 	if (!shed.remembered && !shed.merged && !shed.bins && !shed.coarser && !shed.bundles)
 		return 0;
-	shed_text__write(&shed, pipeline->memory_cap, text, sizeof(text));
+	for (uint32_t i = 0; count > 1 && i < count; i++) {
+		if (results[i].shed > (worst ? worst->shed : 0))
+			worst = &results[i];
+	}
+	shed_text__write(&shed, pipeline->memory_cap, worst, text, sizeof(text));
 	warning.text = text;
 	line = lines__warning(&warning);
 	if (!line)
@@ -220,7 +225,7 @@ static int end_window(struct pipeline *pipeline, const struct stream_window *win
 		ret =
 		    cause_json__put(pipeline->causes, window->end_ns, pipeline->host, window->last, put_line, pipeline);
 	if (!ret)
-		ret = report_shed(pipeline);
+		ret = report_shed(pipeline, results, count);
 	if (pipeline->lines)
 		line_sink__flush(pipeline->lines);
 	return ret;

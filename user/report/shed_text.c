@@ -3,7 +3,8 @@
 
 #include <stdio.h>
 
-void shed_text__write(const struct vapro_shed *shed, uint64_t cap, char *text, size_t size)
+void shed_text__write(const struct vapro_shed *shed, uint64_t cap, const struct job_result *worst, char *text,
+		      size_t size)
 {
 	const struct {
 		uint64_t count;
@@ -25,8 +26,13 @@ void shed_text__write(const struct vapro_shed *shed, uint64_t cap, char *text, s
 					     (unsigned long long)steps[i].count, steps[i].what);
 	}
 	if (shed->bundles && used < size)
-		used += (size_t)snprintf(text + used, size - used, " (%.3f s of %llu fragments are uncovered)",
+		used += (size_t)snprintf(text + used, size - used, " (%.3f s of %llu fragments are uncovered",
 					 shed->seconds, (unsigned long long)shed->fragments);
+	if (shed->bundles && worst && used < size)
+		used += (size_t)snprintf(text + used, size - used, ", %llu of them of job %s",
+					 (unsigned long long)worst->shed, worst->job);
+	if (shed->bundles && used < size)
+		used += (size_t)snprintf(text + used, size - used, ")");
 	if (used < size)
 		snprintf(text + used, size - used, "; raise --memory-cap");
 }

@@ -7,7 +7,11 @@
 
 #include <stddef.h>
 
-/* Writes a warning's text, cut where it does not fit. cap: bytes. */
-void shed_text__write(const struct vapro_shed *shed, uint64_t cap, char *text, size_t size);
+/*
+ * Writes a warning's text, cut where it does not fit. cap: bytes; worst: the job that lost most of it, where there are
+ * several; or NULL.
+ */
+void shed_text__write(const struct vapro_shed *shed, uint64_t cap, const struct job_result *worst, char *text,
+		      size_t size);
 
 #endif

@@ -199,8 +199,9 @@ static int put_window(const struct job_result *result, const struct json_context
 		  add_classes(object, KEY(window, performance), result->performance, total_performance(result)) &&
 		  record__put_uint(object, KEY(window, bundles), result->bundles) &&
 		  record__put_uint(object, KEY(window, fragments), result->fragments) &&
-		  record__put_uint(object, KEY(window, open), result->open) && add_lost(object, result->lost) &&
-		  add_overhead(object, result) &&
+		  record__put_uint(object, KEY(window, open), result->open) &&
+		  (!result->shed || record__put_uint(object, KEY(window, shed), result->shed)) &&
+		  add_lost(object, result->lost) && add_overhead(object, result) &&
 		  record__put_number(object, KEY(window, daemon_cpu_pct), context->daemon_cpu_pct) &&
 		  add_io(object, context) && add_bystanders(object, context) &&
 		  add_uncovered(object, context->names, result) && add_small(object, result) &&
