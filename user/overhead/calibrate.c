@@ -356,14 +356,92 @@ static int track_child(struct kernel_side *side, pid_t pid, uint32_t flags)
 	return status;
 }
 
+/* Times of calls of the child without probes, ns. */
+struct bare {
+	double call, stepped, nop5, read;
+};
+
+/* Begins to track the child; measures what a traced system call costs a process that is watched, and another one. */
+static int measure_syscalls(struct kernel_side *side, bool syscalls, struct child *child, double bare_read,
+			    struct costs *costs)
+{
+	double beside = 0, traced;
+	int status;
+
+	if (syscalls && !kernel_side__watch_syscalls(side, true))
+		beside = calibrate__measure(child, 'r');
+	status = track_child(side, child->pid, 0);
+	if (!syscalls || status)
+		return status;
+	traced = calibrate__measure(child, 'r');
+	kernel_side__watch_syscalls(side, false);
+	/* measured before and after: a disturbed measurement would make the others cost nothing */
+	bare_read = fmin(bare_read, calibrate__measure(child, 'r'));
+	costs->bystander_ns = costs__extra(beside, bare_read);
+	costs->syscall_ns = costs__extra(traced, bare_read);
+	return 0;
+}
+
+/* Measures entry and return of a call, and the entry alone, at sites that the kernel emulates. */
+static int measure_calls(struct kernel_side *side, const struct process *self, struct child *child,
+			 const struct bare *bare, struct costs *costs)
+{
+	struct kernel_counters *counters = &kernel_side__shared(side)->counters[CALIBRATION_SLOT];
+	struct kernel_link *link;
+	int status = calibrate__link_call(side, self, child->pid, &link);
+
+	if (status)
+		return status;
+	memset(counters, 0, sizeof(*counters));
+	costs->call_ns = costs__extra(calibrate__measure(child, 'e'), bare->call);
+	find_programs(counters, costs);
+	costs->beside_ns = measure_beside(side, self, child, costs->call_ns + bare->call);
+	kernel_side__unlink(side, link);
+	/* measured next to the call, since a return is the difference */
+	track_child(side, child->pid, KERNEL_PROCESS_NO_RETURN);
+	status = link_own(side, self, vapro_calibrate_emulated, child->pid, true, &link);
+	if (status)
+		return status;
+	costs->entry_ns = costs__extra(calibrate__measure(child, 'e'), bare->call);
+	kernel_side__unlink(side, link);
+	if (!nop5)
+		return 0;
+	status = link_own(side, self, nop5, child->pid, true, &link);
+	if (status)
+		return status;
+	costs->nop5_ns = costs__extra(calibrate__measure(child, 'n'), bare->nop5);
+	kernel_side__unlink(side, link);
+	return 0;
+}
+
+/* Measures a call at a single-stepped site, and what pauses between calls add. */
+static int measure_stepped(struct kernel_side *side, const struct process *self, struct child *child,
+			   const struct bare *bare, struct costs *costs)
+{
+	struct kernel_link *link;
+	int status;
+
+	track_child(side, child->pid, 0);
+	status = link_own(side, self, vapro_calibrate_stepped, child->pid, false, &link);
+	if (status)
+		return status;
+	costs->stepped_call_ns = costs__extra(calibrate__measure(child, 's'), bare->stepped);
+	kernel_side__unlink(side, link);
+	status = link_own(side, self, (void (*)(void))vapro_calibrate_around, child->pid, false, &link);
+	if (status)
+		return status;
+	find_pauses(child, costs);
+	kernel_side__unlink(side, link);
+	return 0;
+}
+
 int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs, char *err, size_t err_size)
 {
 	struct bpf_function_state row = {.known = 1};
 	uint32_t key = CALIBRATION_ROW;
 	struct process *self = NULL;
 	struct child child = {.pid = -1};
-	double bare, bare_stepped, bare_nop5, bare_read, beside = 0, traced = 0;
-	struct kernel_link *link;
+	struct bare bare;
 	int status;
 
 	memset(costs, 0, sizeof(*costs));
@@ -375,58 +453,15 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 		goto out;
 	}
 	bpf_map_update_elem(kernel_side__map(side, KERNEL_MAP_FUNCTIONS), &key, &row, BPF_ANY);
-	bare = calibrate__measure(&child, 'e');
-	bare_stepped = calibrate__measure(&child, 's');
-	bare_nop5 = calibrate__measure(&child, 'n');
-	bare_read = calibrate__measure(&child, 'r');
-	if (syscalls && !kernel_side__watch_syscalls(side, true))
-		beside = calibrate__measure(&child, 'r');
-	status = track_child(side, child.pid, 0);
-	if (syscalls && !status) {
-		traced = calibrate__measure(&child, 'r');
-		kernel_side__watch_syscalls(side, false);
-		/* measured before and after: a disturbed measurement would make the others cost nothing */
-		bare_read = fmin(bare_read, calibrate__measure(&child, 'r'));
-		costs->bystander_ns = costs__extra(beside, bare_read);
-		costs->syscall_ns = costs__extra(traced, bare_read);
-	}
+	bare.call = calibrate__measure(&child, 'e');
+	bare.stepped = calibrate__measure(&child, 's');
+	bare.nop5 = calibrate__measure(&child, 'n');
+	bare.read = calibrate__measure(&child, 'r');
+	status = measure_syscalls(side, syscalls, &child, bare.read, costs);
 	if (!status)
-		status = calibrate__link_call(side, self, child.pid, &link);
-	if (!status) {
-		struct kernel_counters *counters = &kernel_side__shared(side)->counters[CALIBRATION_SLOT];
-
-		memset(counters, 0, sizeof(*counters));
-		costs->call_ns = costs__extra(calibrate__measure(&child, 'e'), bare);
-		find_programs(counters, costs);
-		costs->beside_ns = measure_beside(side, self, &child, costs->call_ns + bare);
-		kernel_side__unlink(side, link);
-		/* measured next to the call, since a return is the difference */
-		track_child(side, child.pid, KERNEL_PROCESS_NO_RETURN);
-		status = link_own(side, self, vapro_calibrate_emulated, child.pid, true, &link);
-	}
-	if (!status) {
-		costs->entry_ns = costs__extra(calibrate__measure(&child, 'e'), bare);
-		kernel_side__unlink(side, link);
-		if (nop5)
-			status = link_own(side, self, nop5, child.pid, true, &link);
-	}
-	if (!status && nop5) {
-		costs->nop5_ns = costs__extra(calibrate__measure(&child, 'n'), bare_nop5);
-		kernel_side__unlink(side, link);
-	}
-	if (!status) {
-		track_child(side, child.pid, 0);
-		status = link_own(side, self, vapro_calibrate_stepped, child.pid, false, &link);
-	}
-	if (!status) {
-		costs->stepped_call_ns = costs__extra(calibrate__measure(&child, 's'), bare_stepped);
-		kernel_side__unlink(side, link);
-		status = link_own(side, self, (void (*)(void))vapro_calibrate_around, child.pid, false, &link);
-	}
-	if (!status) {
-		find_pauses(&child, costs);
-		kernel_side__unlink(side, link);
-	}
+		status = measure_calls(side, self, &child, &bare, costs);
+	if (!status)
+		status = measure_stepped(side, self, &child, &bare, costs);
 	if (status)
 		snprintf(err, err_size, "cannot probe the calibration child: %s", strerror(-status));
 out:

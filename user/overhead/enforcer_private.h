@@ -114,6 +114,12 @@ struct enforcer {
 	struct former_run former[FORMER_RUNS];
 };
 
+/* Returns the units that are not probed at present. */
+static inline uint32_t enforcer__without(const struct image_duty *duty)
+{
+	return duty->set.without | duty->followed.without;
+}
+
 void enforcer__warn(const struct enforcer *enforcer, const char *code, pid_t pid, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -199,12 +205,6 @@ void enforcer__remember(struct enforcer *enforcer, const struct image_duty *duty
 /* Begins with what an earlier run of the program of an image's first process had, see enforcer__former(). */
 void enforcer__recall(struct enforcer *enforcer, struct image_duty *duty, const struct governed *first,
 		      uint64_t now_ns);
-
-/* Returns the units that are not probed at present. */
-static inline uint32_t enforcer__without(const struct image_duty *duty)
-{
-	return duty->set.without | duty->followed.without;
-}
 
 /* Says that probes of an image could not be opened again; status: -errno of the first of them. */
 void enforcer__warn_unopened(const struct enforcer *enforcer, const struct image_duty *duty, int status);

@@ -67,78 +67,112 @@ static bool is_prefix(uint8_t byte)
 	return memchr(prefixes, byte, sizeof(prefixes)) != NULL;
 }
 
+static const char not_in_table[] = "not in the kernel's table of instructions";
+
+/* The parts of an instruction that decide how the kernel runs it. */
+struct encoding {
+	const uint8_t *bytes;
+	size_t size;
+	size_t prefixes, rex; /* numbers of bytes */
+	uint8_t opcode, opcode2;
+	bool operand16;
+};
+
+/* A nop that compilers put at the head of functions and that all kernels emulate. */
+static bool is_emulated_nop(const uint8_t *bytes, size_t size)
+{
+	return (size == 1 && bytes[0] == 0x90) || (size == 2 && !memcmp(bytes, "\x66\x90", 2)) ||
+	       (size == 4 && !memcmp(bytes, "\x0f\x1f\x40\x00", 4));
+}
+
+/* Splits an instruction; its size is set. Returns why the kernel refuses its prefixes, or NULL. */
+static const char *split(struct encoding *code)
+{
+	size_t opcode;
+
+	for (; code->prefixes < code->size && is_prefix(code->bytes[code->prefixes]); code->prefixes++) {
+		uint8_t prefix = code->bytes[code->prefixes];
+
+		code->operand16 |= prefix == 0x66;
+		if (prefix == 0xf0)
+			return "lock prefix";
+		if (prefix == 0x26 || prefix == 0x2e || prefix == 0x36 || prefix == 0x3e)
+			return "segment prefix";
+	}
+	code->rex = code->prefixes < code->size && (code->bytes[code->prefixes] & 0xf0) == 0x40;
+	opcode = code->prefixes + code->rex;
+	if (opcode >= code->size)
+		return "not decodable";
+	code->opcode = code->bytes[opcode];
+	code->opcode2 = opcode + 1 < code->size ? code->bytes[opcode + 1] : 0;
+	return NULL;
+}
+
+/* VEX in two or three bytes, EVEX in four; the opcode follows. */
+static bool is_vector(const struct encoding *code)
+{
+	return code->opcode == 0xc5 || code->opcode == 0xc4 || code->opcode == 0x62;
+}
+
+static bool is_branch(const struct encoding *code)
+{
+	return code->opcode == 0xe8 || code->opcode == 0xe9 || code->opcode == 0xeb || (code->opcode & 0xf0) == 0x70 ||
+	       (code->opcode == 0x0f && (code->opcode2 & 0xf0) == 0x80);
+}
+
+static const char *vector_refusal(const struct encoding *code)
+{
+	size_t at = code->prefixes + code->rex + (code->opcode == 0xc5 ? 2 : code->opcode == 0xc4 ? 3 : 4);
+
+	return at >= code->size || opcode_refused(code->bytes[at]) ? not_in_table : NULL;
+}
+
+/* Returns why the kernel refuses an instruction, or NULL. */
+static const char *refusal(const struct encoding *code)
+{
+	if (code->rex && code->opcode == 0x90 && (code->bytes[code->prefixes] & 1))
+		return "xchg that the kernel takes for a nop";
+	if (is_vector(code))
+		return vector_refusal(code);
+	if (code->opcode == 0x0f && code->opcode2 == 0x05)
+		return "system call instruction";
+	if (code->opcode == 0x0f ? opcode2_refused(code->opcode2) : opcode_refused(code->opcode))
+		return not_in_table;
+	if (code->opcode == 0x8e && (code->opcode2 >> 3 & 7) == 2)
+		return "move to the stack segment";
+	return is_branch(code) && code->operand16 ? "16-bit branch" : NULL;
+}
+
+/* A push of a register, or a branch; f2 is MPX's bnd, which some PLTs still carry. */
+static bool is_emulated(const struct encoding *code)
+{
+	if (is_vector(code))
+		return false;
+	if ((code->opcode & 0xf8) == 0x50 && (code->size == 1 || (code->size == 2 && code->bytes[0] == 0x41)))
+		return true;
+	return is_branch(code) && !code->rex &&
+	       (code->prefixes == 0 || (code->prefixes == 1 && code->bytes[0] == 0xf2));
+}
+
 /*
  * Class of one instruction. Only nops that compilers put at the head of functions count: kernels
  * before 6.17 single-step 0f 1f 40 00, and those before 6.2 refuse 66 90.
  */
 enum site_class site__classify(const uint8_t *bytes, size_t size, const char **why)
 {
-	bool operand16 = false, branch = false;
-	size_t prefixes = 0, rex = 0;
-	uint8_t opcode, opcode2;
+	struct encoding code = {.bytes = bytes, .size = size};
 
 	*why = NULL;
 	if (size == 5 && !memcmp(bytes, "\x0f\x1f\x44\x00\x00", 5))
 		return SITE_NOP5;
-	if ((size == 1 && bytes[0] == 0x90) || (size == 2 && !memcmp(bytes, "\x66\x90", 2)) ||
-	    (size == 4 && !memcmp(bytes, "\x0f\x1f\x40\x00", 4)))
+	if (is_emulated_nop(bytes, size))
 		return SITE_EMULATED;
-	for (; prefixes < size && is_prefix(bytes[prefixes]); prefixes++) {
-		uint8_t prefix = bytes[prefixes];
-
-		operand16 |= prefix == 0x66;
-		if (prefix == 0xf0) {
-			*why = "lock prefix";
-			return SITE_REFUSED;
-		}
-		if (prefix == 0x26 || prefix == 0x2e || prefix == 0x36 || prefix == 0x3e) {
-			*why = "segment prefix";
-			return SITE_REFUSED;
-		}
-	}
-	if (prefixes < size && (bytes[prefixes] & 0xf0) == 0x40)
-		rex = 1;
-	if (prefixes + rex >= size) {
-		*why = "not decodable";
+	*why = split(&code);
+	if (!*why)
+		*why = refusal(&code);
+	if (*why)
 		return SITE_REFUSED;
-	}
-	opcode = bytes[prefixes + rex];
-	opcode2 = prefixes + rex + 1 < size ? bytes[prefixes + rex + 1] : 0;
-	if (rex && opcode == 0x90 && (bytes[prefixes] & 1)) {
-		*why = "xchg that the kernel takes for a nop";
-		return SITE_REFUSED;
-	}
-	/* VEX in two or three bytes, EVEX in four; the opcode follows. */
-	if (opcode == 0xc5 || opcode == 0xc4 || opcode == 0x62) {
-		size_t at = prefixes + rex + (opcode == 0xc5 ? 2 : opcode == 0xc4 ? 3 : 4);
-
-		if (at >= size || opcode_refused(bytes[at])) {
-			*why = "not in the kernel's table of instructions";
-			return SITE_REFUSED;
-		}
-		return SITE_STEPPED;
-	}
-	if (opcode == 0x0f ? opcode2_refused(opcode2) : opcode_refused(opcode)) {
-		*why = opcode == 0x0f && opcode2 == 0x05 ? "system call instruction"
-							 : "not in the kernel's table of instructions";
-		return SITE_REFUSED;
-	}
-	if (opcode == 0x8e && (opcode2 >> 3 & 7) == 2) {
-		*why = "move to the stack segment";
-		return SITE_REFUSED;
-	}
-	if ((opcode & 0xf8) == 0x50 && (size == 1 || (size == 2 && bytes[0] == 0x41)))
-		return SITE_EMULATED;
-	branch = opcode == 0xe8 || opcode == 0xe9 || opcode == 0xeb || (opcode & 0xf0) == 0x70 ||
-		 (opcode == 0x0f && (opcode2 & 0xf0) == 0x80);
-	if (branch && operand16) {
-		*why = "16-bit branch";
-		return SITE_REFUSED;
-	}
-	/* f2 is MPX's bnd, which some PLTs still carry. */
-	if (branch && !rex && (prefixes == 0 || (prefixes == 1 && bytes[0] == 0xf2)))
-		return SITE_EMULATED;
-	return SITE_STEPPED;
+	return is_emulated(&code) ? SITE_EMULATED : SITE_STEPPED;
 }
 
 /* Input of rule (c) for a function; filled in for the first candidate. */
@@ -204,6 +238,16 @@ static const char *check_site(struct image *image, uint64_t entry, uint64_t vadd
 	return at_entry == here ? NULL : "stack pointer moved";
 }
 
+/* Returns why a walk does not pass an instruction, or NULL. */
+static const char *end_of_walk(const struct instruction *instruction, unsigned int arguments)
+{
+	if (instruction->leaves_line)
+		return "control leaves the line";
+	if (instruction->writes_stack)
+		return "stack pointer moved";
+	return instruction->writes & arguments ? "argument written" : NULL;
+}
+
 /* Walks straight from the entry until a site is found or the walk must end; then the reason is why it found none. */
 static void walk(struct image *image, const struct image_symbol *function, unsigned int arguments, const uint8_t *code,
 		 size_t available, struct site *site)
@@ -250,16 +294,9 @@ static void walk(struct image *image, const struct image_symbol *function, unsig
 			if (!refused)
 				refused = why;
 		}
-		if (instruction.leaves_line) {
-			reason = "control leaves the line";
-			break;
-		}
-		if (instruction.writes_stack) {
-			reason = "stack pointer moved";
-			break;
-		}
-		if (instruction.writes & arguments) {
-			reason = "argument written";
+		why = end_of_walk(&instruction, arguments);
+		if (why) {
+			reason = why;
 			break;
 		}
 	}
