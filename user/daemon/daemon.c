@@ -465,12 +465,81 @@ static int check_start(const struct daemon_options *options)
 	return EXIT_OK;
 }
 
+/* Attaches what is selected and runs now. Returns an exit code, with a sentence in err. */
+static int attach_first(struct daemon *daemon, char *err, size_t err_size)
+{
+	int tracked = tracker__scan(daemon->tracker, daemon->begin_ns, err, err_size);
+	bool denied = tracked == -EACCES || tracked == -EPERM;
+	char missing[256];
+
+	if (tracked >= 0)
+		return EXIT_OK;
+	denied = denied && privileges__name_missing(privileges__held(), missing, sizeof(missing));
+	log__error("%s%s%s%s", err, denied ? " (" : "", denied ? missing : "", denied ? " is missing)" : "");
+	return EXIT_FAILED;
+}
+
+/* Watches until the end. Returns an exit code, with a sentence in err. */
+static int watch(struct daemon *daemon, char *err, size_t err_size)
+{
+	const struct daemon_options *options = daemon->options;
+	int status;
+
+	collector__set_clock(daemon->collector, &daemon->clock);
+	daemon__make_board(daemon);
+	daemon__emit_hello(daemon);
+	announce_clock(daemon);
+	begin(daemon);
+	daemon__serve(daemon);
+	daemon__show(daemon);
+	status = attach_first(daemon, err, err_size);
+	line_sink__flush(daemon->lines);
+	if (options->config.io == VAPRO_ON)
+		kernel_side__watch_syscalls(daemon->side, true);
+	if (options->config.interrupts == VAPRO_ON)
+		kernel_side__watch_interrupts(daemon->side, true);
+	if (!status && options->ready)
+		options->ready(options->ready_ctx);
+	if (!status && options->service) {
+		daemon->watchdog_ns = notify__watchdog_ns();
+		notify__send("READY=1");
+	}
+	finish(daemon, status ? err : loop(daemon));
+	return status;
+}
+
+/* Completes and closes all that is written. Notes what could not be. */
+static void close_outputs(struct daemon *daemon)
+{
+	char err[512];
+
+	if (daemon->tee.publishing &&
+	    !publishing__finish(daemon->tee.publishing, PUBLISHING_FLUSH_NS, err, sizeof(err)))
+		log__warning("%s", err);
+	if (daemon->remote.accepted || daemon->remote.refused || daemon->remote.dropped)
+		log__info("requests of workers: %llu accepted, %llu refused, %llu dropped",
+			  (unsigned long long)daemon->remote.accepted, (unsigned long long)daemon->remote.refused,
+			  (unsigned long long)daemon->remote.dropped);
+	publishing__free(daemon->tee.publishing);
+	if (stream__close(daemon->tee.capture) && !daemon->capture_failed) {
+		log__error("capture %s could not be completed", daemon->options->capture);
+		daemon->capture_failed = true;
+	}
+	stream__close(daemon->tee.pipeline);
+	narrator__free(daemon->narrator);
+	board__free(daemon->board);
+	if (line_sink__close(daemon->lines) && !daemon->output_failed) {
+		log__error("the output could not be completed");
+		daemon->output_failed = true;
+	}
+}
+
 int daemon__run(const struct daemon_options *options)
 {
 	struct daemon daemon = {.options = options};
 	struct sched_param batch = {0};
 	char err[512] = "";
-	int status, tracked, messages;
+	int status, messages;
 
 	if (gethostname(daemon.host, sizeof(daemon.host) - 1))
 		snprintf(daemon.host, sizeof(daemon.host), "localhost");
@@ -498,55 +567,10 @@ int daemon__run(const struct daemon_options *options)
 	if (!status && options->dry_run) {
 		status = tracker__preview(daemon.tracker, mono_now(), stdout) ? EXIT_FAILED : EXIT_OK;
 	} else if (!status) {
-		collector__set_clock(daemon.collector, &daemon.clock);
-		daemon__make_board(&daemon);
-		daemon__emit_hello(&daemon);
-		announce_clock(&daemon);
-		begin(&daemon);
-		daemon__serve(&daemon);
-		daemon__show(&daemon);
-		tracked = tracker__scan(daemon.tracker, daemon.begin_ns, err, sizeof(err));
-		if (tracked < 0) {
-			bool denied = tracked == -EACCES || tracked == -EPERM;
-			char missing[256];
-
-			denied = denied && privileges__name_missing(privileges__held(), missing, sizeof(missing));
-			log__error("%s%s%s%s", err, denied ? " (" : "", denied ? missing : "",
-				   denied ? " is missing)" : "");
-			status = EXIT_FAILED;
-		}
-		line_sink__flush(daemon.lines);
-		if (options->config.io == VAPRO_ON)
-			kernel_side__watch_syscalls(daemon.side, true);
-		if (options->config.interrupts == VAPRO_ON)
-			kernel_side__watch_interrupts(daemon.side, true);
-		if (!status && options->ready)
-			options->ready(options->ready_ctx);
-		if (!status && options->service) {
-			daemon.watchdog_ns = notify__watchdog_ns();
-			notify__send("READY=1");
-		}
-		finish(&daemon, status ? err : loop(&daemon));
+		status = watch(&daemon, err, sizeof(err));
 	}
 	daemon__tear_down(&daemon);
-	if (daemon.tee.publishing && !publishing__finish(daemon.tee.publishing, PUBLISHING_FLUSH_NS, err, sizeof(err)))
-		log__warning("%s", err);
-	if (daemon.remote.accepted || daemon.remote.refused || daemon.remote.dropped)
-		log__info("requests of workers: %llu accepted, %llu refused, %llu dropped",
-			  (unsigned long long)daemon.remote.accepted, (unsigned long long)daemon.remote.refused,
-			  (unsigned long long)daemon.remote.dropped);
-	publishing__free(daemon.tee.publishing);
-	if (stream__close(daemon.tee.capture) && !daemon.capture_failed) {
-		log__error("capture %s could not be completed", options->capture);
-		daemon.capture_failed = true;
-	}
-	stream__close(daemon.tee.pipeline);
-	narrator__free(daemon.narrator);
-	board__free(daemon.board);
-	if (line_sink__close(daemon.lines) && !daemon.output_failed) {
-		log__error("the output could not be completed");
-		daemon.output_failed = true;
-	}
+	close_outputs(&daemon);
 	if (!status && (daemon.capture_failed || daemon.output_failed))
 		status = EXIT_FAILED;
 	if (!status && !options->dry_run)

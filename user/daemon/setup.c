@@ -244,6 +244,54 @@ static void warn_of_capabilities(struct daemon *daemon)
 	}
 }
 
+/* Makes what attaches, collects and names, by calibrated costs. Returns -ENOMEM where a part is missing. */
+static int make_parts(struct daemon *daemon, struct governor *governor)
+{
+	const struct vapro_config *config = &daemon->options->config;
+
+	daemon->attacher = attacher__new(daemon->side, config->learn_s);
+	governor__init(governor, config->overhead_budget_pct, config->overhead_cap_pct,
+		       governor__seed(daemon->host, mono_now()));
+	daemon->rows =
+	    row_attacher__new(daemon->side, &daemon->costs, governor->budget * config->function_share, governor->seed);
+	daemon->resolver = resolver__new(daemon->side, &daemon->tee.sink, daemon->host, config);
+	daemon->collector = daemon->resolver
+				? collector__new(daemon->side, daemon->resolver, &daemon->tee.sink, on_event, daemon)
+				: NULL;
+	if (!daemon->attacher || !daemon->rows || !daemon->collector)
+		return -ENOMEM;
+	if (counters__count(daemon->counters))
+		collector__count(daemon->collector, daemon->counters);
+	return 0;
+}
+
+/* Makes the tracker and what wakes its loop. Returns -ENOMEM where one is missing. */
+static int make_tracker(struct daemon *daemon, const struct governor *governor, size_t user_row_count, char *finder_err,
+			size_t finder_err_size)
+{
+	const struct daemon_options *options = daemon->options;
+
+	daemon->finder = finder__new(finder_err, finder_err_size);
+	daemon->sleeper = sleeper__new(daemon->side, daemon->finder);
+	daemon->tracker = tracker__new(&(struct tracker_parts){.side = daemon->side,
+							       .attacher = daemon->attacher,
+							       .resolver = daemon->resolver,
+							       .collector = daemon->collector,
+							       .sink = &daemon->tee.sink,
+							       .host = daemon->host,
+							       .costs = &daemon->costs,
+							       .governor = *governor,
+							       .no_return = options->config.no_return,
+							       .io = options->config.io != VAPRO_OFF,
+							       .finds = daemon->finder != NULL,
+							       .rows = daemon->rows,
+							       .threads = options->config.threads,
+							       .user_rows = daemon->user_rows,
+							       .user_row_count = user_row_count},
+				       &options->selection);
+	return daemon->tracker && daemon->sleeper ? 0 : -ENOMEM;
+}
+
 int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 {
 	const struct daemon_options *options = daemon->options;
@@ -277,40 +325,8 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 	if (calibrate__run(daemon->side, options->config.io != VAPRO_OFF, &daemon->costs, err, err_size))
 		log__warning("%s; overhead is not known", err);
 	daemon__open_inside(daemon);
-	daemon->attacher = attacher__new(daemon->side, options->config.learn_s);
-	governor__init(&governor, options->config.overhead_budget_pct, options->config.overhead_cap_pct,
-		       governor__seed(daemon->host, mono_now()));
-	daemon->rows = row_attacher__new(daemon->side, &daemon->costs, governor.budget * options->config.function_share,
-					 governor.seed);
-	daemon->resolver = resolver__new(daemon->side, &daemon->tee.sink, daemon->host, &options->config);
-	daemon->collector = daemon->resolver
-				? collector__new(daemon->side, daemon->resolver, &daemon->tee.sink, on_event, daemon)
-				: NULL;
-	if (!daemon->attacher || !daemon->rows || !daemon->collector) {
-		snprintf(err, err_size, "out of memory");
-		return EXIT_FAILED;
-	}
-	if (counters__count(daemon->counters))
-		collector__count(daemon->collector, daemon->counters);
-	daemon->finder = finder__new(finder_err, sizeof(finder_err));
-	daemon->sleeper = sleeper__new(daemon->side, daemon->finder);
-	daemon->tracker = tracker__new(&(struct tracker_parts){.side = daemon->side,
-							       .attacher = daemon->attacher,
-							       .resolver = daemon->resolver,
-							       .collector = daemon->collector,
-							       .sink = &daemon->tee.sink,
-							       .host = daemon->host,
-							       .costs = &daemon->costs,
-							       .governor = governor,
-							       .no_return = options->config.no_return,
-							       .io = options->config.io != VAPRO_OFF,
-							       .finds = daemon->finder != NULL,
-							       .rows = daemon->rows,
-							       .threads = options->config.threads,
-							       .user_rows = daemon->user_rows,
-							       .user_row_count = (size_t)user_rows},
-				       &options->selection);
-	if (!daemon->tracker || !daemon->sleeper) {
+	if (make_parts(daemon, &governor) ||
+	    make_tracker(daemon, &governor, (size_t)user_rows, finder_err, sizeof(finder_err))) {
 		snprintf(err, err_size, "out of memory");
 		return EXIT_FAILED;
 	}
