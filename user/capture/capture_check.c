@@ -8,10 +8,42 @@ static const char *empty_for_null(const char *text)
 	return text ? text : "";
 }
 
+static const char *check_thread(uint32_t thread, uint32_t threads)
+{
+	return thread < threads ? NULL : "an unknown thread";
+}
+
+static const char *check_state(struct vapro_state *state)
+{
+	state->to = empty_for_null(state->to);
+	state->labels = empty_for_null(state->labels);
+	state->common = empty_for_null(state->common);
+	return (uint32_t)state->class < VAPRO_CLASSES ? NULL : "a state is of no class";
+}
+
+static const char *check_bundle(const struct vapro_bundle *bundle, uint32_t threads, uint32_t states)
+{
+	if (bundle->thread >= threads || bundle->state >= states)
+		return "a bundle of an unknown thread or state";
+	return bundle->n && bundle->start_ns <= bundle->end_ns ? NULL : "an impossible bundle";
+}
+
+static const char *check_stage(const struct stream_stage *stage)
+{
+	if (stage->refused && !stage->expand)
+		return "a stage of no factor is refused";
+	return stage->begin_ns <= stage->end_ns ? NULL : "an impossible change of stage";
+}
+
+static const char *check_hop(const struct stream_hop *hop)
+{
+	if (!hop->site)
+		return "a hop of no call-site";
+	return hop->begin_ns <= hop->end_ns ? NULL : "an impossible hop";
+}
+
 const char *capture__check(struct stream_event *event, uint32_t threads, uint32_t states)
 {
-	const struct vapro_bundle *bundle = &event->bundle;
-
 	switch (event->type) {
 	case STREAM_LINE:
 		return event->line.text ? NULL : "an empty line";
@@ -20,37 +52,26 @@ const char *capture__check(struct stream_event *event, uint32_t threads, uint32_
 		event->thread.host = empty_for_null(event->thread.host);
 		return NULL;
 	case STREAM_STATE:
-		event->state.to = empty_for_null(event->state.to);
-		event->state.labels = empty_for_null(event->state.labels);
-		event->state.common = empty_for_null(event->state.common);
-		if ((uint32_t)event->state.class >= VAPRO_CLASSES)
-			return "a state is of no class";
-		return NULL;
+		return check_state(&event->state);
 	case STREAM_SEEN:
-		return event->seen.thread < threads ? NULL : "an unknown thread";
+		return check_thread(event->seen.thread, threads);
 	case STREAM_PLACE:
-		return event->place.thread < threads ? NULL : "an unknown thread";
+		return check_thread(event->place.thread, threads);
 	case STREAM_INTERFERENCE:
-		return event->interference.thread < threads ? NULL : "an unknown thread";
+		return check_thread(event->interference.thread, threads);
 	case STREAM_ACCOUNT:
-		return event->account.thread < threads ? NULL : "an unknown thread";
+		return check_thread(event->account.thread, threads);
 	case STREAM_FACTS:
 		event->facts.job = empty_for_null(event->facts.job);
 		return NULL;
 	case STREAM_BUNDLE:
-		if (bundle->thread >= threads || bundle->state >= states)
-			return "a bundle of an unknown thread or state";
-		return bundle->n && bundle->start_ns <= bundle->end_ns ? NULL : "an impossible bundle";
+		return check_bundle(&event->bundle, threads, states);
 	case STREAM_WINDOW:
 		return event->window.begin_ns <= event->window.end_ns ? NULL : "an impossible window";
 	case STREAM_STAGE:
-		if (event->stage.refused && !event->stage.expand)
-			return "a stage of no factor is refused";
-		return event->stage.begin_ns <= event->stage.end_ns ? NULL : "an impossible change of stage";
+		return check_stage(&event->stage);
 	case STREAM_HOP:
-		if (!event->hop.site)
-			return "a hop of no call-site";
-		return event->hop.begin_ns <= event->hop.end_ns ? NULL : "an impossible hop";
+		return check_hop(&event->hop);
 	case STREAM_NAME:
 		return event->name.site ? NULL : "a name of no call-site";
 	case STREAM_INSIDE:

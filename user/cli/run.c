@@ -128,31 +128,39 @@ static int code_of(int status)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/* Parses the command line; *rest: the command, with a NULL. Returns 0, COMMAND_DONE or the exit code of an error. */
+static int parse(struct command_line *line, int argc, char **argv, char ***rest)
+{
+	int status = command_line__parse(line, &run_command, argc, argv), error;
+
+	if (status)
+		return status;
+	if (line->pids.count || line->globs.count || line->daemon.duration_s > 0 || line->daemon.dry_run)
+		return command__fail(&run_command, EXIT_USAGE,
+				     "watches its command; --pid, --exe, --duration and --dry-run are vaprod's");
+	if (!line->operands.count)
+		return command__fail(&run_command, EXIT_USAGE,
+				     "a command is needed: vapro run [options] -- mpirun ...");
+	*rest = argv + argc - line->operands.count; /* all behind the options */
+	error = find((*rest)[0]);
+	if (!error)
+		return 0;
+	fprintf(stderr, "vapro run: cannot run %s: %s\n", (*rest)[0], strerror(error));
+	return error == ENOENT ? 127 : 126;
+}
+
 static int run__main(int argc, char **argv)
 {
 	struct sigaction action = {.sa_handler = on_child, .sa_flags = SA_NOCLDSTOP};
 	struct command_line line = {.daemon = {.sentences = -1, .stop = &stop}};
 	struct daemon_options *options = &line.daemon;
-	char **rest;
-	int status, error, gate = -1, ended = 0;
+	char **rest = NULL;
+	int status, gate = -1, ended = 0;
 	pid_t pid;
 
-	status = command_line__parse(&line, &run_command, argc, argv);
-	if (!status && (line.pids.count || line.globs.count || options->duration_s > 0 || options->dry_run))
-		status = command__fail(&run_command, EXIT_USAGE,
-				       "watches its command; --pid, --exe, --duration and --dry-run are vaprod's");
-	if (!status && !line.operands.count)
-		status =
-		    command__fail(&run_command, EXIT_USAGE, "a command is needed: vapro run [options] -- mpirun ...");
+	status = parse(&line, argc, argv, &rest);
 	if (status) {
 		status = status == COMMAND_DONE ? EXIT_OK : status;
-		goto out;
-	}
-	rest = argv + argc - line.operands.count; /* all behind the options, with a NULL */
-	error = find(rest[0]);
-	if (error) {
-		fprintf(stderr, "vapro run: cannot run %s: %s\n", rest[0], strerror(error));
-		status = error == ENOENT ? 127 : 126;
 		goto out;
 	}
 	options->summary = summary__new();

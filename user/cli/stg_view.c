@@ -325,35 +325,47 @@ static bool add_clusters(cJSON *object, const struct state *state)
 	return !state->clusters || cJSON_AddNumberToObject(object, "clusters", (double)cluster_count(state));
 }
 
+/* Adds the call-sites of a state: one that is entered, or two that a computation lies between. */
+static bool add_sites(const struct stg_view *view, cJSON *object, const struct state *state)
+{
+	const bool edge = state->from;
+	char from[512] = "", to[512];
+
+	line_of(view, state->to, to, sizeof(to));
+	if (edge)
+		line_of(view, state->from, from, sizeof(from));
+	return add_text(object, "from", state->from) && add_text(object, edge ? "to" : "at", state->to) &&
+	       add_text(object, "from_symbol", state->from_symbol) &&
+	       add_text(object, edge ? "to_symbol" : "at_symbol", state->to_symbol) &&
+	       add_source(object, "from_source", from) && add_source(object, edge ? "to_source" : "at_source", to) &&
+	       add_words(view, object, state) &&
+	       (!edge || source_names__add_frames(view->names, object, "from_frames", state->from)) &&
+	       source_names__add_frames(view->names, object, edge ? "to_frames" : "at_frames", state->to);
+}
+
+static bool add_sums(cJSON *object, const struct state *state)
+{
+	return cJSON_AddNumberToObject(object, "n", (double)state->calls) &&
+	       cJSON_AddNumberToObject(object, "seconds", state->seconds) &&
+	       cJSON_AddNumberToObject(object, "min_seconds", state->least_s) &&
+	       cJSON_AddNumberToObject(object, "max_seconds", state->most_s) &&
+	       (state->from || (cJSON_AddNumberToObject(object, "min_bytes", state->bytes_min) &&
+				cJSON_AddNumberToObject(object, "max_bytes", state->bytes_max))) &&
+	       add_clusters(object, state) && cJSON_AddBoolToObject(object, "approx", state->approx);
+}
+
 int stg_view__json(struct stg_view *view, FILE *out)
 {
 	for (size_t i = 0; i < view->state_count; i++) {
 		const struct state *state = &view->states[i];
-		char from[512] = "", to[512];
 		cJSON *object = state->calls ? cJSON_CreateObject() : NULL;
 		char *text = NULL;
 
 		if (!state->calls)
 			continue;
-		line_of(view, state->to, to, sizeof(to));
-		if (state->from)
-			line_of(view, state->from, from, sizeof(from));
 		if (object && add_text(object, "class", vapro_class_name[state->class]) &&
-		    add_text(object, "from", state->from) && add_text(object, state->from ? "to" : "at", state->to) &&
-		    add_text(object, "from_symbol", state->from_symbol) &&
-		    add_text(object, state->from ? "to_symbol" : "at_symbol", state->to_symbol) &&
-		    add_source(object, "from_source", from) &&
-		    add_source(object, state->from ? "to_source" : "at_source", to) && add_words(view, object, state) &&
-		    (!state->from || source_names__add_frames(view->names, object, "from_frames", state->from)) &&
-		    source_names__add_frames(view->names, object, state->from ? "to_frames" : "at_frames", state->to) &&
-		    add_text(object, "labels", state->labels) &&
-		    cJSON_AddNumberToObject(object, "n", (double)state->calls) &&
-		    cJSON_AddNumberToObject(object, "seconds", state->seconds) &&
-		    cJSON_AddNumberToObject(object, "min_seconds", state->least_s) &&
-		    cJSON_AddNumberToObject(object, "max_seconds", state->most_s) &&
-		    (state->from || (cJSON_AddNumberToObject(object, "min_bytes", state->bytes_min) &&
-				     cJSON_AddNumberToObject(object, "max_bytes", state->bytes_max))) &&
-		    add_clusters(object, state) && cJSON_AddBoolToObject(object, "approx", state->approx))
+		    add_sites(view, object, state) && add_text(object, "labels", state->labels) &&
+		    add_sums(object, state))
 			text = cJSON_PrintUnformatted(object);
 		cJSON_Delete(object);
 		if (!text)

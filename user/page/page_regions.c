@@ -147,7 +147,7 @@ static const char *confidence(const struct region *region)
 	return region->confirmed ? "high" : region->place_only ? "medium" : "low";
 }
 
-static bool add_region(cJSON *item, const struct run_report *report, const struct run_region *own)
+static bool add_extent(cJSON *item, const struct run_report *report, const struct run_region *own)
 {
 	const struct region *region = own->region;
 	const struct run_region *cause =
@@ -164,26 +164,39 @@ static bool add_region(cJSON *item, const struct run_report *report, const struc
 		  json__add_text(item, "ranks", ranks) && json__add_text(item, "who", region->who) &&
 		  json__add_number(item, "lost", region->lost_seconds, 6) &&
 		  json__add_number(item, "caused", region->caused_seconds, 6) &&
-		  json__add_number(item, "speed", region->performance, 4) &&
-		  cJSON_AddBoolToObject(item, "work_unknown", region->work_unknown) &&
-		  json__add_text(item, "severity", *region->severity ? region->severity : NULL) &&
-		  cJSON_AddBoolToObject(item, "alarm", region->alarm) &&
-		  cJSON_AddBoolToObject(item, "sure", region__sure(region)) &&
-		  cJSON_AddBoolToObject(item, "effect", region->effect_of > 0) &&
 		  json__add_text(item, "waiters",
-				 cause ? regions__waiters(cause->region, region, waiters, sizeof(waiters)) : NULL) &&
-		  cJSON_AddBoolToObject(item, "waiting", region__is_waiting(region)) &&
-		  json__add_text(item, "confidence", confidence(region)) &&
-		  json__add_text(item, "evidence", region->evidence) &&
-		  json__add_text(item, "verdict", region->verdict) &&
-		  json__add_text(item, "cause", region->cause ? cause_text__noun(region->cause) : NULL) &&
-		  json__add_text(item, "culprit", *region->culprit.comm ? region->culprit.comm : NULL) &&
-		  json__add_text(item, "advice", region->advice) && add_sites(item, own->variance) &&
-		  add_factors(item, own) && add_interferers(item, own->diagnosis) &&
-		  add_exemplars(item, report, own->variance) && add_copies(item, own);
+				 cause ? regions__waiters(cause->region, region, waiters, sizeof(waiters)) : NULL);
 
 	free(ranks);
 	return ok;
+}
+
+static bool add_judgement(cJSON *item, const struct region *region)
+{
+	return json__add_number(item, "speed", region->performance, 4) &&
+	       cJSON_AddBoolToObject(item, "work_unknown", region->work_unknown) &&
+	       json__add_text(item, "severity", *region->severity ? region->severity : NULL) &&
+	       cJSON_AddBoolToObject(item, "alarm", region->alarm) &&
+	       cJSON_AddBoolToObject(item, "sure", region__sure(region)) &&
+	       cJSON_AddBoolToObject(item, "effect", region->effect_of > 0) &&
+	       cJSON_AddBoolToObject(item, "waiting", region__is_waiting(region)) &&
+	       json__add_text(item, "confidence", confidence(region)) &&
+	       json__add_text(item, "evidence", region->evidence);
+}
+
+static bool add_diagnosis(cJSON *item, const struct region *region)
+{
+	return json__add_text(item, "verdict", region->verdict) &&
+	       json__add_text(item, "cause", region->cause ? cause_text__noun(region->cause) : NULL) &&
+	       json__add_text(item, "culprit", *region->culprit.comm ? region->culprit.comm : NULL) &&
+	       json__add_text(item, "advice", region->advice);
+}
+
+static bool add_region(cJSON *item, const struct run_report *report, const struct run_region *own)
+{
+	return add_extent(item, report, own) && add_judgement(item, own->region) && add_diagnosis(item, own->region) &&
+	       add_sites(item, own->variance) && add_factors(item, own) && add_interferers(item, own->diagnosis) &&
+	       add_exemplars(item, report, own->variance) && add_copies(item, own);
 }
 
 /* Drops what says nothing, which is most of a page of many regions: null, false and empty lists. */

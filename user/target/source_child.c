@@ -100,15 +100,38 @@ static void put_place(struct image *image, Dwarf *dwarf, struct dwarf_frames *ca
 	put_frames(found, distance + 1, response);
 }
 
+/* Answers for the first places, as many as a response of `most` bytes has room for; their number comes first. */
+static void put_places(struct image *image, Dwarf *dwarf, struct flat_reader *about, size_t count, uint64_t most,
+		       struct found_frames *found, struct flat *response)
+{
+	struct dwarf_frames cache = {0};
+	struct flat places = {0};
+	size_t done;
+
+	for (done = 0; done < count; done++) {
+		size_t before = places.size;
+
+		put_place(image, dwarf, &cache, flat__get(about), found, &places);
+		if (places.size <= most)
+			continue;
+		places.size = before;
+		if (done) /* the caller requests the others again */
+			break;
+		flat__put(&places, 0); /* a place with more than a response can hold */
+	}
+	flat__put(response, done);
+	flat__put_flat(response, &places);
+	free(places.data);
+	dwarf_frames__clear(&cache);
+}
+
 int source__respond(struct flat_reader *about, struct confine_file *files, unsigned int file_count,
 		    struct flat *response, char *err, size_t err_size)
 {
 	const char *wanted = flat__get_text(about, IMAGE_BUILD_ID_MAX), *link;
 	uint64_t most = flat__get(about);
-	size_t count = flat__get_count(about, sizeof(uint64_t)), done;
-	struct flat places = {0};
+	size_t count = flat__get_count(about, sizeof(uint64_t));
 	struct found_frames *found = malloc(sizeof(*found));
-	struct dwarf_frames cache = {0};
 	struct image *image = NULL;
 	Elf *debug = NULL;
 	Dwarf *dwarf = NULL;
@@ -144,23 +167,9 @@ int source__respond(struct flat_reader *about, struct confine_file *files, unsig
 	flat__put_text(response, link && strnlen(link, SOURCE_LINK_MAX + 1) <= SOURCE_LINK_MAX ? link : "");
 	flat__put(response, dwarf != NULL);
 	flat__put(response, has_symbols(image));
-	for (done = 0; done < count; done++) {
-		size_t before = places.size;
-
-		put_place(image, dwarf, &cache, flat__get(about), found, &places);
-		if (places.size <= most)
-			continue;
-		places.size = before;
-		if (done) /* the caller requests the others again */
-			break;
-		flat__put(&places, 0); /* a place with more than a response can hold */
-	}
-	flat__put(response, done);
-	flat__put_flat(response, &places);
+	put_places(image, dwarf, about, count, most, found, response);
 	status = 0;
 cleanup:
-	free(places.data);
-	dwarf_frames__clear(&cache);
 	if (dwarf)
 		dwarf_end(dwarf);
 	if (debug)
