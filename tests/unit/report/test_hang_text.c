@@ -8,6 +8,7 @@
 #include "report/narrator.h"
 #include "report/record.h"
 #include "report/summary.h"
+#include "report/window_json.h"
 
 #define BEGIN 1800000000000000000ULL /* 2027-01-15T08:00:00Z */
 #define S 1000000000ULL
@@ -210,7 +211,7 @@ static void test_summary(void **state)
 	for (int revision = 0; revision < 2; revision++) {
 		hang.outcome = revision ? VAPRO_HANG_JOB_ENDED : VAPRO_HANG_GOES_ON;
 		assert_int_equal(summary__add(of_results, result(), NAN), 0);
-		assert_int_equal(json__window(result(), &context, keep, NULL), 0);
+		assert_int_equal(window_json__put(result(), &context, keep, NULL), 0);
 	}
 	for (size_t i = 0; i < line_count; i++) {
 		cJSON *record = cJSON_Parse(lines[i]);
