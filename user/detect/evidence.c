@@ -2,6 +2,7 @@
 #include "detect/evidence_private.h"
 
 #include "detect/alone.h"
+#include "detect/chance.h"
 #include "model/scatter.h"
 
 #include <math.h>
@@ -283,6 +284,54 @@ void evidence__say_oversubscribed(struct variance *variance)
 		      demand->threads, demand->cpus, demand->cpus == 1 ? "" : "s");
 }
 
+/* Judges a slowdown that nothing attributes, where work is not known; attributed: share of the loss. */
+static void judge_uncounted(struct variance *variance, const struct evidence_input *input,
+			    const struct variance_book *book, double attributed)
+{
+	enum alone alone;
+
+	variance->alike = all_alike(input, variance);
+	if (variance->alike) {
+		evidence__say(variance, false,
+			      "all ranks slowed alike and the kernel attributes nothing: the program may have "
+			      "changed its work");
+		return;
+	}
+	alone = alone__moved(variance, book, input);
+	if (alone == ALONE_ALL) {
+		variance->alike = true;
+		evidence__say(variance, false,
+			      "nearly all ranks slowed at once and nothing attributes it: the program may have "
+			      "changed its work");
+		return;
+	}
+	if (alone == ALONE_MOVED) {
+		evidence__say(variance, false,
+			      "other ranks changed at the same time: work may have moved between them");
+		return;
+	}
+	if (variance->row_count > 1) {
+		variance->by_place = variance->lasting || alone__place(variance, input);
+		evidence__say(variance, false,
+			      variance->by_place
+				  ? "the ranks of one place are slow, and no others: less speed, or more work"
+				  : "several ranks are slow: without counts it may be their work");
+		return;
+	}
+	variance->gradual |= chance__gradual(variance, input);
+	if (variance->gradual) {
+		evidence__say(variance, false, "it came gradually and nothing attributes it: its work may have grown");
+		return;
+	}
+	if (evidence__two_states(input, variance)) {
+		evidence__say(variance, true, "different states of one rank alone are slow in the same bins");
+		return;
+	}
+	evidence__say(variance, false,
+		      "the kernel attributes only %.0f %% of the loss and no second state is slow in the same bins",
+		      100 * fmax(0, attributed));
+}
+
 static void judge_computation(struct variance *variance, const struct evidence_input *input,
 			      const struct variance_book *book)
 {
@@ -290,7 +339,6 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 	double lost = tally->lost[VAPRO_COMPUTATION], share = input->config->evidence_share;
 	double least = input->config->min_lost_s * 1e9;
 	double attributed = tally->cpu[VAPRO_COMPUTATION] + tally->faults + tally->frequency;
-	enum alone alone;
 
 	if (lost <= 0)
 		return evidence__say(variance, false, "no loss left");
@@ -329,45 +377,12 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 		evidence__say(variance, false, "nothing attributes it, and only one fragment of a rank was slow");
 		return;
 	}
-	if (input->source == VAPRO_BY_INSTRUCTIONS) {
+	if (input->source != VAPRO_BY_INSTRUCTIONS)
+		judge_uncounted(variance, input, book, attributed / lost);
+	else if (!variance->lasting && chance__explains(variance, input))
+		evidence__say(variance, false, "the same instructions took longer, but within their usual scatter");
+	else
 		evidence__say(variance, true, "the same instructions took longer");
-		return;
-	}
-	variance->alike = all_alike(input, variance);
-	if (variance->alike) {
-		evidence__say(variance, false,
-			      "all ranks slowed alike and the kernel attributes nothing: the program may have "
-			      "changed its work");
-		return;
-	}
-	alone = alone__moved(variance, book, input);
-	if (alone == ALONE_ALL) {
-		variance->alike = true;
-		evidence__say(variance, false,
-			      "nearly all ranks slowed at once and nothing attributes it: the program may have "
-			      "changed its work");
-		return;
-	}
-	if (alone == ALONE_MOVED) {
-		evidence__say(variance, false,
-			      "other ranks changed at the same time: work may have moved between them");
-		return;
-	}
-	if (variance->row_count > 1) {
-		variance->by_place = variance->lasting || alone__place(variance, input);
-		evidence__say(variance, false,
-			      variance->by_place
-				  ? "the ranks of one place are slow, and no others: less speed, or more work"
-				  : "several ranks are slow: without counts it may be their work");
-		return;
-	}
-	if (evidence__two_states(input, variance)) {
-		evidence__say(variance, true, "different states of one rank alone are slow in the same bins");
-		return;
-	}
-	evidence__say(variance, false,
-		      "the kernel attributes only %.0f %% of the loss and no second state is slow in the same bins",
-		      100 * fmax(0, attributed / lost));
 }
 
 static enum vapro_class main_class(const struct variance *variance)

@@ -46,6 +46,7 @@ struct variance {
 	bool alike;    /* all ranks slowed alike, and nothing attributes it: work or speed of all */
 	bool outlier;  /* one fragment that nothing attributes */
 	bool moved;    /* when it began other ranks became lighter by as much */
+	bool gradual;  /* it began in steps too small to see */
 	bool by_place; /* not confirmed, but likely: enum vapro_confidence */
 	bool small;    /* costs too little to be a variance: weight.h */
 	double others; /* rows that can wait for one of its rows */

@@ -27,6 +27,7 @@ static const struct archive_column variance_columns[] = {
     ARCHIVE_ONE(struct variance, alike),
     ARCHIVE_ONE(struct variance, outlier),
     ARCHIVE_ONE(struct variance, moved),
+    ARCHIVE_ONE(struct variance, gradual),
     ARCHIVE_ONE(struct variance, by_place),
     ARCHIVE_ONE(struct variance, small),
     ARCHIVE_ONE(struct variance, caused_ns),

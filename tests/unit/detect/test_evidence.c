@@ -10,6 +10,7 @@ static struct tally_series entries[4][8];
 static struct variance_book book;
 static struct series series[8];
 static struct series_book series_book;
+static struct workload workload = {.class = VAPRO_COMPUTATION, .series = SERIES_NONE};
 static struct evidence_input input;
 
 static int begin(void **state)
@@ -19,7 +20,8 @@ static int begin(void **state)
 	book = (struct variance_book){.variances = items};
 	for (uint32_t i = 0; i < 8; i++)
 		series[i] = (struct series){.row = i};
-	series_book = (struct series_book){.config = &config, .series = series, .count = 8};
+	series_book = (struct series_book){
+	    .config = &config, .series = series, .count = 8, .workloads = &workload, .workload_count = 1};
 	input = (struct evidence_input){.config = &config,
 					.map = &map,
 					.job = job,
