@@ -278,10 +278,12 @@ struct result_drift {
 	uint32_t windows;
 };
 
-/* A state, or with instructions a cluster, of few members that took long. */
+/* A state that its ranks have few times each, or with instructions a cluster of few members, that took long. */
 struct result_rare {
 	const struct vapro_state *state;
-	int32_t rank; /* rank where a cluster took longest in this window */
+	int32_t rank;	      /* where it took longest: a cluster in this window, a state so far */
+	const int32_t *ranks; /* of a state, ascending; of a cluster NULL */
+	uint32_t rank_count;
 	uint32_t members;
 	double seconds;
 	uint32_t cluster; /* stable id, unique among the clusters of its state; 0: a whole state */

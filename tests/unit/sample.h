@@ -101,8 +101,8 @@ static inline void sample__fill(struct job_result *result)
 	    .variance = 1,
 	}};
 	static const struct result_drift drifts[] = {{&sample_edge, 1.18, 6}};
-	static const struct result_rare rares[] = {{&sample_vertex, 1, 3, 0.75, 0, NAN},
-						   {&sample_edge, 2, 4, 0.5, 12, 123456.78}};
+	static const struct result_rare rares[] = {{&sample_vertex, 1, NULL, 0, 3, 0.75, 0, NAN},
+						   {&sample_edge, 2, NULL, 0, 4, 0.5, 12, 123456.78}};
 
 	for (int map = 0; map < 2; map++) {
 		for (int rank = 0; rank < SAMPLE_RANKS; rank++) {

@@ -18,6 +18,7 @@ void spatial__clear(struct spatial *spatial)
 {
 	free(spatial->drifts);
 	free(spatial->rares);
+	free(spatial->rare_ranks);
 	*spatial = (struct spatial){0};
 }
 
@@ -110,27 +111,92 @@ static int drift(struct spatial *spatial, const struct series_book *book, const 
 	return 0;
 }
 
-static int rare(struct spatial *spatial, const struct series_book *book, const struct stg *stg,
-		const struct series *series)
+static bool is_rare(const struct series_book *book, const struct series *series)
 {
-	double members = series->cpu.n, ns = series->cpu.sum_ns;
+	/* What a call takes is mostly waiting. With clusters, clusters are rare, not series. */
+	return series->window_ns > 0 && series->cpu.n > 0 && series->cpu.n < (double)book->config->rare_members &&
+	       series->class != VAPRO_COMMUNICATION &&
+	       (book->source != VAPRO_BY_INSTRUCTIONS || series->class != VAPRO_COMPUTATION);
+}
 
-	if (series->window_ns <= 0 || members <= 0 || members >= (double)book->config->rare_members ||
-	    ns < book->config->min_lost_s * 1e9)
-		return 0;
-	/* With clusters, clusters are rare, not series. */
-	if (book->source == VAPRO_BY_INSTRUCTIONS && series->class == VAPRO_COMPUTATION)
+/* A rare series, in the order of states and ranks. */
+struct rare_rank {
+	uint32_t state, members;
+	int32_t rank;
+	double seconds;
+};
+
+static int compare_rare_ranks(const void *a, const void *b)
+{
+	const struct rare_rank *left = a, *right = b;
+
+	if (left->state != right->state)
+		return left->state < right->state ? -1 : 1;
+	return (left->rank > right->rank) - (left->rank < right->rank);
+}
+
+/* Adds the ranks [from, to), which are all of one state. */
+static int add_rare_state(struct spatial *spatial, const struct series_book *book, const struct stg *stg,
+			  const struct rare_rank *from, const struct rare_rank *to, int32_t *ranks)
+{
+	struct result_rare sum = {.state = &stg__state(stg, from->state)->about, .ranks = ranks, .norm = NAN};
+	double most = 0;
+
+	for (const struct rare_rank *at = from; at < to; at++) {
+		sum.rank = at->seconds > most ? at->rank : sum.rank;
+		most = fmax(most, at->seconds);
+		sum.members += at->members;
+		sum.seconds += at->seconds;
+		if (!sum.rank_count || ranks[sum.rank_count - 1] != at->rank)
+			ranks[sum.rank_count++] = at->rank;
+	}
+	if (most < book->config->min_lost_s)
 		return 0;
 	if (grow(&spatial->rares, &spatial->rare_capacity, spatial->rare_count + 1, sizeof(*spatial->rares)))
 		return -ENOMEM;
-	spatial->rares[spatial->rare_count++] = (struct result_rare){
-	    .state = &stg__state(stg, series->state)->about,
-	    .rank = stg__job(stg, series->job)->rows[series->row].rank,
-	    .members = (uint32_t)members,
-	    .seconds = ns / 1e9,
-	    .norm = NAN,
-	};
+	spatial->rares[spatial->rare_count++] = sum;
 	return 0;
+}
+
+static struct rare_rank rare_rank_of(const struct series *series, const struct stg_job *job)
+{
+	return (struct rare_rank){series->state, (uint32_t)series->cpu.n, job->rows[series->row].rank,
+				  series->cpu.sum_ns / 1e9};
+}
+
+/* Lists rare states once, whatever the number of their ranks. */
+static int rare_states(struct spatial *spatial, const struct series_book *book, const struct stg *stg, uint32_t job)
+{
+	struct series_ids ids = job_series__ids(book, job);
+	struct rare_rank *found;
+	size_t count = 0;
+	int error = 0;
+
+	for (size_t i = 0; i < ids.count; i++)
+		count += is_rare(book, &book->series[ids.ids[i]]);
+	if (!count)
+		return 0;
+	found = calloc(count, sizeof(*found));
+	spatial->rare_ranks = calloc(count, sizeof(*spatial->rare_ranks));
+	if (!found || !spatial->rare_ranks) {
+		free(found);
+		return -ENOMEM;
+	}
+	count = 0;
+	for (size_t i = 0; i < ids.count; i++) {
+		const struct series *series = &book->series[ids.ids[i]];
+
+		if (is_rare(book, series))
+			found[count++] = rare_rank_of(series, stg__job(stg, job));
+	}
+	qsort(found, count, sizeof(*found), compare_rare_ranks);
+	for (size_t from = 0, to; !error && from < count; from = to) {
+		for (to = from + 1; to < count && found[to].state == found[from].state;)
+			to++;
+		error = add_rare_state(spatial, book, stg, &found[from], &found[to], &spatial->rare_ranks[from]);
+	}
+	free(found);
+	return error;
 }
 
 /* Time that one row spent in one rare cluster. */
@@ -252,8 +318,6 @@ static int compare_rares(const void *a, const void *b)
 
 int spatial__find(struct spatial *spatial, const struct series_book *book, const struct stg *stg, uint32_t job)
 {
-	struct series_ids ids = job_series__ids(book, job);
-
 	spatial__clear(spatial);
 	for (size_t i = 0; i < book->workload_count; i++) {
 		const struct workload *workload = &book->workloads[i];
@@ -264,10 +328,8 @@ int spatial__find(struct spatial *spatial, const struct series_book *book, const
 		if (drift(spatial, book, stg, workload))
 			return -ENOMEM;
 	}
-	for (size_t i = 0; i < ids.count; i++) {
-		if (rare(spatial, book, stg, &book->series[ids.ids[i]]))
-			return -ENOMEM;
-	}
+	if (rare_states(spatial, book, stg, job))
+		return -ENOMEM;
 	if (spatial->rare_count)
 		qsort(spatial->rares, spatial->rare_count, sizeof(*spatial->rares), compare_rares);
 	return 0;

@@ -15,6 +15,7 @@ struct spatial {
 	size_t drift_count, drift_capacity;
 	struct result_rare *rares;
 	size_t rare_count, rare_capacity;
+	int32_t *rare_ranks; /* those of rare states */
 	struct result_clusters clusters;
 };
 

@@ -22,8 +22,7 @@ static bool same(const struct finding *a, const struct finding *b, const char *j
 		return false;
 	if (a->kind == FINDING_IMBALANCE && a->who && b->who && !strcmp(a->who, b->who))
 		return true;
-	return a->cluster == b->cluster && (a->kind != FINDING_RARE || a->cluster || a->rank == b->rank) &&
-	       !strcmp(a->state, state);
+	return a->cluster == b->cluster && !strcmp(a->state, state);
 }
 
 static void free_texts(struct finding *finding)

@@ -326,7 +326,9 @@ static int put_rare(const struct job_result *result, const struct result_rare *r
 		  record__put_uint(object, KEY(rare, members), rare->members) &&
 		  record__put_number(object, KEY(rare, seconds), rare->seconds) &&
 		  (rare->cluster ? record__put_uint(object, KEY(rare, cluster), rare->cluster)
-				 : record__put_null(object, KEY(rare, cluster)));
+				 : record__put_null(object, KEY(rare, cluster))) &&
+		  (rare->ranks ? record__put_ranks(object, KEY(rare, ranks), rare->ranks, rare->rank_count)
+			       : record__put_null(object, KEY(rare, ranks)));
 
 	return record__emit(RECORD_OBJECT_rare, object, ok, put, arg);
 }
