@@ -408,6 +408,7 @@ struct job_result {
 	uint32_t world_size;
 	bool partial; /* fewer ranks seen than the world has */
 	double coverage[VAPRO_CLASSES], coverage_total;
+	double covered_before_s;	   /* before the window, by fragments that ended in it */
 	double performance[VAPRO_CLASSES]; /* NAN where nothing is covered */
 	uint64_t bundles, fragments, open;
 	uint64_t shed; /* fragments that the memory cap left no room for; their time is uncovered */

@@ -332,7 +332,7 @@ int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t 
 	for (size_t i = 0; i < analysis->order_count; i++) {
 		struct analysis_job *job = &analysis->jobs[analysis->order[i]];
 
-		if (!worth_a_word(job)) {
+		if (!worth_a_word(context, job, end_ns)) {
 			if (put_to_rest(context, job, &span))
 				return -ENOMEM;
 			continue;

@@ -477,6 +477,7 @@ int analysis_result__build(struct analysis_context *context, struct analysis_job
 						 : NAN;
 	}
 	result->coverage_total = fmin(1, result->coverage_total);
+	result->covered_before_s = coverage->before_ns / 1e9;
 	if (build_ranks(&builder, result) || clock_shift__list(context, job, builder.about, result) ||
 	    builder__heatmaps(&builder, result))
 		return -ENOMEM;

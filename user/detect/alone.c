@@ -13,6 +13,7 @@
 #define COMMON_SHARE 0.5  /* part of a row's lost share that other rows lose, too */
 #define REPEATED 1.6	  /* fragments as slow as the slowest: more than one */
 #define MANY_FRAGMENTS 20 /* fragments of a state: outliers are few among these */
+#define LONG_NS 1e9	  /* usual time of a fragment that repeats itself */
 #define SURE_FRAGMENTS 3  /* so many slow ones may be a smaller part of all */
 #define CHANCE 0.01	  /* expected coincidences of outliers in a run: more are chance */
 #define FEW_SHARE 0.6
@@ -256,41 +257,77 @@ static bool by_chance(const struct evidence_input *input, const struct tally_ser
  * The number of fragments of a state that were as slow as the slowest, by their loss; at most 1 where these are few
  * among others.
  */
-static double slow_fragments(const struct evidence_input *input, const struct tally_series *entry)
+static double slow_fragments(const struct evidence_input *input, const struct tally_series *entry, bool place)
 {
 	double greatest = entry->longest - entry->ref / fmax(entry->n, 1);
 	double slow = fmin(entry->n, entry->lost / fmax(1, greatest));
 
 	if (entry->n >= MANY_FRAGMENTS)
 		return slow;
+	/* what takes seconds is the mean of much: a stall does not make it slow by a fifth */
+	if (entry->ref >= LONG_NS * entry->n && (place || !by_chance(input, entry, slow)))
+		return fmax(slow, REPEATED);
 	if (slow < (slow < SURE_FRAGMENTS ? FEW_SHARE : SURE_SHARE) * entry->n || by_chance(input, entry, slow))
 		return fmin(slow, 1);
 	return slow;
 }
 
+/* The slow fragments of a row in one size of a state. */
+struct slow_part {
+	uint32_t row, state;
+	double slow, lost;
+};
+
+static int compare_parts(const void *a, const void *b)
+{
+	const struct slow_part *left = a, *right = b;
+
+	if (left->row != right->row)
+		return left->row < right->row ? -1 : 1;
+	return (left->state > right->state) - (left->state < right->state);
+}
+
+/* Sums the loss of parts, sorted: of all rows, and of rows with several slow fragments in the sizes of one state. */
+static double repeated_share(const struct slow_part *parts, size_t count)
+{
+	double repeated = 0, all = 0, lost = 0, slow = 0, most = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		lost += parts[i].lost;
+		slow += parts[i].slow;
+		most = fmax(most, slow);
+		if (i + 1 < count && parts[i + 1].row == parts[i].row) {
+			slow = parts[i + 1].state == parts[i].state ? slow : 0;
+			continue;
+		}
+		all += lost;
+		repeated += most >= REPEATED ? lost : 0;
+		lost = slow = most = 0;
+	}
+	return all > 0 ? repeated / all : 0;
+}
+
 double alone__repeated(const struct variance *variance, const struct evidence_input *input)
 {
 	const struct tally *tally = &variance->total;
-	double *slow = calloc(input->job->row_count + 1, sizeof(*slow));
-	double *lost = calloc(input->job->row_count + 1, sizeof(*lost));
-	double repeated = 0, all = 0;
+	struct slow_part *parts = calloc(tally->series_count + 1, sizeof(*parts));
+	bool place = alone__place(variance, input);
+	size_t count = 0;
+	double share;
 
-	for (size_t i = 0; slow && lost && i < tally->series_count; i++) {
+	for (size_t i = 0; parts && i < tally->series_count; i++) {
 		const struct tally_series *entry = &tally->series[i];
 		const struct series *series = &input->series->series[entry->series];
 
-		if (series->class != VAPRO_COMPUTATION || entry->lost <= 0)
-			continue;
-		lost[series->row] += entry->lost;
-		slow[series->row] = fmax(slow[series->row], slow_fragments(input, entry));
+		if (series->class == VAPRO_COMPUTATION && entry->lost > 0)
+			parts[count++] = (struct slow_part){series->row, series->state,
+							    slow_fragments(input, entry, place), entry->lost};
 	}
-	for (size_t row = 0; slow && lost && row < input->job->row_count; row++) {
-		all += lost[row];
-		repeated += slow[row] >= REPEATED ? lost[row] : 0;
-	}
-	free(slow);
-	free(lost);
-	return all > 0 ? repeated / all : 0;
+	if (count)
+		qsort(parts, count, sizeof(*parts), compare_parts);
+	share = repeated_share(parts, count);
+	free(parts);
+	return share;
 }
 
 /* Whether the rows of one variance, in the order of their places, are rows of another one as well. */

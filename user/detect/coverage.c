@@ -98,6 +98,16 @@ static bool is_idle(const struct coverage *coverage, const struct series *series
 	       bundle_rec__blocked(rec) >= IDLE_SHARE * rec->sum_ns;
 }
 
+/* The time of a bundle before a bin. */
+static double before(const struct bundle_rec *rec, uint64_t begin)
+{
+	uint64_t begin_ns = begin * VAPRO_BIN_NS;
+
+	if (bundle_rec__bin(rec) < begin)
+		return rec->sum_ns;
+	return rec->n == 1 && rec->start_ns < begin_ns ? (double)(begin_ns - rec->start_ns) : 0;
+}
+
 void coverage__add(struct coverage *coverage, struct series *series, const struct bundle_rec *rec, uint64_t begin,
 		   uint64_t end)
 {
@@ -108,6 +118,9 @@ void coverage__add(struct coverage *coverage, struct series *series, const struc
 	if (first >= begin && last < end) {
 		share = 1;
 	} else {
+		/* A window that ended while a computation went on could not count it. */
+		if (rec->is_new && rec->certified && !open && series->class == VAPRO_COMPUTATION)
+			coverage->before_ns += before(rec, begin);
 		for (uint64_t bin = first < begin ? begin : first; bin <= last && bin < end; bin++)
 			share += bundle_rec__share(rec, bin);
 	}

@@ -35,6 +35,7 @@ struct coverage {
 	struct coverage_row *rows; /* of the heat map */
 	size_t row_count;
 	double wall_ns, covered_ns[VAPRO_CLASSES], seen_ns;
+	double before_ns; /* covered computation before the new part, in bundles that came with it */
 	double dur_ns[VAPRO_CLASSES], ref_ns[VAPRO_CLASSES]; /* sums over the heat map */
 	double fragments;
 	struct result_uncovered *uncovered;

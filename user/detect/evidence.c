@@ -20,6 +20,7 @@
 #define MOSTLY_PREEMPTED 0.5 /* share of the loss of a computation that had no CPU */
 #define STUCK_RATIO 10	     /* ratio to the mean of all others */
 #define OTHERS_MOST 64	     /* other ranks examined */
+#define ALL_COLD 0.6	     /* share of the rows that are slow in their first computations */
 #define GOES_ON 2.5	     /* fragments: a shorter slowdown is an outlier, as any state has some */
 
 void evidence__say(struct variance *variance, bool confirmed, const char *format, ...)
@@ -370,6 +371,10 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 	}
 	if (tally->provisional >= share * lost) {
 		evidence__say(variance, false, "too little was seen of this work to know what it usually takes");
+		return;
+	}
+	if (tally->young >= share * lost && (double)variance->row_count >= ALL_COLD * (double)input->job->row_count) {
+		evidence__say(variance, false, "most ranks were slow in their first computations: programs warm up");
 		return;
 	}
 	variance->outlier = !variance->lasting && alone__repeated(variance, input) < share;

@@ -201,6 +201,8 @@ int tally__add(struct tally *tally, const struct bundle_rec *rec, enum vapro_cla
 		tally->faults += exact__ns(fmax(0, loss.lost - attributed) * share);
 	if (class == VAPRO_COMPUTATION)
 		tally->frequency += exact__ns(loss.frequency * share);
+	if (rec->young)
+		tally->young += exact__ns(fmax(0, loss.lost - loss.cpu) * share);
 	if (rec->provisional)
 		tally->provisional += exact__ns(fmax(0, loss.lost - loss.cpu) * share);
 	if (rec->account)
@@ -297,6 +299,7 @@ int tally__merge(struct tally *into, const struct tally *from)
 	into->no_reference += from->no_reference;
 	into->account += from->account;
 	into->provisional += from->provisional;
+	into->young += from->young;
 	into->frequency += from->frequency;
 	into->cpu_waits += from->cpu_waits;
 	into->own_waits += from->own_waits;
@@ -345,17 +348,17 @@ size_t tally__bytes(const struct tally *tally)
 }
 
 static const struct archive_column tally_columns[] = {
-    ARCHIVE_MANY(struct tally, dur),	       ARCHIVE_MANY(struct tally, ref),
-    ARCHIVE_MANY(struct tally, lost),	       ARCHIVE_MANY(struct tally, cpu),
-    ARCHIVE_MANY(struct tally, blocked),       ARCHIVE_ONE(struct tally, faults),
-    ARCHIVE_ONE(struct tally, no_reference),   ARCHIVE_ONE(struct tally, account),
-    ARCHIVE_ONE(struct tally, provisional),    ARCHIVE_ONE(struct tally, frequency),
-    ARCHIVE_ONE(struct tally, cpu_waits),      ARCHIVE_ONE(struct tally, own_waits),
-    ARCHIVE_ONE(struct tally, demand.threads), ARCHIVE_ONE(struct tally, demand.cpus),
-    ARCHIVE_ONE(struct tally, pair_lost),      ARCHIVE_ONE(struct tally, pair_base),
-    ARCHIVE_MANY(struct tally, factor),	       ARCHIVE_ONE(struct tally, worst_count),
-    ARCHIVE_ONE(struct tally, open),	       ARCHIVE_MANY(struct tally, attributed),
-    ARCHIVE_MANY(struct tally, caused),
+    ARCHIVE_MANY(struct tally, dur),	     ARCHIVE_MANY(struct tally, ref),
+    ARCHIVE_MANY(struct tally, lost),	     ARCHIVE_MANY(struct tally, cpu),
+    ARCHIVE_MANY(struct tally, blocked),     ARCHIVE_ONE(struct tally, faults),
+    ARCHIVE_ONE(struct tally, no_reference), ARCHIVE_ONE(struct tally, account),
+    ARCHIVE_ONE(struct tally, provisional),  ARCHIVE_ONE(struct tally, young),
+    ARCHIVE_ONE(struct tally, frequency),    ARCHIVE_ONE(struct tally, cpu_waits),
+    ARCHIVE_ONE(struct tally, own_waits),    ARCHIVE_ONE(struct tally, demand.threads),
+    ARCHIVE_ONE(struct tally, demand.cpus),  ARCHIVE_ONE(struct tally, pair_lost),
+    ARCHIVE_ONE(struct tally, pair_base),    ARCHIVE_MANY(struct tally, factor),
+    ARCHIVE_ONE(struct tally, worst_count),  ARCHIVE_ONE(struct tally, open),
+    ARCHIVE_MANY(struct tally, attributed),  ARCHIVE_MANY(struct tally, caused),
 };
 static const struct archive_table tally_table = ARCHIVE_TABLE("tally", struct tally, tally_columns);
 

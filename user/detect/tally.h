@@ -62,6 +62,7 @@ struct tally {
 	double no_reference;						    /* lost without any reference */
 	double account;							    /* lost by the kernel's account alone */
 	double provisional;	     /* lost against a reference without support */
+	double young;		     /* lost in the first computations of states that take long */
 	double frequency;	     /* computation's loss to a lower frequency than usual */
 	double cpu_waits, own_waits; /* s: waits for a CPU; part of them while the job had more threads than CPUs */
 	struct cpu_demand demand;    /* demand in own_waits where the most threads share CPUs */

@@ -44,7 +44,8 @@ struct bundle_rec {
 	uint8_t covered : 1;	  /* takes part in the heat map */
 	uint8_t certified : 1;	  /* counts as coverage */
 	uint8_t no_reference : 1; /* covered without any reference: stuck in an unknown state */
-	uint8_t warm_up : 1;	  /* among the first members of its workload on this rank */
+	uint8_t warm_up : 1;	  /* among the first computations of its state on this rank */
+	uint8_t young : 1;	  /* among these, but the warm-up is over: they took long */
 	uint8_t provisional : 1;  /* its reference has no support yet */
 	uint8_t attributed_only : 1; /* covered for attributed time alone: its work is not known to be fixed */
 	uint8_t reason;		     /* enum vapro_uncovered_reason */

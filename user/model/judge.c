@@ -161,6 +161,11 @@ void judge__bundle(const struct series_book *book, struct bundle_rec *rec)
 	rec->covered = rec->certified = rec->no_reference = rec->attributed_only = rec->provisional = 0;
 	rec->reference = rec->waited_ns = 0;
 	rec->usual_frequency = series->usual_frequency * rec->ratio;
+	if (book->workloads[series->workload].mixed) {
+		rec->reason = VAPRO_SPREAD;
+		judge_attributed(book->config, rec);
+		return;
+	}
 	if (series->class == VAPRO_COMPUTATION && book->source == VAPRO_BY_INSTRUCTIONS) {
 		judge_cluster(book, rec, series);
 		judge_attributed(book->config, rec);

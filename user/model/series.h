@@ -35,7 +35,8 @@ struct job_series;
 #define SERIES_THIRDS 3		  /* parts of the view that are judged separately */
 #define SERIES_GROUPS 6		  /* groups of durations in one state */
 #define SERIES_OTHER_WORK 0.85	  /* of the lowest populous duration of a state: a shorter computation is other work */
-#define SERIES_WARM_UP 10	  /* first members of a workload on a rank */
+#define SERIES_WARM_UP 10	  /* first computations of a state on a rank, if they end within ... */
+#define SERIES_WARM_UP_NS 2e9	  /* ... so much computation: a longer one contains its own warm-up */
 
 /* Sums over undisturbed fragments: what a factor costs when nothing is wrong. */
 struct series_pile {
@@ -74,7 +75,8 @@ struct series {
 	struct successive successive;  /* undisturbed computations */
 	double asleep_ns;	       /* usual sleep of its computation, on top */
 	double size[VAPRO_MAGNITUDES]; /* size that found it last */
-	uint64_t members;	       /* fragments met */
+	uint32_t members;	       /* fragments met, with those of the sizes of its state before it */
+	float met_ns;		       /* their time */
 	double wide_ns;		       /* part of cpu in merged calls whose members differ too much to certify */
 	struct histogram least;	       /* least call of each bin; model/own_part.h */
 	uint64_t least_bin;	       /* bin being filled, and its least call so far; 0: none yet */
@@ -123,6 +125,7 @@ struct workload {
 	uint32_t series;	       /* first series of the list */
 	uint32_t next;		       /* next workload of the kind */
 	bool dirty;
+	bool mixed;		   /* of all sizes for which there was no room: not judged */
 	struct clusters *clusters; /* computation BY_INSTRUCTIONS; of the whole kind, at its head */
 };
 

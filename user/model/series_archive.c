@@ -48,6 +48,7 @@ static const struct archive_column series_columns[] = {
     ARCHIVE_ONE(struct series, asleep_ns),
     ARCHIVE_MANY(struct series, size),
     ARCHIVE_ONE(struct series, members),
+    ARCHIVE_ONE(struct series, met_ns),
     ARCHIVE_ONE(struct series, wide_ns),
     ARCHIVE_ONE(struct series, least.n),
     ARCHIVE_ONE(struct series, least.sum_ns),
@@ -101,6 +102,7 @@ static const struct archive_column workload_columns[] = {
     ARCHIVE_ONE(struct workload, job),	  ARCHIVE_ONE(struct workload, kind),  ARCHIVE_ONE(struct workload, common),
     ARCHIVE_ONE(struct workload, class),  ARCHIVE_MANY(struct workload, seed), ARCHIVE_ONE(struct workload, head),
     ARCHIVE_ONE(struct workload, series), ARCHIVE_ONE(struct workload, next),  ARCHIVE_ONE(struct workload, dirty),
+    ARCHIVE_ONE(struct workload, mixed),
 };
 static const struct archive_table workload_table = ARCHIVE_TABLE("workloads", struct workload, workload_columns);
 

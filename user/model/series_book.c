@@ -10,8 +10,11 @@
 
 #include <math.h>
 
-/* A call-site with more sizes than this has no fixed workload; the last workload takes the rest. */
-#define WORKLOADS_PER_KIND 64
+/*
+ * Different sizes of a kind: steps of a tenth (the tolerance, both ways) from 1 to 10^10. The last workload
+ * takes the rest, which is not judged.
+ */
+#define WORKLOADS_PER_KIND 256
 #define WIDEN 8	     /* room grows by one part in so many */
 #define SMALL 1000   /* up to so many series the room is doubled, since each growth copies them to new pages */
 #define FAR_AHEAD 12 /* histories that are fetched in advance, and (NEAR) histograms */
@@ -140,6 +143,7 @@ static int find_workload(struct series_book *book, uint32_t job, const struct st
 	if (last != SERIES_NONE)
 		book->workloads[last].next = *id;
 	book->workloads[*id] = (struct workload){
+	    .mixed = count + 1 == WORKLOADS_PER_KIND,
 	    .job = job,
 	    .kind = state->kind,
 	    .common = state->common,
@@ -172,12 +176,15 @@ static int find_series(struct series_book *book, struct series_of of, const doub
 	const struct stg_state *state = stg__state(book->stg, of.state);
 	uint64_t key = (uint64_t)of.thread << 32 | of.state;
 	struct workload *workload;
-	uint32_t workload_id;
+	uint32_t workload_id, before = SERIES_NONE;
 	int error;
 
 	/* Mostly the series is that of last time: the workload of a size never changes. */
-	if (table__get(book->by_key, key, SERIES_LATEST, id) && is_of(book, *id, of, size))
-		return 0;
+	if (table__get(book->by_key, key, SERIES_LATEST, id)) {
+		if (is_of(book, *id, of, size))
+			return 0;
+		before = *id;
+	}
 	error = find_workload(book, thread->job, state, size, &workload_id);
 	if (error)
 		return error;
@@ -202,6 +209,11 @@ static int find_series(struct series_book *book, struct series_of of, const doub
 	    .next = workload->series,
 	    .class = state->about.class,
 	};
+	/* What is cold at first is the code, whatever its size: another size of the state does not warm up again. */
+	if (before != SERIES_NONE && book->series[before].job != SERIES_NONE) {
+		book->series[*id].members = book->series[before].members;
+		book->series[*id].met_ns = book->series[before].met_ns;
+	}
 	workload->series = *id;
 	return make_latest(book, key, size, *id);
 }
@@ -358,11 +370,14 @@ static int add(struct series_book *book, struct series_of of, const struct vapro
 	fetch_ahead(book, rec->series);
 	series = &book->series[rec->series];
 	series->window = book->window;
-	rec->warm_up = class == VAPRO_COMPUTATION && series->members + bundle->n <= SERIES_WARM_UP;
+	rec->young = class == VAPRO_COMPUTATION && (uint64_t)series->members + bundle->n <= SERIES_WARM_UP;
+	rec->warm_up = rec->young && series->met_ns + (double)bundle->sum_ns <= SERIES_WARM_UP_NS;
+	rec->young &= !rec->warm_up;
 	error = add_cluster(book, series, bundle, size, rec);
 	if (error || bundle->flags & VAPRO_BUNDLE_OPEN)
 		return error;
 	series->members += bundle->n;
+	series->met_ns += (float)bundle->sum_ns;
 	if (bundle->truth && truths__add(&book->truths, series->workload, rec->cell, bundle->truth, bundle->n))
 		return -ENOMEM;
 	return add_history(book, series, rec);

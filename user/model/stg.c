@@ -387,6 +387,17 @@ bool stg__job_over(const struct stg *stg, uint32_t id, uint64_t by_ns)
 	return job->row_count > 0;
 }
 
+bool stg__job_goes_on(const struct stg *stg, uint32_t id, uint64_t now_ns)
+{
+	const struct stg_job *job = &stg->jobs[id];
+
+	for (size_t i = 0; i < job->row_count; i++) {
+		if (job->rows[i].to_ns > now_ns && job->rows[i].from_ns && job->rows[i].from_ns <= now_ns)
+			return true;
+	}
+	return false;
+}
+
 uint32_t stg__find_job(const struct stg *stg, const char *name, uint32_t user)
 {
 	for (size_t i = 0; i < stg->job_count; i++) {

@@ -176,6 +176,9 @@ size_t stg__texts(const struct stg *stg);
  */
 int stg__forget(struct stg *stg, const struct stg_over *over);
 
+/* Whether a row of a job is known to go on after now_ns, as in a file of fragments that was read as a whole. */
+bool stg__job_goes_on(const struct stg *stg, uint32_t id, uint64_t now_ns);
+
 /* Writes or reads the whole graph; one to be read is new. */
 void stg__archive(struct archive *archive, struct stg *stg);
 

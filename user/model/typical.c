@@ -9,11 +9,13 @@
 #define LATE_BATCHES 5 /* least batches after the first 30 s: a few may agree by chance */
 #define CALL_SHARE 0.2 /* share of a call's batches, up to CALL_BATCHES times the support: waits make many groups */
 #define CALL_BATCHES 4
-#define OWN_COMPUTED 2	 /* OWN_BATCHES of a computation, which waits for no other rank */
-#define OWN_BATCHES 5	 /* least batches of a rank: with those of agreeing ranks they must be enough */
-#define SHARED_REACH 1.1 /* times a group's centre: upper end of its batches */
-#define OTHER_BATCHES 5	 /* least batches of a group, without the row that has most */
-#define FEW_ROWS 2	 /* rows, of which one alone may be the faster */
+#define OWN_COMPUTED 2	  /* OWN_BATCHES of a computation, which waits for no other rank */
+#define OWN_BATCHES 5	  /* least batches of a rank: with those of agreeing ranks they must be enough */
+#define SHARED_REACH 1.1  /* times a group's centre: upper end of its batches */
+#define OTHER_BATCHES 5	  /* least batches of a group, without the row that has most */
+#define FEW_ROWS 2	  /* rows, of which one alone may be the faster */
+#define RARE_RANKS 5	  /* ranks of equal mean time that are a reference */
+#define RARE_SHARE 0.25	  /* share of the ranks */
 
 /* A group of the batches of one series. */
 struct candidate {
@@ -104,6 +106,53 @@ static bool shared(struct series_book *book, const struct workload *workload, ui
 	return all - most >= OTHER_BATCHES;
 }
 
+static bool is_of_ranks(const struct batch_group *group, size_t rows)
+{
+	return group->n >= RARE_RANKS && (double)group->n >= RARE_SHARE * (double)rows;
+}
+
+static double mean_ns(const struct histogram *histogram)
+{
+	return histogram->sum_ns / histogram->n;
+}
+
+/*
+ * Where ranks repeat a work too rarely for batches, the mean of each rank is a batch: the lowest group of at least five
+ * ranks, and of a quarter of them, since half of the ranks may be slow alike. The fastest rank would be two standard
+ * deviations too fast among 36. Fills *typical, and returns whether there is such a group, or -ENOMEM.
+ */
+static int of_ranks(struct series_book *book, const struct workload *workload, uint32_t processor, size_t rows,
+		    struct batch_group *typical)
+{
+	struct batch_group groups[BATCH_GROUPS];
+	double members = 0;
+	unsigned count;
+
+	if (rows < RARE_RANKS)
+		return 0;
+	batches__empty(&book->scratch);
+	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
+		const struct series *series = &book->series[i];
+
+		if (processor_of(book, series) != processor || !(series->cpu.n > 0))
+			continue;
+		members += series->cpu.n;
+		batches__add(&book->scratch, 0, BATCH_MEMBERS, BATCH_MEMBERS * mean_ns(&series->cpu));
+		if (batches__close(&book->scratch))
+			return -ENOMEM;
+	}
+	if (members < (double)book->config->support_batches)
+		return 0;
+	count = batches__groups(&book->scratch, groups);
+	for (unsigned i = 0; i < count; i++) {
+		if (is_of_ranks(&groups[i], rows)) {
+			*typical = groups[i];
+			return 1;
+		}
+	}
+	return 0;
+}
+
 /* Counts the rows of a workload on CPUs of a kind. */
 static size_t count_rows(struct series_book *book, const struct workload *workload, uint32_t processor)
 {
@@ -118,13 +167,32 @@ static size_t count_rows(struct series_book *book, const struct workload *worklo
 	return rows;
 }
 
+/* The lowest of the groups of all batches, which are in the scratch, with support; NULL: none. */
+static const struct batch_group *lowest_supported(struct series_book *book, const struct workload *workload,
+						  uint32_t processor, size_t rows, const struct batch_group *groups,
+						  unsigned count)
+{
+	double need = needed(book, workload->class, rows + !rows);
+
+	for (unsigned i = 0; i < count; i++) {
+		const struct batch_group *faster = i && rows <= FEW_ROWS ? &groups[i - 1] : NULL;
+
+		if (groups[i].n >= need &&
+		    (shared(book, workload, processor, &groups[i], faster) || (rows <= FEW_ROWS && spread(&groups[i]))))
+			return &groups[i];
+	}
+	return NULL;
+}
+
 static int refresh_kind(struct series_book *book, const struct workload *workload, uint32_t processor)
 {
 	struct batch_group groups[BATCH_GROUPS];
-	const struct batch_group *typical = NULL;
-	double reference, frequency = INFINITY, need;
+	const struct batch_group *typical;
+	struct batch_group ranks;
+	double reference, frequency = INFINITY;
 	size_t rows;
 	unsigned count;
+	int found;
 
 	if (grow(&book->row_batches, &book->row_capacity, stg__job(book->stg, workload->job)->row_count,
 		 sizeof(*book->row_batches)))
@@ -144,15 +212,17 @@ static int refresh_kind(struct series_book *book, const struct workload *workloa
 	}
 	batches__sort(&book->scratch);
 	count = batches__groups(&book->scratch, groups);
-	need = needed(book, workload->class, rows + !rows);
-	for (unsigned i = 0; i < count && !typical; i++) {
-		const struct batch_group *faster = i && rows <= FEW_ROWS ? &groups[i - 1] : NULL;
-
-		if (groups[i].n >= need &&
-		    (shared(book, workload, processor, &groups[i], faster) || (rows <= FEW_ROWS && spread(&groups[i]))))
-			typical = &groups[i];
-	}
+	typical = lowest_supported(book, workload, processor, rows, groups, count);
 	reference = typical ? typical->centre_ns : batches__median(&book->scratch);
+	if (!typical && workload->class == VAPRO_COMPUTATION) {
+		found = of_ranks(book, workload, processor, rows, &ranks);
+		if (found < 0)
+			return found;
+		if (found) {
+			typical = &ranks;
+			reference = ranks.centre_ns;
+		}
+	}
 	/* A loss against a provisional reference is shown, and not confirmed. */
 	for (unsigned i = 0; i < count && !typical; i++) {
 		if (groups[i].n >= OTHER_BATCHES) {

@@ -121,7 +121,7 @@ static int add_totals(struct pipeline *pipeline, const struct job_result *result
 	int ret = 0;
 
 	pipeline->rank_seconds += rank_seconds;
-	pipeline->judged_seconds += rank_seconds * result->coverage_total;
+	pipeline->judged_seconds += rank_seconds * result->coverage_total + result->covered_before_s;
 	pipeline->selections += result->selection_count;
 
 	totals->bundles += result->bundles;

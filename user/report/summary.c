@@ -463,9 +463,10 @@ int summary__add(struct summary *summary, const struct job_result *result, doubl
 	job->rank_seconds += weight;
 	if (add_span(job, result, weight))
 		return -ENOMEM;
-	job->covered_total += weight * result->coverage_total;
+	job->covered_total += weight * result->coverage_total + result->covered_before_s;
 	for (int i = 0; i < VAPRO_CLASSES; i++) {
-		job->covered[i] += weight * result->coverage[i];
+		job->covered[i] += weight * result->coverage[i] +
+				   (i == VAPRO_COMPUTATION ? result->covered_before_s : 0);
 		if (isnan(result->performance[i]))
 			continue;
 		job->performed[i] += weight * result->coverage[i] * result->performance[i];

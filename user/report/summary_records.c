@@ -81,6 +81,7 @@ static int add_window(struct summary *summary, const cJSON *line, const char **w
 				    .world_size = (uint32_t)record__uint(line, KEY(window, world_size)),
 				    .partial = record__true(line, KEY(window, partial)),
 				    .coverage_total = member__number(coverage, "total", 0),
+				    .covered_before_s = record__number(line, KEY(window, covered_before_seconds), 0),
 				    .fragments = record__uint(line, KEY(window, fragments)),
 				    .overhead_pct_mean = record__number(overhead, KEY(overhead, mean), NAN),
 				    .overhead_pct_max = record__number(overhead, KEY(overhead, max), 0),

@@ -196,6 +196,7 @@ static int put_window(const struct job_result *result, const struct json_context
 		  record__put_uint(object, KEY(window, world_size), result->world_size) &&
 		  record__put_bool(object, KEY(window, partial), result->partial) &&
 		  add_classes(object, KEY(window, coverage), result->coverage, result->coverage_total) &&
+		  record__put_number(object, KEY(window, covered_before_seconds), result->covered_before_s) &&
 		  add_classes(object, KEY(window, performance), result->performance, total_performance(result)) &&
 		  record__put_uint(object, KEY(window, bundles), result->bundles) &&
 		  record__put_uint(object, KEY(window, fragments), result->fragments) &&

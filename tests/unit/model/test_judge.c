@@ -258,7 +258,9 @@ static void test_forgetting(void **state)
 		assert_false(stg__job_over(stg, i, 2));
 		assert_int_equal(stg__thread_seen(stg, i, 1, 2), 0);
 		assert_false(stg__job_over(stg, i, 1));
+		assert_true(stg__job_goes_on(stg, i, 1));
 		assert_true(stg__job_over(stg, i, 2));
+		assert_false(stg__job_goes_on(stg, i, 2));
 		if (i)
 			assert_int_equal(series__forget(&book, i), 0);
 	}
