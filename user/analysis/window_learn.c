@@ -78,16 +78,27 @@ static double computed_in(const struct bundle_rec *rec, uint64_t view, uint64_t 
 	return to > from ? (double)(to - from) : 0;
 }
 
+static void add_to_view(struct series *series, const struct bundle_rec *rec, int third)
+{
+	double ns = series__compared_ns(series->class, rec);
+
+	series->third_n[third] += bundle_rec__units(rec);
+	series->third_ns[third] += ns;
+	series->view_bundles++;
+	series->view_squares += ns * ns / bundle_rec__units(rec);
+}
+
 int analysis_window__learn(struct analysis_context *context, struct analysis_job *job, uint64_t view, uint64_t end)
 {
 	const struct stg_job *about = stg__job(context->stg, job->id);
 	double *computing = calloc(about->row_count + 1, sizeof(*computing));
+	double *calls = calloc(about->row_count + 1, sizeof(*calls));
 	struct series_ids ids = job_series__ids(&context->series, job->id);
 	struct series *series = context->series.series;
 	bool alarms = any_alarm(&job->book);
 	uint64_t thirds[SERIES_THIRDS - 1];
 	double all = 0, weighted = 0;
-	int error = computing ? 0 : -ENOMEM;
+	int error = computing && calls ? 0 : -ENOMEM;
 
 	set_thirds(view, end, thirds);
 	begin_view(&context->series, ids);
@@ -101,6 +112,8 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 		series__fetch_batches(series, job->recs, i, job->rec_count, offsetof(struct series, batches_live));
 		if (at->class == VAPRO_COMPUTATION)
 			computing[at->row] += computed_in(rec, view, end);
+		else if (at->class == VAPRO_COMMUNICATION && bin >= view && bin < end)
+			calls[at->row] += rec->n;
 		if (bin >= end)
 			continue;
 		rec->ratio = groups__ratio(at, rec);
@@ -115,15 +128,8 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 			weighted += rec->sum_ns * rec->sum_ns / rec->n;
 		}
 		at->view_n += rec->n;
-		if (bin >= view && !rec->warm_up) {
-			int third = (bin >= thirds[0]) + (bin >= thirds[1]);
-			double ns = series__compared_ns(at->class, rec);
-
-			at->third_n[third] += bundle_rec__units(rec);
-			at->third_ns[third] += ns;
-			at->view_bundles++;
-			at->view_squares += ns * ns / bundle_rec__units(rec);
-		}
+		if (bin >= view && !rec->warm_up)
+			add_to_view(at, rec, (bin >= thirds[0]) + (bin >= thirds[1]));
 	}
 	for (size_t i = 0; !error && i < ids.count; i++)
 		error = batches__close(&series[ids.ids[i]].batches_live);
@@ -133,8 +139,9 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 	}
 	job->map.fragment_ns = all > 0 ? weighted / all : 0;
 	if (!error)
-		error = stg__set_computing(context->stg, job->id, computing);
+		error = stg__set_computing(context->stg, job->id, computing, calls);
 	free(computing);
+	free(calls);
 	return error;
 }
 

@@ -10,10 +10,13 @@
 /* The least excess of calls in a bin that counts: of the bin, and of the calls' reference. */
 #define LEAST_EXCESS 0.01
 #define LEAST_RATIO 0.15
-#define FEW 4		/* one member in so many may be on a slow path; more are normal */
-#define LEAST_MEMBERS 3 /* members of a call-site, to distinguish a few of them */
-#define PATH_SHARE 0.7	/* share of the most in a bin from which a row itself is slow */
-#define LATE_SHARE 0.5	/* share of an excess lost by another member, which was late */
+#define FEW 4		 /* one member in so many may be on a slow path; more are normal */
+#define LEAST_MEMBERS 3	 /* members of a call-site, to distinguish a few of them */
+#define PATH_SHARE 0.7	 /* share of the most in a bin from which a row itself is slow */
+#define SAMPLES 64	 /* calls of a call-site that show whether its rows meet in them */
+#define LONG_RATIO 2	 /* of these, times the reference: the excess */
+#define APART_SHARE 0.25 /* share of the excess of these calls in which rows did not meet */
+#define LATE_SHARE 0.5	 /* share of an excess lost by another member, which was late */
 
 static double lost_beside(const struct waiting *waiting, uint32_t row, uint64_t bin)
 {
@@ -91,7 +94,7 @@ void slow_path__drop(struct waiting *waiting, const struct stg_job *job)
 		waiting->paths[waiting->items[i].row] += waiting->items[i].path_ns;
 	for (size_t i = 0; i < waiting->item_count; i++) {
 		struct excess *item = &waiting->items[i];
-		double less = job->most_computing_ns - job->rows[item->row].computing_ns;
+		double less = stg__computes_less(job, item->row, true);
 
 		if (less >= LATE_SHARE * waiting->paths[item->row])
 			item->path_ns = 0;
@@ -182,32 +185,56 @@ static int find_arrivals(struct waiting *waiting, struct call_site *site)
 	return 0;
 }
 
+/* The first arrival from a time on. */
+static size_t first_arrival(const struct waiting *waiting, uint64_t from_ns)
+{
+	size_t low = 0;
+
+	for (size_t high = waiting->arrival_count; low < high;) {
+		size_t middle = (low + high) / 2;
+
+		if (waiting->arrivals[middle].start_ns < from_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 /*
  * Whether another rank's call of the same operation began when most of a single call's excess was over. A call waits
  * for a late rank first, and the transfer follows, so the excess counts from the beginning. The late rank's own call
- * may take much longer than this one, where it is on a slow path, and end in a later bin.
+ * may take much longer than this one, where it is on a slow path, and end in a later bin. A rank that began such a call
+ * before, and now the next one, did not wait for this one, nor this one for it. *others: rows that began several such
+ * calls while this one went on.
  */
-static bool arrived_late(struct waiting *waiting, struct call_site *site, const struct excess *item)
+static bool arrived_late(struct waiting *waiting, struct call_site *site, const struct excess *item, size_t *others)
 {
 	uint64_t late = item->start_ns + (uint64_t)(LATE_SHARE * open_excess(item));
-	size_t low = 0, high;
+	const struct arrival *arrivals;
+	size_t low;
+	uint32_t once, again;
+	bool is = false;
 
+	*others = 0;
 	if (item->n != 1)
 		return false;
 	/* Where memory runs out, no rank is named. */
 	if (find_arrivals(waiting, site))
 		return true;
-	for (high = waiting->arrival_count; low < high;) {
-		size_t middle = (low + high) / 2;
+	arrivals = waiting->arrivals;
+	low = first_arrival(waiting, item->start_ns);
+	once = ++waiting->operation;
+	again = ++waiting->operation;
+	waiting->last[item->row] = again;
+	for (; low < waiting->arrival_count && arrivals[low].start_ns <= item->end_ns; low++) {
+		uint32_t *last = &waiting->last[arrivals[low].row];
 
-		if (waiting->arrivals[middle].start_ns < late)
-			low = middle + 1;
-		else
-			high = middle;
+		is |= arrivals[low].start_ns >= late && *last != once && *last != again;
+		*others += *last == once;
+		*last = *last == once || *last == again ? again : once;
 	}
-	while (low < waiting->arrival_count && waiting->arrivals[low].row == item->row)
-		low++;
-	return low < waiting->arrival_count && waiting->arrivals[low].start_ns <= item->end_ns;
+	return is;
 }
 
 /*
@@ -217,7 +244,7 @@ static bool arrived_late(struct waiting *waiting, struct call_site *site, const 
 static bool find_in(struct waiting *waiting, const struct series_book *book, struct call_site *site, size_t from,
 		    size_t to, size_t unknown)
 {
-	size_t slow, own;
+	size_t slow, own, others;
 	double most = sum_rows(waiting, from, to, &slow);
 	bool any = false;
 
@@ -237,7 +264,7 @@ static bool find_in(struct waiting *waiting, const struct series_book *book, str
 
 		/* All others wait for the slowest rows. */
 		if (sum > 0 && sum >= PATH_SHARE * most && waiting->late[item->bin] <= LATE_SHARE * sum &&
-		    counts(item) && !arrived_late(waiting, site, item)) {
+		    counts(item) && !arrived_late(waiting, site, item, &others)) {
 			item->path_ns = open_excess(item);
 			any = true;
 		}
@@ -268,6 +295,55 @@ static size_t unknown_rows(struct waiting *waiting, const struct series_book *bo
 	return site->users - rows;
 }
 
+static bool is_long(const struct excess *item)
+{
+	return item->n == 1 && open_excess(item) >= LONG_RATIO * item->reference_ns;
+}
+
+/*
+ * Whether the rows of a call-site do not meet in its calls: while many of its long calls last, at least half of the
+ * other rows begin such calls, and none begins its first one late. A few of the long calls show it.
+ */
+static bool is_uncoupled(struct waiting *waiting, const struct series_book *book, struct call_site *site)
+{
+	size_t end = site->begin + site->count, count = 0, at = 0;
+	double apart = 0, all = 0;
+
+	for (size_t i = site->begin; site->singles >= LEAST_MEMBERS && i < end; i++)
+		count += is_long(waiting__item(waiting, i));
+	if (count && !site->users)
+		site->users = users_of(waiting, book, site->workload);
+	for (size_t i = site->begin; count && site->users >= LEAST_MEMBERS && i < end; i++) {
+		const struct excess *item = waiting__item(waiting, i);
+		size_t others;
+
+		if (!is_long(item) || at++ % (count / SAMPLES + 1))
+			continue;
+		all += open_excess(item);
+		if (!arrived_late(waiting, site, item, &others) && 2 * others >= site->users - 1)
+			apart += open_excess(item);
+	}
+	return all > 0 && apart >= APART_SHARE * all;
+}
+
+/* In such calls all the excess is the rows' own, however many of them have one. */
+static bool find_uncoupled(struct waiting *waiting, const struct series_book *book, struct call_site *site)
+{
+	bool any = false;
+
+	if (!is_uncoupled(waiting, book, site))
+		return false;
+	for (size_t i = site->begin; i < site->begin + site->count; i++) {
+		struct excess *item = waiting__item(waiting, i);
+
+		if (item->n == 1 && counts(item)) {
+			item->path_ns = open_excess(item);
+			any = true;
+		}
+	}
+	return any;
+}
+
 bool slow_path__find(struct waiting *waiting, const struct series_book *book, struct call_site *site)
 {
 	size_t end = site->begin + site->count;
@@ -276,6 +352,8 @@ bool slow_path__find(struct waiting *waiting, const struct series_book *book, st
 
 	if (waiting->groups[site->group].id == STG_PROCESS)
 		return false;
+	if (find_uncoupled(waiting, book, site))
+		return true;
 	unknown = unknown_rows(waiting, book, site);
 	for (size_t from = site->begin, to; from < end; from = to) {
 		to = waiting__bin_end(waiting, from, end);

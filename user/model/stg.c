@@ -5,6 +5,7 @@
 #include "base/intern.h"
 #include "base/table.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -459,19 +460,42 @@ static int compare_times(const void *a, const void *b)
 	return (*left > *right) - (*left < *right);
 }
 
-int stg__set_computing(struct stg *stg, uint32_t job, const double *computing_ns)
+/* Sorts values, and returns their median and maximum; 0 without any. */
+static void middle_and_most(double *values, size_t count, double *middle, double *most)
+{
+	if (count)
+		qsort(values, count, sizeof(*values), compare_times);
+	*middle = count ? values[count / 2] : 0;
+	*most = count ? values[count - 1] : 0;
+}
+
+int stg__set_computing(struct stg *stg, uint32_t job, const double *computing_ns, const double *calls)
 {
 	struct stg_job *about = &stg->jobs[job];
 	double *sorted = malloc((about->row_count + 1) * sizeof(*sorted));
+	size_t count = 0;
 
 	if (!sorted)
 		return -ENOMEM;
-	for (size_t row = 0; row < about->row_count; row++)
+	for (size_t row = 0; row < about->row_count; row++) {
 		about->rows[row].computing_ns = sorted[row] = computing_ns[row];
-	if (about->row_count)
-		qsort(sorted, about->row_count, sizeof(*sorted), compare_times);
-	about->typical_computing_ns = about->row_count ? sorted[about->row_count / 2] : 0;
-	about->most_computing_ns = about->row_count ? sorted[about->row_count - 1] : 0;
+		about->rows[row].calls = calls ? calls[row] : 0;
+	}
+	middle_and_most(sorted, about->row_count, &about->typical_computing_ns, &about->most_computing_ns);
+	for (size_t row = 0; row < about->row_count; row++) {
+		if (about->rows[row].calls > 0)
+			sorted[count++] = computing_ns[row] / about->rows[row].calls;
+	}
+	middle_and_most(sorted, count, &about->typical_per_call_ns, &about->most_per_call_ns);
 	free(sorted);
 	return 0;
+}
+
+double stg__computes_less(const struct stg_job *job, uint32_t row, bool than_most)
+{
+	const struct stg_row *own = &job->rows[row];
+	double less = (than_most ? job->most_computing_ns : job->typical_computing_ns) - own->computing_ns;
+	double per_call = than_most ? job->most_per_call_ns : job->typical_per_call_ns;
+
+	return own->calls > 0 ? fmin(less, per_call * own->calls - own->computing_ns) : less;
 }

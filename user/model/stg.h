@@ -68,6 +68,7 @@ struct stg_row {
 	uint32_t host_place;	 /* place of its host's first row */
 	uint64_t from_ns, to_ns; /* alive; to_ns 0: still running */
 	double computing_ns;	 /* time of computation in the current view */
+	double calls;		 /* in the current view */
 };
 
 struct stg_job {
@@ -83,6 +84,7 @@ struct stg_job {
 	uint32_t host_count;
 	bool unordered;					/* rows changed since the last stg__job */
 	double typical_computing_ns, most_computing_ns; /* median and maximum of the rows */
+	double typical_per_call_ns, most_per_call_ns;	/* of computation per call; 0: unknown */
 };
 
 struct stg;
@@ -141,7 +143,14 @@ const struct stg_state *stg__state(const struct stg *stg, uint32_t id);
 const struct stg_job *stg__job(const struct stg *stg, uint32_t id);
 
 /* Sets the computation time of each row in the view. Returns 0 or -ENOMEM. */
-int stg__set_computing(struct stg *stg, uint32_t job, const double *computing_ns);
+int stg__set_computing(struct stg *stg, uint32_t job, const double *computing_ns, const double *calls);
+
+/*
+ * How much less a row computed in the view than the row with most, or the typical one, ns; below 0: more. A row that
+ * meets others in its calls makes as many of them as they do. A row with fewer calls goes its own way: what it computes
+ * per call counts, and it does not wait for others because it makes fewer.
+ */
+double stg__computes_less(const struct stg_job *job, uint32_t row, bool than_most);
 
 /* Sets the kind of CPU of a thread, and the socket of its row. Returns 0, -EINVAL or -ENOMEM. */
 int stg__set_place(struct stg *stg, const struct vapro_place *place);

@@ -53,6 +53,8 @@ static const struct archive_column job_columns[] = {
     ARCHIVE_ONE(struct stg_job, host_count),
     ARCHIVE_ONE(struct stg_job, typical_computing_ns),
     ARCHIVE_ONE(struct stg_job, most_computing_ns),
+    ARCHIVE_ONE(struct stg_job, typical_per_call_ns),
+    ARCHIVE_ONE(struct stg_job, most_per_call_ns),
 };
 static const struct archive_table job_table = ARCHIVE_TABLE("jobs", struct stg_job, job_columns);
 
@@ -63,6 +65,7 @@ static const struct archive_column row_columns[] = {
     ARCHIVE_ONE(struct stg_row, host),	 ARCHIVE_ONE(struct stg_row, host_number),
     ARCHIVE_ONE(struct stg_row, socket), ARCHIVE_ONE(struct stg_row, from_ns),
     ARCHIVE_ONE(struct stg_row, to_ns),	 ARCHIVE_ONE(struct stg_row, computing_ns),
+    ARCHIVE_ONE(struct stg_row, calls),
 };
 static const struct archive_table row_table = ARCHIVE_TABLE("rows", struct stg_row, row_columns);
 

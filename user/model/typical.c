@@ -14,6 +14,9 @@
 #define SHARED_REACH 1.1  /* times a group's centre: upper end of its batches */
 #define OTHER_BATCHES 5	  /* least batches of a group, without the row that has most */
 #define FEW_ROWS 2	  /* rows, of which one alone may be the faster */
+#define CHRONIC_RATIO 1.1 /* times the lowest populous duration of calls: more is not usual ... */
+#define CHRONIC_WIDTH 1.5 /* ... where this multiple of it ... */
+#define CHRONIC_SHARE 0.9 /* ... is more than so many of the calls take */
 #define RARE_RANKS 5	  /* ranks of equal mean time that are a reference */
 #define RARE_SHARE 0.25	  /* share of the ranks */
 
@@ -308,6 +311,34 @@ static bool agreed(const struct series_book *book, const struct candidates *all,
 	return false;
 }
 
+/* The share of a histogram's fragments in buckets whose mean is at most ns. */
+static double share_until(const struct histogram *histogram, double ns)
+{
+	double n = 0;
+
+	for (size_t b = 0; b < histogram->count; b++)
+		n += histogram->buckets[b].sum_ns <= ns * histogram->buckets[b].n ? histogram->buckets[b].n : 0;
+	return histogram->n > 0 ? n / histogram->n : 0;
+}
+
+/* Whether nearly all of a rank's calls have one duration, and the rest is hit by something at random. */
+static bool is_chronic(const struct series *series)
+{
+	return series->class == VAPRO_COMMUNICATION && series->duration_ns > 0 &&
+	       share_until(&series->cpu, CHRONIC_WIDTH * series->duration_ns) >= CHRONIC_SHARE;
+}
+
+/*
+ * What is usual of what a rank's calls take. A batch is a mean, which what hits few calls at random raises for good:
+ * there no more than a tenth beyond the duration of nearly all calls is usual.
+ */
+static double usual_of(const struct series *series, double ns)
+{
+	double most = CHRONIC_RATIO * series->duration_ns;
+
+	return ns > most && is_chronic(series) ? most : ns;
+}
+
 static int collect(struct series_book *book, const struct workload *workload, struct candidates *all)
 {
 	struct batch_group groups[BATCH_GROUPS];
@@ -318,6 +349,8 @@ static int collect(struct series_book *book, const struct workload *workload, st
 
 		if (gather(book, &book->series[i]))
 			return -ENOMEM;
+		if (is_chronic(&book->series[i]))
+			book->series[i].own_ns = fmax(book->series[i].own_ns, batches__median(&book->scratch));
 		need = needed(book, workload->class, 1);
 		count = batches__groups(&book->scratch, groups);
 		for (unsigned k = 0; k < count; below += groups[k++].n) {
@@ -400,7 +433,7 @@ static int add_provisional(struct series_book *book, const struct workload *work
 		if (grow(&own->items, &own->capacity, own->count + 1, sizeof(*own->items)))
 			return -ENOMEM;
 		own->items[own->count++] =
-		    (struct candidate){processor_of(book, series), i, {.centre_ns = series->own_ns}};
+		    (struct candidate){processor_of(book, series), i, {.centre_ns = usual_of(series, series->own_ns)}};
 	}
 	if (own->count)
 		qsort(own->items, own->count, sizeof(*own->items), compare_candidates);
@@ -416,7 +449,7 @@ static int refresh_own(struct series_book *book, struct workload *workload)
 		struct series *series = &book->series[i];
 
 		series->supported = series->compared = false;
-		series->reference_ns = series->own_ns;
+		series->reference_ns = usual_of(series, series->own_ns);
 		series->usual_frequency = (float)mean_frequency(series);
 	}
 	for (size_t i = 0; !error && i < all.count; i++) {
@@ -427,7 +460,8 @@ static int refresh_own(struct series_book *book, struct workload *workload)
 		      agreed(book, &all, i)))
 			continue;
 		series->supported = true;
-		series->own_ns = series->reference_ns = all.items[i].group.centre_ns;
+		series->own_ns = all.items[i].group.centre_ns;
+		series->reference_ns = all.items[i].group.centre_ns = usual_of(series, series->own_ns);
 		if (series->class == VAPRO_COMPUTATION && !series->certified)
 			continue;
 		if (grow(&own.items, &own.capacity, own.count + 1, sizeof(*own.items)))
@@ -469,7 +503,7 @@ static bool rooted(const struct series_book *book, const struct series *series)
 static bool waits_early(const struct series_book *book, const struct series *series, double usual_ns)
 {
 	const struct stg_job *job = stg__job(book->stg, series->job);
-	double less = job->typical_computing_ns - job->rows[series->row].computing_ns;
+	double less = stg__computes_less(job, series->row, false);
 
 	return less > 0.5 * (series->own_ns - usual_ns) * series->view_n;
 }

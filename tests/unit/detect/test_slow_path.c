@@ -219,13 +219,61 @@ static void test_less_to_compute(void **state)
 		other_job(8, 2);
 		for (uint32_t rank = 0; rank < 8; rank++)
 			computing[rank] = (rank == 3 ? 10 - less : 10) * BIN;
-		assert_int_equal(stg__set_computing(stg, 0, computing), 0);
+		assert_int_equal(stg__set_computing(stg, 0, computing, NULL), 0);
 		job = stg__job(stg, 0);
 		begin_calls();
 		for (uint32_t rank = 0; rank < 8; rank++)
 			calls(0, rank, 10, rank == 3 ? 0.4 : 0);
 		end_calls();
 		assert_parts(3, 10, c == 1 ? 0.4 : 0, 0, c == 1 ? 0 : 0.4);
+	}
+}
+
+/* A rank that makes fewer calls, and computes as much between two, does not wait for others: it goes its own way. */
+static void test_fewer_calls(void **state)
+{
+	(void)state;
+	for (int c = 0; c < 2; c++) {
+		double computing[8], made[8];
+
+		other_job(8, 2);
+		for (uint32_t rank = 0; rank < 8; rank++) {
+			computing[rank] = (rank == 3 ? 9.5 : 10) * BIN;
+			made[rank] = rank == 3 && c ? 95 : 100;
+		}
+		assert_int_equal(stg__set_computing(stg, 0, computing, made), 0);
+		job = stg__job(stg, 0);
+		begin_calls();
+		for (uint32_t rank = 0; rank < 8; rank++)
+			calls(0, rank, 10, rank == 3 ? 0.4 : 0);
+		end_calls();
+		assert_parts(3, 10, c ? 0 : 0.4, 0, c ? 0.4 : 0);
+	}
+}
+
+/*
+ * All ranks have long calls in turn. Where the others make further calls meanwhile, ranks do not meet in them, and each
+ * excess is the rank's own. Where each waits for the one call of a late rank, it does not.
+ */
+static void test_uncoupled(void **state)
+{
+	(void)state;
+	for (int met = 0; met < 2; met++) {
+		other_job(8, 2);
+		begin_calls();
+		for (uint32_t slow = 0; slow < 8; slow++) {
+			call(0, slow, 10 + slow, 10.9 + slow);
+			for (uint32_t rank = 0; rank < 8; rank++) {
+				for (int k = 0; rank != slow && k < (met ? 1 : 8); k++) {
+					double begin = 10 + slow + (met ? 0.8 : 0.1 * k);
+
+					call(0, rank, begin, begin + USUAL);
+				}
+			}
+		}
+		end_calls();
+		for (uint32_t slow = 0; slow < 8; slow++)
+			assert_parts(slow, 10 + (int)slow, met ? 0.9 - USUAL : 0, 0, met ? 0 : 0.9 - USUAL);
 	}
 }
 
@@ -306,11 +354,12 @@ static void test_draft(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    EIGHT(test_one_of_several),	 EIGHT(test_many_short_ones), EIGHT(test_late_peers),
-	    EIGHT(test_late_by_little),	 EIGHT(test_neighbour),	      EIGHT(test_few_members),
-	    EIGHT(test_too_small),	 EIGHT(test_less_to_compute), EIGHT(test_threads),
-	    EIGHT(test_beside_transfer), EIGHT(test_draft),	      EIGHT(test_several_states),
-	    EIGHT(test_partners),	 EIGHT(test_a_little_later),  EIGHT(test_just_known),
+	    EIGHT(test_one_of_several), EIGHT(test_many_short_ones), EIGHT(test_late_peers),
+	    EIGHT(test_late_by_little), EIGHT(test_neighbour),	     EIGHT(test_few_members),
+	    EIGHT(test_too_small),	EIGHT(test_less_to_compute), EIGHT(test_fewer_calls),
+	    EIGHT(test_uncoupled),	EIGHT(test_threads),	     EIGHT(test_beside_transfer),
+	    EIGHT(test_draft),		EIGHT(test_several_states),  EIGHT(test_partners),
+	    EIGHT(test_a_little_later), EIGHT(test_just_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
