@@ -275,8 +275,11 @@ static int order_jobs(struct analysis *analysis)
 	return 0;
 }
 
-static bool worth_a_word(const struct analysis_job *job)
+static bool worth_a_word(const struct analysis_context *context, const struct analysis_job *job, uint64_t end_ns)
 {
+	/* one computation may last for several windows */
+	if (stg__job_goes_on(context->stg, job->id, end_ns))
+		return true;
 	if (job->active || job->hang.open ||
 	    job->chosen.count) /* a chosen region is emitted at the end, also of a job that has ended */
 		return true;
