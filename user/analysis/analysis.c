@@ -239,9 +239,12 @@ static int release(struct analysis *analysis)
 	bool *jobs = calloc(analysis->job_count + 1, sizeof(*jobs));
 	bool *states = calloc(stg__states(stg) + 1, sizeof(*states));
 	unsigned char *texts = calloc(stg__texts(stg) + 1, sizeof(*texts));
+	bool over_jobs, over_states;
 	int error = jobs && states && texts ? 0 : -ENOMEM;
 
-	if (!error && mark_jobs(analysis, jobs) | mark_states(analysis, states))
+	over_jobs = !error && mark_jobs(analysis, jobs);
+	over_states = !error && mark_states(analysis, states);
+	if (over_jobs || over_states)
 		error = release_marked(analysis, &(struct stg_over){.jobs = jobs, .states = states, .texts = texts});
 	free(jobs);
 	free(states);

@@ -15,6 +15,7 @@
 #define MANY_FRAGMENTS 20 /* fragments of a state: outliers are few among these */
 #define LONG_NS 1e9	  /* usual time of a fragment that repeats itself */
 #define SURE_FRAGMENTS 3  /* so many slow ones may be a smaller part of all */
+#define SURE_IN_SIZES 5	  /* so many slow ones of several sizes are as sure as several of one */
 #define CHANCE 0.01	  /* expected coincidences of outliers in a run: more are chance */
 #define FEW_SHARE 0.6
 #define SURE_SHARE 0.35
@@ -287,7 +288,10 @@ static int compare_parts(const void *a, const void *b)
 	return (left->state > right->state) - (left->state < right->state);
 }
 
-/* Sums the loss of parts, sorted: of all rows, and of rows with several slow fragments in the sizes of one state. */
+/*
+ * Sums the loss of parts, sorted: of all rows, and of rows with several slow fragments of one size, or more in the
+ * sizes of one state, each of which has other outliers.
+ */
 static double repeated_share(const struct slow_part *parts, size_t count)
 {
 	double repeated = 0, all = 0, lost = 0, slow = 0, most = 0;
@@ -295,7 +299,7 @@ static double repeated_share(const struct slow_part *parts, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		lost += parts[i].lost;
 		slow += parts[i].slow;
-		most = fmax(most, slow);
+		most = fmax(most, fmax(parts[i].slow, slow * REPEATED / SURE_IN_SIZES));
 		if (i + 1 < count && parts[i + 1].row == parts[i].row) {
 			slow = parts[i + 1].state == parts[i].state ? slow : 0;
 			continue;

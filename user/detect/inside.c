@@ -176,14 +176,18 @@ static bool keeps_none(const void *ctx, uint32_t value)
 	return false;
 }
 
-/* Makes the index. Without memory samples are added to entries of their own, which are summed up all the same. */
-static void index_again(struct inside *inside)
+/*
+ * Makes the index. Returns 0 or -ENOMEM: then samples are added to entries of their own, which are summed up all the
+ * same.
+ */
+static int index_again(struct inside *inside)
 {
-	if (table__prune(inside->index, keeps_none, NULL))
-		return;
-	for (size_t i = 0; i < inside->count; i++)
-		table__put(inside->index, (uint64_t)inside->entries[i].thread << 32 | inside->entries[i].state,
-			   inside->entries[i].site, (uint32_t)i);
+	int error = table__prune(inside->index, keeps_none, NULL);
+
+	for (size_t i = 0; !error && i < inside->count; i++)
+		error = table__put(inside->index, (uint64_t)inside->entries[i].thread << 32 | inside->entries[i].state,
+				   inside->entries[i].site, (uint32_t)i);
+	return error;
 }
 
 void inside__retain(struct inside *inside, const struct stg *stg, uint32_t job, const struct variance_book *book)
@@ -239,8 +243,8 @@ void inside__archive(struct archive *archive, struct inside *inside, const struc
 				   entry->site <= inside->site_count,
 			       "samples have an unknown thread, state or place");
 	}
-	if (!archive__error(archive))
-		index_again(inside);
+	if (!archive__error(archive) && index_again(inside))
+		archive__fail(archive, -ENOMEM, "out of memory");
 }
 
 size_t inside__bytes(const struct inside *inside)
