@@ -376,7 +376,7 @@ struct result_clusters {
 	uint32_t clusters, rare;
 	uint32_t approximate; /* states whose clusters are not certified to be exact */
 	uint32_t coarser;     /* states that were too diverse for their bound on cells */
-	double slack;	      /* slack of the worst state, see model/cluster.h */
+	double slack;	      /* slack of the worst state, see model/clusters.h */
 };
 
 /* Clusters against the truth that bundles carry, since the start. A truth counts within its state. */

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "report/pipeline.h"
-#include "report/sink.h"
+#include "report/line_sink.h"
 
 #define LEAST_SHARE 4 /* an input that is shorter than this part of its origin begins again */
 

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "detect/heatmap.h"
-#include "model/cluster.h"
+#include "model/clusters.h"
 #include "base/pool.h"
 #include "model/series.h"
 #include "sim.h"

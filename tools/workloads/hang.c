@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A job that loops over computation and MPI_Allreduce, and then does not go on, in the way that its first argument names:
+ * A job that loops over computation and MPI_Allreduce, and then does not go on, in the way that its first argument
+ * names:
  *
  *   hang HOW [--seconds S] [--before S] [--log DIR] [--pipe FIFO]
  *
@@ -11,8 +12,8 @@
  *   input     the last rank reads from a pipe before the first collective: no hang
  *   loop      goes on
  *
- * --seconds: sleep before the first call; --before: length of the loop. Each call stands on a source line with its name as
- * a comment.
+ * --seconds: sleep before the first call; --before: length of the loop. Each call stands on a source line with its name
+ * as a comment.
  */
 /* The marks must stay on their lines. */
 /* clang-format off */

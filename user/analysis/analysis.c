@@ -225,7 +225,7 @@ static int release_marked(struct analysis *analysis, const struct stg_over *over
 		return -ENOMEM;
 	analysis->job_count = stg__jobs(context->stg);
 	hops__release(context->hops, context->stg);
-	return where__release(&context->places, context->stg);
+	return places__release(&context->places, context->stg);
 }
 
 /*
@@ -405,7 +405,7 @@ int analysis__emitted(struct analysis *analysis, const struct job_result **resul
 		struct analysis_job *job = &analysis->jobs[analysis->order[i]];
 		struct builder builder = {.context = context, .job = job, .about = stg__job(context->stg, job->id)};
 
-		if (builder__emitted(&builder, &analysis->results[*count]))
+		if (result__emitted(&builder, &analysis->results[*count]))
 			return -ENOMEM;
 		(*count)++;
 	}

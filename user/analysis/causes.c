@@ -40,7 +40,7 @@ void causes__free(struct causes *causes)
 	for (size_t i = 0; i < causes->region_count; i++)
 		free_region(&causes->regions[i]);
 	for (size_t i = 0; i < causes->history.count; i++)
-		cause_sum__clear(&causes->history.items[i]);
+		causes__clear_sum(&causes->history.items[i]);
 	for (size_t i = 0; i < causes->time_count; i++)
 		free(causes->times[i].minutes.items);
 	free(causes->regions);
@@ -119,7 +119,7 @@ static int fold(struct causes *causes)
 
 		drop[i] = is_folded(region, border) || !causes__is_current(causes, i);
 		if (drop[i] && !region->effect_of && causes__is_current(causes, i))
-			error = cause_sums__add(&causes->history, region);
+			error = causes__add_region(&causes->history, region);
 	}
 	for (size_t i = 0; i < causes->region_count && !error; i++) {
 		if (drop[i])

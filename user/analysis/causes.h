@@ -121,7 +121,7 @@ enum vapro_severity causes__severity(const struct causes *causes, const char *jo
 
 /* Lists the causes; the list lives until it is freed or the causes change. Returns 0 or -ENOMEM. */
 int causes__list(struct causes *causes, struct cause_list *list);
-void cause_list__free(struct cause_list *list);
+void causes__free_list(struct cause_list *list);
 
 /* Notes that a cause was emitted as it is. Returns 0 or -ENOMEM. */
 int causes__emitted(struct causes *causes, const struct cause *cause);

@@ -30,7 +30,7 @@ static bool same_key(const struct cause_key *a, const struct cause_key *b)
 	return !compare_keys(a, b);
 }
 
-void cause_sum__clear(struct cause_sum *sum)
+void causes__clear_sum(struct cause_sum *sum)
 {
 	free(sum->ranks);
 	free(sum->hosts);
@@ -121,7 +121,7 @@ static struct cause_sum *sum_of(struct cause_sums *sums, const struct cause_key 
 	return sum;
 }
 
-int cause_sums__add(struct cause_sums *sums, const struct rolled_region *region)
+int causes__add_region(struct cause_sums *sums, const struct rolled_region *region)
 {
 	struct cause_sum *sum = sum_of(sums, &region->key);
 
@@ -131,7 +131,7 @@ int cause_sums__add(struct cause_sums *sums, const struct rolled_region *region)
 static void clear(struct cause_sums *sums)
 {
 	for (size_t i = 0; i < sums->count; i++)
-		cause_sum__clear(&sums->items[i]);
+		causes__clear_sum(&sums->items[i]);
 	free(sums->items);
 }
 
@@ -167,7 +167,7 @@ static int sum_all(const struct causes *causes, struct cause_sums *sums)
 		error = copy_sum(sums, &causes->history.items[i]);
 	for (size_t i = 0; !error && i < causes->region_count; i++) {
 		if (!causes->regions[i].effect_of && causes__is_current(causes, i))
-			error = cause_sums__add(sums, &causes->regions[i]);
+			error = causes__add_region(sums, &causes->regions[i]);
 	}
 	return error;
 }
@@ -348,12 +348,12 @@ int causes__list(struct causes *causes, struct cause_list *list)
 	if (!error && list->count)
 		qsort(list->items, list->count, sizeof(*list->items), compare_causes);
 	if (error)
-		cause_list__free(list);
+		causes__free_list(list);
 	clear(&sums);
 	return error;
 }
 
-void cause_list__free(struct cause_list *list)
+void causes__free_list(struct cause_list *list)
 {
 	for (uint32_t i = 0; i < list->count; i++) {
 		free(list->items[i].ranks);

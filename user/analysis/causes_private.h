@@ -106,7 +106,7 @@ void causes_rating__rate(const struct cause_minutes *costs, const struct job_tim
 			 double *denominator_ns);
 
 /* Adds a region to the sum of its key. Returns 0 or -ENOMEM. */
-int cause_sums__add(struct cause_sums *sums, const struct rolled_region *region);
-void cause_sum__clear(struct cause_sum *sum);
+int causes__add_region(struct cause_sums *sums, const struct rolled_region *region);
+void causes__clear_sum(struct cause_sum *sum);
 
 #endif

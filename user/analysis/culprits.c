@@ -85,7 +85,7 @@ static uint32_t find_candidates(const struct builder *builder, const struct row_
 static int name_culprits(const struct builder *builder, const struct candidate *found, uint32_t count,
 			 struct emitted_variance *emitted)
 {
-	emitted->culprits = builder__take(builder, CULPRITS_MAX, sizeof(*emitted->culprits));
+	emitted->culprits = result__take(builder, CULPRITS_MAX, sizeof(*emitted->culprits));
 	if (!emitted->culprits)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count && emitted->culprit_count < CULPRITS_MAX; i++) {
@@ -95,7 +95,7 @@ static int name_culprits(const struct builder *builder, const struct candidate *
 			continue;
 		emitted->culprits[emitted->culprit_count++] = (struct result_culprit){
 		    .rank = row->rank,
-		    .thread = builder__several_rows(builder->about, row) ? row->thread : -1,
+		    .thread = result__several_rows(builder->about, row) ? row->thread : -1,
 		    .lost_seconds = found[i].lost,
 		    .wait_seconds = found[i].wait,
 		};
@@ -127,7 +127,7 @@ static int name_all(const struct builder *builder, struct emitted_variance *cons
 	return 0;
 }
 
-int builder__culprits(const struct builder *builder, struct emitted_variance *emitted, size_t count)
+int result__culprits(const struct builder *builder, struct emitted_variance *emitted, size_t count)
 {
 	struct row_sums *sums = calloc(builder->about->row_count + 1, sizeof(*sums));
 	struct emitted_variance **sorted = calloc(count + 1, sizeof(*sorted));

@@ -177,7 +177,7 @@ static int add_rows(struct diagnosis_of *item, enum case_part part, const struct
 		any |= rows->rows[set].rows > 0;
 	if (!any)
 		return 0;
-	into = case__part(item, part);
+	into = diagnoses__part(item, part);
 	if (!into)
 		return -ENOMEM;
 	contribution__merge(into, rows);
@@ -284,7 +284,7 @@ static int diagnose_parts(struct analysis_context *context, struct analysis_job 
 		if (part->guest)
 			continue;
 		item = diagnoses__get(&job->diagnoses, part->variance);
-		into = item ? case__part(item, part->retiring ? CASE_RETIRING : CASE_STAYING) : NULL;
+		into = item ? diagnoses__part(item, part->retiring ? CASE_RETIRING : CASE_STAYING) : NULL;
 		if (!into)
 			return -ENOMEM;
 		variance = variance__find(&job->book, part->variance);
@@ -311,8 +311,8 @@ static int diagnose_interference(struct analysis_job *job, const struct analysis
 		if (!owner)
 			continue;
 		item = diagnoses__get(&job->diagnoses, owner);
-		if (!item || case__interfere(item, at->bin < span->retire ? CASE_RETIRING : CASE_STAYING, &at->task,
-					     at->row, at->bin))
+		if (!item || diagnoses__interfere(item, at->bin < span->retire ? CASE_RETIRING : CASE_STAYING,
+						  &at->task, at->row, at->bin))
 			return -ENOMEM;
 		at->counted = at->bin < span->retire;
 	}
@@ -383,7 +383,7 @@ int analysis__diagnose(struct analysis_context *context, struct analysis_job *jo
 		struct diagnosis_of *item = job->diagnoses.items[i];
 
 		if (item->stale)
-			breakdown__make(case__sum(item), &context->config, &item->breakdown);
+			breakdown__make(diagnoses__sum_of(item), &context->config, &item->breakdown);
 	}
 	excuse_monitor(context, job);
 	return request_stages(context, job) || analysis__diagnose_selection(context, job, span) ? -ENOMEM : 0;

@@ -114,7 +114,7 @@ static uint32_t order_ranks(int32_t *ranks, uint32_t count)
 static int list_missing(const struct builder *builder, const struct waiter *all, size_t count, const struct waiter *in,
 			struct result_hang_group *group)
 {
-	int32_t *missing = builder__take(builder, count, sizeof(*missing));
+	int32_t *missing = result__take(builder, count, sizeof(*missing));
 
 	if (!missing)
 		return -ENOMEM;
@@ -132,8 +132,8 @@ static int build_group(const struct builder *builder, const struct waiter *all, 
 		       struct result_hang_group *group)
 {
 	const struct waiter *first = &all[from];
-	int32_t *ranks = builder__take(builder, to - from, sizeof(*ranks));
-	int32_t *peers = builder__take(builder, to - from, sizeof(*peers));
+	int32_t *ranks = result__take(builder, to - from, sizeof(*ranks));
+	int32_t *peers = result__take(builder, to - from, sizeof(*peers));
 	bool calls = first->member->condition == VAPRO_HANG_IN_CALL;
 
 	if (!ranks || !peers)
@@ -158,8 +158,8 @@ static int build_group(const struct builder *builder, const struct waiter *all, 
 
 static int build_groups(const struct builder *builder, const struct hang *hang, struct result_hang *out)
 {
-	struct waiter *all = builder__take(builder, hang->count, sizeof(*all));
-	struct result_hang_group *groups = builder__take(builder, hang->count, sizeof(*groups));
+	struct waiter *all = result__take(builder, hang->count, sizeof(*all));
+	struct result_hang_group *groups = result__take(builder, hang->count, sizeof(*groups));
 
 	if (!all || !groups)
 		return -ENOMEM;
@@ -214,7 +214,7 @@ int result__hang(const struct builder *builder, struct job_result *result)
 
 	if (!hang->changed)
 		return 0;
-	out = builder__take(builder, 1, sizeof(*out));
+	out = result__take(builder, 1, sizeof(*out));
 	if (!out)
 		return -ENOMEM;
 	for (size_t row = 0; row < builder->about->row_count; row++)

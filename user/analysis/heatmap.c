@@ -5,18 +5,18 @@
 #include <errno.h>
 #include <math.h>
 
-void *builder__take(const struct builder *builder, size_t count, size_t size)
+void *result__take(const struct builder *builder, size_t count, size_t size)
 {
 	return arena__take(&builder->context->arena, count * size);
 }
 
-bool builder__alive(const struct builder *builder, const struct stg_row *row)
+bool result__alive(const struct builder *builder, const struct stg_row *row)
 {
 	return row->from_ns && row->from_ns < builder->span->end_ns &&
 	       (!row->to_ns || row->to_ns > builder->span->begin_ns);
 }
 
-size_t builder__end_of_rank(const struct stg_job *about, size_t place)
+size_t result__end_of_rank(const struct stg_job *about, size_t place)
 {
 	uint32_t leader = about->rows[about->order[place]].leader;
 
@@ -45,7 +45,7 @@ static double performance_of(const struct builder *builder, size_t from, size_t 
 static unsigned char *find_varied(const struct builder *builder)
 {
 	const struct variance_book *book = &builder->job->book;
-	unsigned char *varied = builder__take(builder, builder->about->row_count, 1);
+	unsigned char *varied = result__take(builder, builder->about->row_count, 1);
 
 	for (size_t i = 0; varied && i < book->count; i++) {
 		const struct variance *variance = &book->variances[i];
@@ -87,7 +87,7 @@ static int build_row(const struct builder *builder, struct result_heatmap *out, 
 {
 	const struct stg_row *row = &builder->about->rows[builder->about->order[from]];
 	uint64_t first = out->begin_ns / VAPRO_BIN_NS;
-	double *values = builder__take(builder, out->bins, sizeof(*values));
+	double *values = result__take(builder, out->bins, sizeof(*values));
 
 	if (!values)
 		return -ENOMEM;
@@ -113,7 +113,7 @@ static bool wanted(const struct builder *builder, size_t place, size_t end, cons
 	for (size_t i = place; i < end; i++) {
 		uint32_t row = builder->about->order[i];
 
-		if (rows ? rows[row] : builder__alive(builder, &builder->about->rows[row]))
+		if (rows ? rows[row] : result__alive(builder, &builder->about->rows[row]))
 			return true;
 	}
 	return false;
@@ -128,7 +128,7 @@ static void narrow(const struct builder *builder, enum vapro_class class, const 
 	for (size_t place = 0, end; place < builder->about->row_count; place = end) {
 		uint64_t begin = *from, stop = *to;
 
-		end = builder__end_of_rank(builder->about, place);
+		end = result__end_of_rank(builder->about, place);
 		if (!wanted(builder, place, end, rows))
 			continue;
 		changed(builder, place, end, class, &begin, &stop);
@@ -148,7 +148,7 @@ static int build_map(const struct builder *builder, enum vapro_class class, uint
 {
 	struct heatmap *map = &builder->job->map;
 	const struct stg_job *about = builder->about;
-	struct result_row *lines = builder__take(builder, 2 * about->row_count, sizeof(*lines));
+	struct result_row *lines = result__take(builder, 2 * about->row_count, sizeof(*lines));
 	bool valid = false;
 
 	if (!lines)
@@ -159,7 +159,7 @@ static int build_map(const struct builder *builder, enum vapro_class class, uint
 		uint64_t first = from, history = to;
 		bool several;
 
-		end = builder__end_of_rank(about, place);
+		end = result__end_of_rank(about, place);
 		if (!wanted(builder, place, end, rows))
 			continue;
 		if (rows)
@@ -190,9 +190,9 @@ static int build_map(const struct builder *builder, enum vapro_class class, uint
 	return 0;
 }
 
-int builder__heatmaps(const struct builder *builder, struct job_result *result)
+int result__heatmaps(const struct builder *builder, struct job_result *result)
 {
-	struct result_heatmap *maps = builder__take(builder, 2 * VAPRO_CLASSES, sizeof(*maps));
+	struct result_heatmap *maps = result__take(builder, 2 * VAPRO_CLASSES, sizeof(*maps));
 	const unsigned char *varied = find_varied(builder);
 	const struct analysis_span *span = builder->span;
 	int error;
@@ -230,7 +230,7 @@ static int add_emitted(const struct builder *builder, size_t place, struct resul
 {
 	const struct stg_row *row = &builder->about->rows[builder->about->order[place]];
 	uint64_t first = out->begin_ns / VAPRO_BIN_NS;
-	double *values = builder__take(builder, out->bins, sizeof(*values));
+	double *values = result__take(builder, out->bins, sizeof(*values));
 	bool any = false;
 
 	if (!values)
@@ -247,11 +247,11 @@ static int add_emitted(const struct builder *builder, size_t place, struct resul
 	return 0;
 }
 
-int builder__emitted(const struct builder *builder, struct job_result *result)
+int result__emitted(const struct builder *builder, struct job_result *result)
 {
 	const struct heatmap *map = &builder->job->map;
 	const struct stg_job *about = builder->about;
-	struct result_heatmap *maps = builder__take(builder, VAPRO_CLASSES, sizeof(*maps));
+	struct result_heatmap *maps = result__take(builder, VAPRO_CLASSES, sizeof(*maps));
 
 	*result = (struct job_result){.job = about->name,
 				      .user = about->user,
@@ -259,14 +259,14 @@ int builder__emitted(const struct builder *builder, struct job_result *result)
 				      .end_ns = map->end * VAPRO_BIN_NS,
 				      .heatmaps = maps};
 	for (int class = 0; maps && class < VAPRO_CLASSES; class ++) {
-		struct result_row *lines = builder__take(builder, about->row_count, sizeof(*lines));
+		struct result_row *lines = result__take(builder, about->row_count, sizeof(*lines));
 		struct result_heatmap *out = &maps[result->heatmap_count];
 
 		*out = (struct result_heatmap){.class = (enum vapro_class) class,
 					       .begin_ns = result->begin_ns,
 					       .bins = (uint32_t)(map->end - map->begin),
 					       .rows = lines};
-		for (size_t place = 0; lines && place < about->row_count; place = builder__end_of_rank(about, place)) {
+		for (size_t place = 0; lines && place < about->row_count; place = result__end_of_rank(about, place)) {
 			if (add_emitted(builder, place, out, lines))
 				return -ENOMEM;
 		}

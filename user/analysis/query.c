@@ -103,7 +103,7 @@ static uint64_t retained_from(const struct analysis_job *job, const struct stg_j
 
 static int add_ranks(const struct builder *builder, struct job_result *result)
 {
-	int32_t *ranks = builder__take(builder, builder->about->row_count, sizeof(*ranks));
+	int32_t *ranks = result__take(builder, builder->about->row_count, sizeof(*ranks));
 
 	if (!ranks)
 		return -ENOMEM;
@@ -120,7 +120,7 @@ static int add_ranks(const struct builder *builder, struct job_result *result)
 /* Adds the region's fragments, coverage, and uncovered time by reason. */
 static int add_coverage(const struct builder *builder, struct job_result *result)
 {
-	struct result_uncovered *list = builder__take(builder, VAPRO_UNCOVERED_REASONS, sizeof(*list));
+	struct result_uncovered *list = result__take(builder, VAPRO_UNCOVERED_REASONS, sizeof(*list));
 	const struct analysis_job *job = builder->job;
 	double time[VAPRO_UNCOVERED_REASONS] = {0}, all = 0, fragments = 0;
 
@@ -178,7 +178,7 @@ int analysis__respond(struct analysis_context *context, struct analysis_job *job
 		error =
 		    analysis__forget_normal(context) || analysis__diagnose_selection(context, job, &span) ? -ENOMEM : 0;
 	if (!error)
-		error = add_coverage(&builder, result) || builder__selections(&builder, result) ? -ENOMEM : 0;
+		error = add_coverage(&builder, result) || result__selections(&builder, result) ? -ENOMEM : 0;
 	*selection = whole;
 	return error;
 }

@@ -67,7 +67,7 @@ static void sum_rows(const struct builder *builder, const struct variance *varia
 static int place_cause(const struct builder *builder, const struct variance *variance, const struct row_part *rows,
 		       struct result_cause *cause)
 {
-	int32_t *ranks = builder__take(builder, variance->row_count, sizeof(*ranks));
+	int32_t *ranks = result__take(builder, variance->row_count, sizeof(*ranks));
 	uint64_t begin = UINT64_MAX, end = 0;
 	double most = 0;
 
@@ -340,7 +340,7 @@ static void name_first(struct result_diagnosis *diagnosis, struct result_cause *
 int result__causes(const struct builder *builder, const struct variance *variance, const struct diagnosis_of *item,
 		   struct result_variance *out)
 {
-	struct result_cause *causes = builder__take(builder, RESULT_CAUSES, sizeof(*causes));
+	struct result_cause *causes = result__take(builder, RESULT_CAUSES, sizeof(*causes));
 	struct row_part *rows = calloc(variance->row_count + 1, sizeof(*rows));
 	int error = causes && rows ? 0 : -ENOMEM;
 	uint32_t count = 0;

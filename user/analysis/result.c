@@ -18,7 +18,7 @@
 
 static int build_ranks(const struct builder *builder, struct job_result *result)
 {
-	int32_t *ranks = builder__take(builder, builder->about->row_count, sizeof(*ranks));
+	int32_t *ranks = result__take(builder, builder->about->row_count, sizeof(*ranks));
 
 	if (!ranks)
 		return -ENOMEM;
@@ -26,7 +26,7 @@ static int build_ranks(const struct builder *builder, struct job_result *result)
 		const struct stg_row *row = &builder->about->rows[builder->about->order[place]];
 
 		/* Threads of a rank, and rows without a rank, are emitted once. */
-		if (builder__alive(builder, row) && (!result->rank_count || ranks[result->rank_count - 1] != row->rank))
+		if (result__alive(builder, row) && (!result->rank_count || ranks[result->rank_count - 1] != row->rank))
 			ranks[result->rank_count++] = row->rank;
 	}
 	result->ranks = ranks;
@@ -39,7 +39,7 @@ struct state_sum {
 	double lost, dur, ref; /* lost: of the series that lost */
 };
 
-int builder__compare_sites(const void *a, const void *b)
+int result__compare_sites(const void *a, const void *b)
 {
 	const struct result_site *left = a, *right = b;
 
@@ -58,7 +58,7 @@ static int compare_sums(const void *a, const void *b)
 /* Sums by state over all ranks, also those that lost nothing there. Returns the number of sums, or SIZE_MAX. */
 static size_t sum_states(const struct builder *builder, const struct tally *tally, struct state_sum **sums)
 {
-	struct state_sum *out = builder__take(builder, tally->series_count, sizeof(*out));
+	struct state_sum *out = result__take(builder, tally->series_count, sizeof(*out));
 	size_t live = 0;
 
 	if (!out)
@@ -105,7 +105,7 @@ static double ratio_slow(const struct state_sum *sums, size_t count, const struc
 static int build_sites(const struct builder *builder, const struct variance *variance, struct result_variance *out)
 {
 	const struct tally *tally = &variance->total;
-	struct result_site *sites = builder__take(builder, tally->series_count, sizeof(*sites));
+	struct result_site *sites = result__take(builder, tally->series_count, sizeof(*sites));
 	struct state_sum *sums;
 	size_t count = sum_states(builder, tally, &sums), live = 0;
 
@@ -117,14 +117,14 @@ static int build_sites(const struct builder *builder, const struct variance *var
 							     sums[i].ref > 0 ? sums[i].dur / sums[i].ref : NAN};
 	}
 	if (live)
-		qsort(sites, live, sizeof(*sites), builder__compare_sites);
+		qsort(sites, live, sizeof(*sites), result__compare_sites);
 	out->sites = sites;
 	out->site_count = (uint32_t)(live < SITES_MAX ? live : SITES_MAX);
 	out->ratio_slow = ratio_slow(sums, count, out);
 	return 0;
 }
 
-int builder__inside(const struct builder *builder, const uint32_t *rows, size_t row_count, struct result_variance *out)
+int result__inside(const struct builder *builder, const uint32_t *rows, size_t row_count, struct result_variance *out)
 {
 	const struct analysis_context *context = builder->context;
 	struct result_inside places[INSIDE_MAX], *found;
@@ -140,7 +140,7 @@ int builder__inside(const struct builder *builder, const uint32_t *rows, size_t 
 					 places, INSIDE_MAX, &out->inside_samples);
 	if (!out->inside_count)
 		return 0;
-	found = builder__take(builder, out->inside_count, sizeof(*found));
+	found = result__take(builder, out->inside_count, sizeof(*found));
 	if (!found)
 		return -ENOMEM;
 	memcpy(found, places, out->inside_count * sizeof(*found));
@@ -151,7 +151,7 @@ int builder__inside(const struct builder *builder, const uint32_t *rows, size_t 
 static int build_exemplars(const struct builder *builder, const struct variance *variance, struct result_variance *out)
 {
 	const struct tally *tally = &variance->total;
-	struct result_exemplar *exemplars = builder__take(builder, tally->worst_count, sizeof(*exemplars));
+	struct result_exemplar *exemplars = result__take(builder, tally->worst_count, sizeof(*exemplars));
 
 	if (!exemplars)
 		return -ENOMEM;
@@ -210,7 +210,7 @@ static bool from_start(const struct builder *builder, const struct variance *var
 static int build_imbalances(const struct builder *builder, struct job_result *result)
 {
 	const struct sets *sets = &builder->job->sets;
-	struct result_imbalance *imbalances = builder__take(builder, sets->count, sizeof(*imbalances));
+	struct result_imbalance *imbalances = result__take(builder, sets->count, sizeof(*imbalances));
 
 	if (!imbalances)
 		return -ENOMEM;
@@ -219,7 +219,7 @@ static int build_imbalances(const struct builder *builder, struct job_result *re
 		const struct series *slow = &builder->context->series.series[set->slow];
 		const struct series *fast = &builder->context->series.series[set->fast];
 		struct result_imbalance *out = &imbalances[result->imbalance_count];
-		int32_t *ranks = builder__take(builder, set->count, sizeof(*ranks));
+		int32_t *ranks = result__take(builder, set->count, sizeof(*ranks));
 
 		if (!ranks)
 			return -ENOMEM;
@@ -250,7 +250,7 @@ static int build_imbalances(const struct builder *builder, struct job_result *re
 		if (set->variance && heatmap__has(&builder->job->map, builder->span->end - 1))
 			out->variance =
 			    heatmap__owner(&builder->job->map, set->rows[0], builder->span->end - 1, VAPRO_COMPUTATION);
-		if (builder__shared(builder, set->rows, set->count, &out->shared, &out->shared_count))
+		if (result__shared(builder, set->rows, set->count, &out->shared, &out->shared_count))
 			return -ENOMEM;
 		result->imbalance_count++;
 	}
@@ -282,8 +282,8 @@ static int build_variance(const struct builder *builder, const struct emitted_va
 	const struct variance *variance = emitted->variance;
 	const struct tally *tally = &variance->total;
 	double observed = variance__observed(variance, &builder->job->map);
-	int32_t *ranks = builder__take(builder, variance->row_count, sizeof(*ranks));
-	struct result_thread *threads = builder__take(builder, variance->row_count, sizeof(*threads));
+	int32_t *ranks = result__take(builder, variance->row_count, sizeof(*ranks));
+	struct result_thread *threads = result__take(builder, variance->row_count, sizeof(*threads));
 	struct diagnosis_of *item;
 	char who[128];
 
@@ -326,7 +326,7 @@ static int build_variance(const struct builder *builder, const struct emitted_va
 		const struct stg_row *row = &builder->about->rows[variance->rows[i]];
 		int32_t rank = row->rank;
 
-		if (builder__several_rows(builder->about, row))
+		if (result__several_rows(builder->about, row))
 			threads[out->thread_count++] = (struct result_thread){rank, row->thread, row->pid, row->tid};
 		if (!out->rank_count || ranks[out->rank_count - 1] != rank)
 			ranks[out->rank_count++] = rank;
@@ -337,17 +337,17 @@ static int build_variance(const struct builder *builder, const struct emitted_va
 	}
 	add_unseen(builder, variance, out);
 	out->evidence = arena__copy(&builder->context->arena, variance->evidence);
-	out->team_unseen = builder__team_unseen(builder, variance);
-	advice__who(out, builder__split_up(builder, variance), who, sizeof(who));
+	out->team_unseen = result__team_unseen(builder, variance);
+	advice__who(out, result__split_up(builder, variance), who, sizeof(who));
 	out->who = arena__copy(&builder->context->arena, who);
 	if (!out->evidence || !out->who || build_sites(builder, variance, out) ||
-	    builder__inside(builder, variance->rows, variance->row_count, out) ||
+	    result__inside(builder, variance->rows, variance->row_count, out) ||
 	    build_exemplars(builder, variance, out))
 		return -ENOMEM;
 	item = diagnoses__find(&builder->job->diagnoses, variance->id);
-	if (builder__diagnosis(builder, item, variance->rows, variance->row_count, variance, out))
+	if (result__diagnosis(builder, item, variance->rows, variance->row_count, variance, out))
 		return -ENOMEM;
-	out->diagnosis.same = diagnosis__emitted(item, out);
+	out->diagnosis.same = result__diagnosis_emitted(item, out);
 	return 0;
 }
 
@@ -364,7 +364,7 @@ static bool alive(const void *arg, uint32_t row)
 {
 	const struct builder *builder = arg;
 
-	return builder__alive(builder, &builder->about->rows[row]);
+	return result__alive(builder, &builder->about->rows[row]);
 }
 
 /* Counts a variance that costs too little, once over all windows, as region__filter does. */
@@ -414,10 +414,10 @@ static int build_variances(struct builder *builder, struct job_result *result)
 	int error = find_emitted(builder, &emitted, &count, result);
 
 	if (!error && (count || builder->job->sets.count)) {
-		variances = builder__take(builder, count, sizeof(*variances));
+		variances = result__take(builder, count, sizeof(*variances));
 		builder->where = where_index__new(&builder->context->places, builder->context->stg, builder->job->id,
 						  alive, builder);
-		error = variances && builder->where ? builder__culprits(builder, emitted, count) : -ENOMEM;
+		error = variances && builder->where ? result__culprits(builder, emitted, count) : -ENOMEM;
 	}
 	for (size_t i = 0; i < count && !error; i++)
 		error = build_variance(builder, &emitted[i], &variances[i]);
@@ -479,9 +479,9 @@ int analysis_result__build(struct analysis_context *context, struct analysis_job
 	result->coverage_total = fmin(1, result->coverage_total);
 	result->covered_before_s = coverage->before_ns / 1e9;
 	if (build_ranks(&builder, result) || clock_shift__list(context, job, builder.about, result) ||
-	    builder__heatmaps(&builder, result))
+	    result__heatmaps(&builder, result))
 		return -ENOMEM;
-	if (build_variances(&builder, result) || builder__selections(&builder, result))
+	if (build_variances(&builder, result) || result__selections(&builder, result))
 		return -ENOMEM;
 	return result__hang(&builder, result);
 }

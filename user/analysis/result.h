@@ -16,36 +16,36 @@ struct builder {
 };
 
 /* Zeroed room in the arena, or NULL. */
-void *builder__take(const struct builder *builder, size_t count, size_t size);
+void *result__take(const struct builder *builder, size_t count, size_t size);
 
 /* Orders call-sites by the time lost, most first. */
-int builder__compare_sites(const void *a, const void *b);
+int result__compare_sites(const void *a, const void *b);
 
 /* Builds where computation of the rows ran, in the states of the call-sites of out. Returns 0 or -ENOMEM. */
-int builder__inside(const struct builder *builder, const uint32_t *rows, size_t row_count, struct result_variance *out);
+int result__inside(const struct builder *builder, const uint32_t *rows, size_t row_count, struct result_variance *out);
 
-bool builder__alive(const struct builder *builder, const struct stg_row *row);
+bool result__alive(const struct builder *builder, const struct stg_row *row);
 
 /* Returns the end of the places that belong to the same rank as `place`. */
-size_t builder__end_of_rank(const struct stg_job *about, size_t place);
+size_t result__end_of_rank(const struct stg_job *about, size_t place);
 
 /* Whether a row's rank has other rows. */
-bool builder__several_rows(const struct stg_job *about, const struct stg_row *row);
+bool result__several_rows(const struct stg_job *about, const struct stg_row *row);
 
 /* Whether some threads of a rank are in the variance and others, which were judged, are not. */
-bool builder__split_up(const struct builder *builder, const struct variance *variance);
+bool result__split_up(const struct builder *builder, const struct variance *variance);
 
 /*
  * Whether other threads of the first process in a variance of computation work, while no probe shows their work: a
  * thread that polls for one of them looks like one that computes slowly.
  */
-bool builder__team_unseen(const struct builder *builder, const struct variance *variance);
+bool result__team_unseen(const struct builder *builder, const struct variance *variance);
 
 /* Builds heat maps of all classes, those emitted again first. Returns 0 or -ENOMEM. */
-int builder__heatmaps(const struct builder *builder, struct job_result *result);
+int result__heatmaps(const struct builder *builder, struct job_result *result);
 
 /* Builds heat maps of all bins that are retained, of what was emitted last. Returns 0 or -ENOMEM. */
-int builder__emitted(const struct builder *builder, struct job_result *result);
+int result__emitted(const struct builder *builder, struct job_result *result);
 
 /*
  * Lists the causes of a variance whose diagnosis is complete but for its words, and names the greatest one and its
@@ -58,8 +58,8 @@ int result__causes(const struct builder *builder, const struct variance *varianc
  * Builds the diagnosis of a variance that is complete otherwise; rows: the variance's own, compared with those
  * that builder->where counts. variance NULL: a region chosen by hand. Returns 0 or -ENOMEM.
  */
-int builder__diagnosis(const struct builder *builder, const struct diagnosis_of *item, const uint32_t *rows,
-		       size_t count, const struct variance *variance, struct result_variance *out);
+int result__diagnosis(const struct builder *builder, const struct diagnosis_of *item, const uint32_t *rows,
+		      size_t count, const struct variance *variance, struct result_variance *out);
 
 /* A variance that is emitted in this window. */
 struct emitted_variance {
@@ -70,19 +70,19 @@ struct emitted_variance {
 };
 
 /* Fills the culprits of all variances that are emitted, in one pass over the heat map. Returns 0 or -ENOMEM. */
-int builder__culprits(const struct builder *builder, struct emitted_variance *emitted, size_t count);
+int result__culprits(const struct builder *builder, struct emitted_variance *emitted, size_t count);
 
 /* Finds facts that rows share and the others do not; builder->where must be set. Returns 0 or -ENOMEM. */
-int builder__shared(const struct builder *builder, const uint32_t *rows, size_t count,
-		    const struct result_shared **shared, uint32_t *shared_count);
+int result__shared(const struct builder *builder, const uint32_t *rows, size_t count,
+		   const struct result_shared **shared, uint32_t *shared_count);
 
 /* Whether all that counts in a diagnosis was emitted already; if not, notes what is emitted now. */
-bool diagnosis__emitted(struct diagnosis_of *item, const struct result_variance *out);
+bool result__diagnosis_emitted(struct diagnosis_of *item, const struct result_variance *out);
 
 /* Builds the hang of a job where it is to be emitted. Returns 0 or -ENOMEM. */
 int result__hang(const struct builder *builder, struct job_result *result);
 
 /* Builds the region chosen by hand, by class. Returns 0 or -ENOMEM. */
-int builder__selections(const struct builder *builder, struct job_result *result);
+int result__selections(const struct builder *builder, struct job_result *result);
 
 #endif

@@ -72,7 +72,7 @@ static int add_bundle(struct analysis_context *context, struct analysis_job *job
 	/* bundles of the account are made again in each window */
 	retiring =
 	    rec->account ? rec->account == BUNDLE_FROM_ACCOUNT_RETIRING : !open && bundle_rec__bin(rec) < span->retire;
-	into = case__part(item, retiring ? CASE_RETIRING : CASE_STAYING);
+	into = diagnoses__part(item, retiring ? CASE_RETIRING : CASE_STAYING);
 	if (!into)
 		return -ENOMEM;
 	pile = analysis__normal_pile(context, rec);
@@ -103,7 +103,7 @@ static int add_interference(struct analysis_context *context, struct analysis_jo
 		if (at->bin < span->begin || at->bin >= span->end)
 			continue;
 		for (size_t k = 0; k < job->chosen.count; k++) {
-			if (case__interfere(job->chosen.items[k], CASE_RETIRING, &at->task, at->row, at->bin))
+			if (diagnoses__interfere(job->chosen.items[k], CASE_RETIRING, &at->task, at->row, at->bin))
 				return -ENOMEM;
 		}
 	}
@@ -133,7 +133,8 @@ int analysis__diagnose_selection(struct analysis_context *context, struct analys
 	if (add_interference(context, job, span, about) || diagnoses__sum(&job->chosen))
 		return -ENOMEM;
 	for (size_t i = 0; i < job->chosen.count; i++)
-		breakdown__make(case__sum(job->chosen.items[i]), &context->config, &job->chosen.items[i]->breakdown);
+		breakdown__make(diagnoses__sum_of(job->chosen.items[i]), &context->config,
+				&job->chosen.items[i]->breakdown);
 	return 0;
 }
 
@@ -141,7 +142,7 @@ int analysis__diagnose_selection(struct analysis_context *context, struct analys
 static int build_sites(const struct builder *builder, struct result_variance *out)
 {
 	const struct chosen_sites *chosen = &builder->job->chosen_sites;
-	struct result_site *sites = builder__take(builder, chosen->count, sizeof(*sites));
+	struct result_site *sites = result__take(builder, chosen->count, sizeof(*sites));
 	size_t count = 0;
 
 	if (!sites)
@@ -156,7 +157,7 @@ static int build_sites(const struct builder *builder, struct result_variance *ou
 			    (struct result_site){&state->about, (dur - ref) / 1e9, ref > 0 ? dur / ref : NAN};
 	}
 	if (count)
-		qsort(sites, count, sizeof(*sites), builder__compare_sites);
+		qsort(sites, count, sizeof(*sites), result__compare_sites);
 	out->sites = sites;
 	out->site_count = (uint32_t)(count < SITES_MAX ? count : SITES_MAX);
 	return 0;
@@ -166,15 +167,15 @@ static int build_selection(const struct builder *builder, const struct diagnosis
 {
 	const struct selection_of *selection = &builder->context->selection;
 	const struct stg_job *about = builder->about;
-	int32_t *ranks = builder__take(builder, about->row_count, sizeof(*ranks));
-	uint32_t *rows = builder__take(builder, about->row_count, sizeof(*rows));
+	int32_t *ranks = result__take(builder, about->row_count, sizeof(*ranks));
+	uint32_t *rows = result__take(builder, about->row_count, sizeof(*rows));
 	size_t row_count = 0;
 	const struct contribution *sum;
 	char who[128];
 
 	if (!ranks || !rows)
 		return -ENOMEM;
-	sum = case__sum(item);
+	sum = diagnoses__sum_of(item);
 	*out = (struct result_variance){
 	    .class = (enum vapro_class)(item->id - 1),
 	    .state = VAPRO_REGION_CLOSED,
@@ -195,8 +196,8 @@ static int build_selection(const struct builder *builder, const struct diagnosis
 	}
 	advice__who(out, false, who, sizeof(who));
 	out->who = arena__copy(&builder->context->arena, who);
-	return out->who && !build_sites(builder, out) && !builder__inside(builder, rows, row_count, out)
-		   ? builder__diagnosis(builder, item, rows, row_count, NULL, out)
+	return out->who && !build_sites(builder, out) && !result__inside(builder, rows, row_count, out)
+		   ? result__diagnosis(builder, item, rows, row_count, NULL, out)
 		   : -ENOMEM;
 }
 
@@ -208,7 +209,7 @@ static bool every_row(const void *arg, uint32_t row)
 	return true;
 }
 
-int builder__selections(const struct builder *builder, struct job_result *result)
+int result__selections(const struct builder *builder, struct job_result *result)
 {
 	const struct diagnoses *diagnoses = &builder->job->chosen;
 	struct result_variance *selections;
@@ -217,14 +218,14 @@ int builder__selections(const struct builder *builder, struct job_result *result
 
 	if (!builder->context->selection.active || !builder->span->last)
 		return 0;
-	selections = builder__take(builder, diagnoses->count, sizeof(*selections));
+	selections = result__take(builder, diagnoses->count, sizeof(*selections));
 	all.where =
 	    where_index__new(&builder->context->places, builder->context->stg, builder->job->id, every_row, NULL);
 	if (!selections || !all.where)
 		error = -ENOMEM;
 	for (size_t i = 0; !error && i < diagnoses->count; i++) {
 		/* Observations alone, from other times and ranks, are no region. */
-		if (case__sum(diagnoses->items[i])->dur <= 0)
+		if (diagnoses__sum_of(diagnoses->items[i])->dur <= 0)
 			continue;
 		error = build_selection(&all, diagnoses->items[i], &selections[result->selection_count]);
 		result->selection_count++;

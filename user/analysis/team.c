@@ -4,11 +4,11 @@
 
 #define BUSY 0.5 /* share of its time on a CPU from which a thread works */
 
-bool builder__several_rows(const struct stg_job *about, const struct stg_row *row)
+bool result__several_rows(const struct stg_job *about, const struct stg_row *row)
 {
 	size_t place = about->place[row->leader];
 
-	return builder__end_of_rank(about, place) - place > 1;
+	return result__end_of_rank(about, place) - place > 1;
 }
 
 /* Whether anything of a row was judged while a variance lasted: MPI's own threads make a call now and then at most. */
@@ -35,7 +35,7 @@ static bool is_among(const uint32_t *rows, size_t count, uint32_t row)
 	return false;
 }
 
-bool builder__split_up(const struct builder *builder, const struct variance *variance)
+bool result__split_up(const struct builder *builder, const struct variance *variance)
 {
 	const struct stg_job *about = builder->about;
 
@@ -45,9 +45,9 @@ bool builder__split_up(const struct builder *builder, const struct variance *var
 		for (end = i; end < variance->row_count &&
 			      about->rows[variance->rows[end]].leader == about->rows[variance->rows[i]].leader;)
 			end++;
-		if (builder__end_of_rank(about, first) - first <= end - i)
+		if (result__end_of_rank(about, first) - first <= end - i)
 			continue;
-		for (size_t place = first; place < builder__end_of_rank(about, first); place++) {
+		for (size_t place = first; place < result__end_of_rank(about, first); place++) {
 			uint32_t row = about->order[place];
 
 			if (!is_among(variance->rows + i, end - i, row) && was_judged(builder, variance, row))
@@ -73,7 +73,7 @@ static bool works(const struct builder *builder, const struct variance *variance
 	return false;
 }
 
-bool builder__team_unseen(const struct builder *builder, const struct variance *variance)
+bool result__team_unseen(const struct builder *builder, const struct variance *variance)
 {
 	const struct stg_job *about = builder->about;
 	uint32_t leader;
@@ -85,7 +85,7 @@ bool builder__team_unseen(const struct builder *builder, const struct variance *
 	first = about->place[leader];
 	if (works(builder, variance, leader)) /* threads without a row of their own have no fragment at all */
 		return true;
-	for (size_t place = first; place < builder__end_of_rank(about, first); place++) {
+	for (size_t place = first; place < result__end_of_rank(about, first); place++) {
 		uint32_t row = about->order[place];
 
 		if (row != leader && !is_among(variance->rows, variance->row_count, row) &&

@@ -47,7 +47,7 @@ static const char *names_of(const struct builder *builder, uint64_t nodes)
 static int build_factors(const struct builder *builder, const struct diagnosis_of *item,
 			 struct result_diagnosis *diagnosis)
 {
-	struct result_factor *factors = builder__take(builder, FACTOR_NODES, sizeof(*factors));
+	struct result_factor *factors = result__take(builder, FACTOR_NODES, sizeof(*factors));
 
 	if (!factors)
 		return -ENOMEM;
@@ -69,11 +69,11 @@ static int build_factors(const struct builder *builder, const struct diagnosis_o
 		    .parent = info->parent == FACTOR_ROOT ? NULL : factor_infos[info->parent].name,
 		    .contribution = node->share,
 		    .impact_seconds = node->impact_ns / 1e9,
-		    .duration_seconds = case__sum(item)->duration[at] / 1e9,
+		    .duration_seconds = diagnoses__sum_of(item)->duration[at] / 1e9,
 		    .method = node->regression ? "regression" : "formula",
 		    .p_value = node->p,
 		    .major = node->major,
-		    .approx = case__sum(item)->approx,
+		    .approx = diagnoses__sum_of(item)->approx,
 		    .shared_with = shared,
 		    .implied = node->implied,
 		};
@@ -91,12 +91,12 @@ static int build_regressions(const struct builder *builder, const struct diagnos
 					       [REGRESSION_TOO_FEW] = "too_few_rows",
 					       [REGRESSION_NO_VARIANCE] = "no_variance",
 					       [REGRESSION_NO_FACTOR] = "no_factor"};
-	struct result_regression *regressions = builder__take(builder, PRICED_SETS, sizeof(*regressions));
+	struct result_regression *regressions = result__take(builder, PRICED_SETS, sizeof(*regressions));
 
 	if (!regressions)
 		return -ENOMEM;
 	for (int set = 0; set < PRICED_SETS; set++) {
-		const struct regression_moments *rows = &case__sum(item)->rows[set];
+		const struct regression_moments *rows = &diagnoses__sum_of(item)->rows[set];
 		bool any = false;
 
 		for (uint32_t i = 1; i <= rows->factors; i++)
@@ -126,7 +126,7 @@ static int build_interferers(const struct builder *builder, const struct diagnos
 	diagnosis->interferer_count =
 	    (uint32_t)(item->interferers[CASE_SUM].count < INTERFERERS_SHOWN ? item->interferers[CASE_SUM].count
 									     : INTERFERERS_SHOWN);
-	interferers = builder__take(builder, diagnosis->interferer_count, sizeof(*interferers));
+	interferers = result__take(builder, diagnosis->interferer_count, sizeof(*interferers));
 	if (!interferers)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < diagnosis->interferer_count; i++)
@@ -147,7 +147,7 @@ static int compare_hosts(const void *a, const void *b)
 static int build_hosts(const struct builder *builder, const uint32_t *rows, size_t count,
 		       struct result_diagnosis *diagnosis)
 {
-	const char **hosts = builder__take(builder, count, sizeof(*hosts));
+	const char **hosts = result__take(builder, count, sizeof(*hosts));
 	uint32_t found = 0;
 
 	if (!hosts)
@@ -171,15 +171,15 @@ static int build_hosts(const struct builder *builder, const uint32_t *rows, size
 	return 0;
 }
 
-int builder__shared(const struct builder *builder, const uint32_t *rows, size_t count, const struct result_shared **out,
-		    uint32_t *out_count)
+int result__shared(const struct builder *builder, const uint32_t *rows, size_t count, const struct result_shared **out,
+		   uint32_t *out_count)
 {
 	struct result_shared *shared;
 	struct where where[WHERE_FACTS];
 
 	if (where_index__find(builder->where, rows, count, where, out_count))
 		return -ENOMEM;
-	shared = builder__take(builder, *out_count, sizeof(*shared));
+	shared = result__take(builder, *out_count, sizeof(*shared));
 	if (!shared)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < *out_count; i++) {
@@ -228,7 +228,7 @@ static uint64_t hash_words(const struct result_variance *out)
 	return diagnosis->culprit ? hash_text(hash, diagnosis->culprit->comm) : hash;
 }
 
-bool diagnosis__emitted(struct diagnosis_of *item, const struct result_variance *out)
+bool result__diagnosis_emitted(struct diagnosis_of *item, const struct result_variance *out)
 {
 	struct emitted_case now = {
 	    .stage = out->diagnosis.stage,
@@ -266,15 +266,15 @@ bool diagnosis__emitted(struct diagnosis_of *item, const struct result_variance 
 	return same;
 }
 
-int builder__diagnosis(const struct builder *builder, const struct diagnosis_of *item, const uint32_t *rows,
-		       size_t count, const struct variance *variance, struct result_variance *out)
+int result__diagnosis(const struct builder *builder, const struct diagnosis_of *item, const uint32_t *rows,
+		      size_t count, const struct variance *variance, struct result_variance *out)
 {
 	struct result_diagnosis *diagnosis = &out->diagnosis;
 	bool waiting = variance && variance->waiting;
 	bool transfer = variance && variance->transfer > variance->late;
 	char text[2048];
 
-	if (!item || builder__shared(builder, rows, count, &diagnosis->shared, &diagnosis->shared_count) ||
+	if (!item || result__shared(builder, rows, count, &diagnosis->shared, &diagnosis->shared_count) ||
 	    build_factors(builder, item, diagnosis) || build_regressions(builder, item, diagnosis) ||
 	    build_interferers(builder, item, variance ? out->lost_seconds : 0, diagnosis) ||
 	    build_limit(builder, item, rows, count, diagnosis) || build_hosts(builder, rows, count, diagnosis))
@@ -282,8 +282,8 @@ int builder__diagnosis(const struct builder *builder, const struct diagnosis_of 
 	if (variance && tally__own_share(&variance->total) >= MOSTLY_OWN)
 		diagnosis->oversubscribed = variance->total.demand;
 	diagnosis->stage = driver__stage(item, &diagnosis->final);
-	diagnosis->abnormal = (uint32_t)lround(case__sum(item)->abnormal);
-	diagnosis->normal = (uint32_t)lround(case__sum(item)->normal);
+	diagnosis->abnormal = (uint32_t)lround(diagnoses__sum_of(item)->abnormal);
+	diagnosis->normal = (uint32_t)lround(diagnoses__sum_of(item)->normal);
 	root_cause__find(out, waiting, transfer);
 	if (variance && result__causes(builder, variance, item, out))
 		return -ENOMEM;

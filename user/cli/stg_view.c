@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "capture/capture.h"
-#include "model/cluster.h"
+#include "model/clusters.h"
 #include "base/grow.h"
 #include "base/printable.h"
 #include "model/bands.h"

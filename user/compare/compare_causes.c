@@ -20,11 +20,11 @@ static int add_shares(const struct profile *profile, const uint32_t *unit_of, ui
 			*cause_s += slice->cause_ns[cause] * 1e-9;
 			*busy_s += slice->busy_ns * 1e-9;
 			if (slice->busy_ns >= LEAST_BUSY * thread->width * (double)VAPRO_BIN_NS &&
-			    values__add(values, slice->cause_ns[cause] / slice->busy_ns))
+			    compare__add_value(values, slice->cause_ns[cause] / slice->busy_ns))
 				return -ENOMEM;
 		}
 	}
-	values__thin(values);
+	compare__thin_values(values);
 	return 0;
 }
 

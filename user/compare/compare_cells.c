@@ -138,7 +138,7 @@ static int add_cell(struct amount *amount, const struct profile_cell *cell)
 	for (size_t i = 0; i < samples->count; i++) {
 		const struct sample *sample = &samples->items[i];
 
-		if (sample->mean_ns > 0 && values__add(&amount->values, log(sample->mean_ns)))
+		if (sample->mean_ns > 0 && compare__add_value(&amount->values, log(sample->mean_ns)))
 			return -ENOMEM;
 		amount->size_ns += sample->size * sample->n;
 		amount->n += sample->n;
@@ -156,8 +156,8 @@ static int add_amount(struct comparison *result, struct sums *sums, struct amoun
 	struct shift shift;
 	int error;
 
-	values__thin(&amount[0].values);
-	values__thin(&amount[1].values);
+	compare__thin_values(&amount[0].values);
+	compare__thin_values(&amount[1].values);
 	error = shift__of(amount[0].values.items, amount[0].values.count, amount[1].values.items,
 			  amount[1].values.count, &shift);
 	if (error == -ENODATA) {
@@ -167,7 +167,7 @@ static int add_amount(struct comparison *result, struct sums *sums, struct amoun
 	if (error)
 		return error;
 	for (int side = 0; side < 2; side++) {
-		spread[side] = values__spread(&amount[side].values, &centre[side]);
+		spread[side] = compare__spread(&amount[side].values, &centre[side]);
 		result->compared_s[side] += amount[side].seconds;
 	}
 	base = calls[1] * exp(centre[0]);
@@ -276,7 +276,7 @@ static int add_leasts(struct amount *amount, const struct profile *profile, uint
 			bins += least->ns[bin] > 0;
 			if (bins < BATCH_MEMBERS)
 				continue;
-			if (values__add(&amount->values, log(sum / bins)))
+			if (compare__add_value(&amount->values, log(sum / bins)))
 				return -ENOMEM;
 			sum = 0;
 			bins = 0;
@@ -354,7 +354,7 @@ int compare__cells(struct comparison *result, uint32_t *const unit_of[2])
 	return error;
 }
 
-int values__add(struct values *values, double value)
+int compare__add_value(struct values *values, double value)
 {
 	if (grow(&values->items, &values->capacity, values->count + 1, sizeof(*values->items)))
 		return -ENOMEM;
@@ -362,7 +362,7 @@ int values__add(struct values *values, double value)
 	return 0;
 }
 
-void values__thin(struct values *values)
+void compare__thin_values(struct values *values)
 {
 	size_t step = (values->count + COMPARE_VALUES - 1) / COMPARE_VALUES, count = 0;
 
@@ -372,7 +372,7 @@ void values__thin(struct values *values)
 		values->count = count;
 }
 
-double values__spread(struct values *values, double *centre)
+double compare__spread(struct values *values, double *centre)
 {
 	size_t quarter = values->count / 4;
 

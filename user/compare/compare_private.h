@@ -15,11 +15,11 @@ struct values {
 	size_t count, capacity;
 };
 
-int values__add(struct values *values, double value);
-void values__thin(struct values *values); /* every n-th, so that at most COMPARE_VALUES remain */
+int compare__add_value(struct values *values, double value);
+void compare__thin_values(struct values *values); /* every n-th, so that at most COMPARE_VALUES remain */
 
 /* Middle half of the values, which are logarithms, as a ratio; reorders them. *centre: their median. */
-double values__spread(struct values *values, double *centre);
+double compare__spread(struct values *values, double *centre);
 
 /* compare_units.c: finds the units of both runs; unit_of[side]: unit of each thread, or COMPARE_NONE. */
 int compare__units(struct comparison *result, uint32_t *unit_of[2], char *err, size_t err_size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The ends of a host's calls at one call-site: see clocks.h. */
-#include "detect/clocks_private.h"
+#include "detect/clock_ends.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The search for the offset between the clocks of two hosts from their calls at one call-site: see clocks.h. */
-#include "detect/clocks_private.h"
+#include "detect/clock_search.h"
 
 #include <math.h>
+
+#include "detect/clock_ends.h"
 
 #define COARSE_NS 20e6 /* step of the search */
 #define ROUGH_ENDS 64  /* calls that the first sweep compares, of one host only */

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The offset between the clocks of two hosts from window to window: see clocks.h. */
-#include "detect/clocks_private.h"
+#include "detect/clock_track.h"
 
 #include <math.h>
+
+#include "detect/clock_ends.h"
+#include "detect/clock_search.h"
 
 #define STILL_AGREES 2	  /* times the former cost */
 #define TRIES_MOST 6	  /* a search that fails is repeated after 1, 3, 7 .. 63 windows */

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The calls of each host, and the offsets of all hosts from those of pairs: see clocks.h. */
-#include "detect/clocks_private.h"
+#include "detect/clocks.h"
 
 #include "base/grow.h"
+#include "detect/clock_ends.h"
+#include "detect/clock_track.h"
 
 #include <math.h>
 #include <stdlib.h>

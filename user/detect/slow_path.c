@@ -29,7 +29,7 @@ static double lost_beside(const struct waiting *waiting, uint32_t row, uint64_t 
 	return fmax(0, cell__lost(&computation)) + fmax(0, cell__lost(&io));
 }
 
-int slow_path__begin(struct waiting *waiting)
+int waiting__begin_slow_paths(struct waiting *waiting)
 {
 	if (grow(&waiting->paths, &waiting->path_capacity, waiting->rows, sizeof(*waiting->paths)) ||
 	    grow(&waiting->last, &waiting->last_capacity, waiting->rows, sizeof(*waiting->last)) ||
@@ -87,7 +87,7 @@ static double open_excess(const struct excess *item)
 	return item->ns - item->transfer_ns;
 }
 
-void slow_path__drop(struct waiting *waiting, const struct stg_job *job)
+void waiting__drop_slow_paths(struct waiting *waiting, const struct stg_job *job)
 {
 	memset(waiting->paths, 0, waiting->rows * sizeof(*waiting->paths));
 	for (size_t i = 0; i < waiting->item_count; i++)
@@ -344,7 +344,7 @@ static bool find_uncoupled(struct waiting *waiting, const struct series_book *bo
 	return any;
 }
 
-bool slow_path__find(struct waiting *waiting, const struct series_book *book, struct call_site *site)
+bool waiting__find_slow_path(struct waiting *waiting, const struct series_book *book, struct call_site *site)
 {
 	size_t end = site->begin + site->count;
 	size_t unknown;

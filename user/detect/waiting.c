@@ -278,7 +278,7 @@ int waiting__end(struct waiting *waiting, const struct stg_job *job, const struc
 		return -ENOMEM;
 	if (!waiting->item_count)
 		return 0;
-	if (slow_path__begin(waiting) || waiting__link(waiting, job) || waiting__order(waiting))
+	if (waiting__begin_slow_paths(waiting) || waiting__link(waiting, job) || waiting__order(waiting))
 		return -ENOMEM;
 	for (size_t i = 0; i < waiting->site_count; i++) {
 		struct call_site *site = &waiting->sites[waiting->by_site[i]];
@@ -287,10 +287,10 @@ int waiting__end(struct waiting *waiting, const struct stg_job *job, const struc
 			return -ENOMEM;
 		if (site->merged)
 			waiting__split_merged(waiting, job, site);
-		paths |= slow_path__find(waiting, book, site);
+		paths |= waiting__find_slow_path(waiting, book, site);
 	}
 	if (paths)
-		slow_path__drop(waiting, job);
+		waiting__drop_slow_paths(waiting, job);
 	for (size_t i = 0; i < waiting->item_count; i++) {
 		struct excess *item = waiting__item(waiting, i);
 

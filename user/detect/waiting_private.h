@@ -121,15 +121,15 @@ int waiting__split_singles(struct waiting *waiting, const struct stg_job *job, c
 void waiting__split_merged(struct waiting *waiting, const struct stg_job *job, const struct call_site *site);
 
 /* Makes room to find slow paths. Returns 0 or -ENOMEM. */
-int slow_path__begin(struct waiting *waiting);
+int waiting__begin_slow_paths(struct waiting *waiting);
 
 /* Finds the slow-path part of the excess in the calls of one call-site. Returns whether there is any. */
-bool slow_path__find(struct waiting *waiting, const struct series_book *book, struct call_site *site);
+bool waiting__find_slow_path(struct waiting *waiting, const struct series_book *book, struct call_site *site);
 
 /*
  * Drops the slow paths of ranks that computed less than another rank in the view, by half of the paths or more:
  * the other rank came late, with more work or less speed than is known.
  */
-void slow_path__drop(struct waiting *waiting, const struct stg_job *job);
+void waiting__drop_slow_paths(struct waiting *waiting, const struct stg_job *job);
 
 #endif

@@ -72,7 +72,7 @@ struct diagnosis_of *diagnoses__get(struct diagnoses *diagnoses, uint32_t id)
 	return item;
 }
 
-struct contribution *case__part(struct diagnosis_of *item, enum case_part part)
+struct contribution *diagnoses__part(struct diagnosis_of *item, enum case_part part)
 {
 	item->stale = true;
 	if (!item->parts[part])
@@ -80,14 +80,14 @@ struct contribution *case__part(struct diagnosis_of *item, enum case_part part)
 	return item->parts[part];
 }
 
-int case__interfere(struct diagnosis_of *item, enum case_part part, const struct result_interferer *task, uint32_t row,
-		    uint64_t bin)
+int diagnoses__interfere(struct diagnosis_of *item, enum case_part part, const struct result_interferer *task,
+			 uint32_t row, uint64_t bin)
 {
 	item->stale = true;
 	return interferers__add(&item->interferers[part], task, row, bin);
 }
 
-const struct contribution *case__sum(const struct diagnosis_of *item)
+const struct contribution *diagnoses__sum_of(const struct diagnosis_of *item)
 {
 	const struct contribution *sum = item->parts[CASE_SUM] ? item->parts[CASE_SUM] : item->parts[CASE_PAST];
 
@@ -120,7 +120,7 @@ int diagnoses__merge(struct diagnoses *diagnoses, uint32_t from_id, uint32_t int
 	return move(from, CASE_PAST, into, CASE_PAST);
 }
 
-/* Makes the sum; where only the past exists, case__sum returns the past. */
+/* Makes the sum; where only the past exists, diagnoses__sum_of returns the past. */
 static int sum(struct diagnosis_of *item)
 {
 	clear_part(item, CASE_SUM);
@@ -131,7 +131,7 @@ static int sum(struct diagnosis_of *item)
 	interferers__sort(&item->interferers[CASE_SUM]);
 	if (!item->parts[CASE_RETIRING] && !item->parts[CASE_STAYING])
 		return 0;
-	if (!case__part(item, CASE_SUM))
+	if (!diagnoses__part(item, CASE_SUM))
 		return -ENOMEM;
 	for (int part = CASE_PAST; part < CASE_SUM; part++) {
 		if (item->parts[part])

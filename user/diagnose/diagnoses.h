@@ -29,7 +29,7 @@ enum case_part { CASE_PAST, CASE_RETIRING, CASE_STAYING, CASE_SUM, CASE_PARTS };
 
 struct diagnosis_of {
 	uint32_t id;				/* id of the variance */
-	struct contribution *parts[CASE_PARTS]; /* NULL: nothing; use case__part and case__sum */
+	struct contribution *parts[CASE_PARTS]; /* NULL: nothing; use diagnoses__part and diagnoses__sum_of */
 	struct interferers interferers[CASE_PARTS];
 	bool stale;		    /* the sum is not that of the last window */
 	struct breakdown breakdown; /* breakdown of the sum; the analysis fills it */
@@ -53,14 +53,14 @@ struct diagnosis_of *diagnoses__get(struct diagnoses *diagnoses, uint32_t id);
 struct diagnosis_of *diagnoses__find(const struct diagnoses *diagnoses, uint32_t id);
 
 /* Returns a part to add to, made where it is missing; NULL when out of memory. */
-struct contribution *case__part(struct diagnosis_of *item, enum case_part part);
+struct contribution *diagnoses__part(struct diagnosis_of *item, enum case_part part);
 
 /* Adds a task that ran instead of a row's thread in a bin to a part. Returns 0 or -ENOMEM. */
-int case__interfere(struct diagnosis_of *item, enum case_part part, const struct result_interferer *task, uint32_t row,
-		    uint64_t bin);
+int diagnoses__interfere(struct diagnosis_of *item, enum case_part part, const struct result_interferer *task,
+			 uint32_t row, uint64_t bin);
 
 /* Returns the sum of all parts, never NULL; to be called after diagnoses__sum. */
-const struct contribution *case__sum(const struct diagnosis_of *item);
+const struct contribution *diagnoses__sum_of(const struct diagnosis_of *item);
 
 /* Merges the case of a variance that was merged into another one. Returns 0 or -ENOMEM. */
 int diagnoses__merge(struct diagnoses *diagnoses, uint32_t from, uint32_t into);

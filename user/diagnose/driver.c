@@ -15,11 +15,12 @@ static bool major_on_cpu(const struct breakdown *breakdown)
 static bool wants(const struct diagnosis_of *item, enum counter_group group, unsigned counted, double least)
 {
 	/* Without counters no group can be wanted. */
-	if (!(counted & 1U << COUNTER_TOP) || item->tried & 1U << group || case__sum(item)->counted[group] >= least)
+	if (!(counted & 1U << COUNTER_TOP) || item->tried & 1U << group ||
+	    diagnoses__sum_of(item)->counted[group] >= least)
 		return false;
 	if (group == COUNTER_TOP)
 		return major_on_cpu(&item->breakdown);
-	return case__sum(item)->counted[COUNTER_TOP] > 0 &&
+	return diagnoses__sum_of(item)->counted[COUNTER_TOP] > 0 &&
 	       item->breakdown.node[counter_group_infos[group].parent].major;
 }
 

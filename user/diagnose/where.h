@@ -8,16 +8,11 @@
 
 #include "base/intern.h"
 #include "model/stg.h"
+#include "diagnose/places.h"
 
 #include <stdbool.h>
 
 #define WHERE_FACTS 7
-
-struct places {
-	struct vapro_place *items; /* by thread; texts are interned */
-	size_t count, capacity;
-	struct intern *texts;
-};
 
 struct where {
 	const char *fact;
@@ -25,16 +20,6 @@ struct where {
 	uint32_t others;  /* rows that have the value too and are not slow */
 	const char *host; /* of a fact within a host, where all slow rows are on one; else NULL. As in the rows */
 };
-
-/* Returns 0 or -ENOMEM. */
-int places__add(struct places *places, const struct vapro_place *place);
-
-/* Forgets the places of threads whose numbers are free: others may get them. Returns 0 or -ENOMEM. */
-int where__release(struct places *places, const struct stg *stg);
-
-/* Writes or reads all places; an object to be read is empty. */
-void places__archive(struct archive *archive, struct places *places);
-void places__free(struct places *places);
 
 /* Numbers of a job's rows by fact and value, counted once for all lookups of a window. */
 struct where_index;

@@ -147,7 +147,7 @@ static int write_map(const struct run_report *report, const struct view_map *map
 		write_bin(report, map, bin, texts[bin]);
 	for (size_t row = 0; !ret && row < map->row_count; row++) {
 		head = cells_head(map, &map->rows[row]);
-		ret = head ? view_map__cells(map, row, row + 1, 1, bins, values) : -ENOMEM;
+		ret = head ? view_model__cells(map, row, row + 1, 1, bins, values) : -ENOMEM;
 		for (size_t bin = 0; !ret && bin < bins; bin++) {
 			if (!isfinite(values[bin]))
 				continue;

@@ -149,7 +149,7 @@ static void write_finding(const struct finding *finding, struct csv_row *row)
 				       .state = finding->state,
 				       .seconds = finding->seconds > 0 ? finding->seconds : NAN,
 				       .ratio = finding->ratio > 0 ? finding->ratio : NAN,
-				       .reason = finding__text(finding, text, sizeof(text))});
+				       .reason = findings__text(finding, text, sizeof(text))});
 }
 
 int csv__states(const struct run_report *report, FILE *out)

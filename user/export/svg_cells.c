@@ -39,7 +39,7 @@ static int fill_row(const struct picture *picture, const struct svg_row *row, ui
 	memset(levels, UNKNOWN, picture->columns);
 	for (size_t i = row->first; i < row->end; i++) {
 		size_t at = picture->order.items[i].at;
-		int ret = view_map__cells(picture->map, at, at + 1, picture->step, picture->columns, cells);
+		int ret = view_model__cells(picture->map, at, at + 1, picture->step, picture->columns, cells);
 
 		if (ret)
 			return ret;

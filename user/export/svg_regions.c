@@ -111,7 +111,7 @@ static struct box put_outline(const struct picture *picture, const struct region
 
 	if (!small)
 		put_rectangle(picture, &box, "#fff", 1.6, false);
-	put_rectangle(picture, &box, "#111", small ? 0.4 : 0.7, !region__sure(region));
+	put_rectangle(picture, &box, "#111", small ? 0.4 : 0.7, !regions__sure(region));
 	return box;
 }
 
@@ -172,7 +172,7 @@ static void list_region(const struct picture *picture, const struct run_region *
 
 	duration__text(region->lost_seconds, lost, sizeof(lost));
 	snprintf(text, sizeof(text), "%s%s%.200s%s: %s lost, %.1f to %.1f s, %.200s", region->culprit.comm,
-		 *region->culprit.comm ? ": " : "", cause, region__sure(region) ? "" : " (unconfirmed)", lost, begin_s,
+		 *region->culprit.comm ? ": " : "", cause, regions__sure(region) ? "" : " (unconfirmed)", lost, begin_s,
 		 end_s, region->who ? region->who : "?");
 	fprintf(out, "<text x=\"%.2f\" y=\"%.2f\" font-weight=\"bold\">%s</text><text x=\"%.2f\" y=\"%.2f\">", x, y,
 		run_region->number, x + 4 * SVG_LETTER, y);

@@ -82,7 +82,7 @@ static int put_class(struct trace *trace, const struct trace_job *job, const str
 		/* threads are parts of their ranks */
 		if (map->rows[row].thread >= 0)
 			continue;
-		ret = view_map__cells(map, row, row + 1, 1, bins, values);
+		ret = view_model__cells(map, row, row + 1, 1, bins, values);
 		for (size_t bin = 0; !ret && bin < bins; bin++) {
 			struct column *column = &columns[bin / step];
 

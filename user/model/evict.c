@@ -111,7 +111,7 @@ size_t evict__series(struct series_book *book, const unsigned char *used, size_t
 		goto cleanup;
 	for (size_t i = 0; i < book->workload_count; i++) {
 		if (victims.workloads[i])
-			workload__release(book, (uint32_t)i);
+			series__release_workload(book, (uint32_t)i);
 	}
 cleanup:
 	free(victims.series);

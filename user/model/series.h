@@ -9,7 +9,7 @@
  * cluster_tolerance of the seed are the same; the names of histories must not change when a smaller
  * size appears later, so this is not Algorithm 1.
  *
- * Algorithm 1 is in model/cluster.h, on all computations of a kind BY_INSTRUCTIONS, of all ranks, sizes
+ * Algorithm 1 is in model/clusters.h, on all computations of a kind BY_INSTRUCTIONS, of all ranks, sizes
  * and windows together. A computation whose magnitudes are all 0 was not measured (any work takes an
  * instruction) and joins no cluster.
  */
@@ -17,7 +17,7 @@
 #define VAPRO_SERIES_H
 
 #include "model/batches.h"
-#include "model/cluster.h"
+#include "model/clusters.h"
 #include "model/histogram.h"
 #include "model/bundle_rec.h"
 #include "base/pool.h"
@@ -178,7 +178,7 @@ int series__unseen(struct series_book *book, uint32_t thread, uint32_t *id);
 
 /* Free unreferenced series and workloads, for model/evict.h. */
 void series__release(struct series_book *book, uint32_t id);
-void workload__release(struct series_book *book, uint32_t id);
+void series__release_workload(struct series_book *book, uint32_t id);
 
 /* Bytes held, but for factors of bundles. */
 size_t series__bytes(const struct series_book *book);

@@ -371,7 +371,7 @@ void series__archive(struct archive *archive, struct series_book *book)
 		if (book->workloads[i].clusters)
 			clusters__archive(archive, book->workloads[i].clusters);
 	}
-	truths__archive(archive, &book->truths);
+	truth__archive(archive, &book->truths);
 	if (archive__reads(archive))
 		check_truths(archive, book);
 }

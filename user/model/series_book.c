@@ -52,7 +52,7 @@ void series__free(struct series_book *book)
 	free(book->row_batches);
 	for (size_t i = 0; i < book->workload_count; i++)
 		clusters__free(book->workloads[i].clusters);
-	truths__clear(&book->truths);
+	truth__clear(&book->truths);
 	pool__clear(&book->factors);
 	free(book->series);
 	free(book->latest);
@@ -378,7 +378,7 @@ static int add(struct series_book *book, struct series_of of, const struct vapro
 		return error;
 	series->members += bundle->n;
 	series->met_ns += (float)bundle->sum_ns;
-	if (bundle->truth && truths__add(&book->truths, series->workload, rec->cell, bundle->truth, bundle->n))
+	if (bundle->truth && truth__add(&book->truths, series->workload, rec->cell, bundle->truth, bundle->n))
 		return -ENOMEM;
 	return add_history(book, series, rec);
 }
@@ -465,7 +465,7 @@ void series__release(struct series_book *book, uint32_t id)
 	book->free_series = id;
 }
 
-void workload__release(struct series_book *book, uint32_t id)
+void series__release_workload(struct series_book *book, uint32_t id)
 {
 	clusters__free(book->workloads[id].clusters);
 	book->workloads[id] =
@@ -486,7 +486,7 @@ int series__forget(struct series_book *book, uint32_t job)
 	job_series__forget(book, job);
 	for (size_t i = 0; i < book->workload_count; i++) {
 		if (book->workloads[i].job == job)
-			workload__release(book, (uint32_t)i);
+			series__release_workload(book, (uint32_t)i);
 	}
 	return 0;
 }

@@ -23,9 +23,9 @@ struct truths {
 };
 
 /* Returns 0 or -ENOMEM. */
-int truths__add(struct truths *truths, uint32_t workload, uint32_t cell, uint32_t truth, uint64_t n);
+int truth__add(struct truths *truths, uint32_t workload, uint32_t cell, uint32_t truth, uint64_t n);
 /* Writes or reads all counts; what they refer to is checked by the owner. */
-void truths__archive(struct archive *archive, struct truths *truths);
-void truths__clear(struct truths *truths);
+void truth__archive(struct archive *archive, struct truths *truths);
+void truth__clear(struct truths *truths);
 
 #endif

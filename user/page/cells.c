@@ -133,7 +133,7 @@ int cells__make(struct cells *cells, const struct view_map *map, const struct ce
 			ret = -ENOMEM;
 	}
 	for (size_t row = 0; !ret && row < cells->rows; row++) {
-		ret = view_map__cells(map, row, row + 1, 1, bins, values);
+		ret = view_model__cells(map, row, row + 1, 1, bins, values);
 		if (!ret)
 			fill(cells, map, values, row);
 	}

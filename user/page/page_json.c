@@ -162,7 +162,7 @@ static bool add_jobs(cJSON *page, const struct run_report *report)
 			continue;
 		item = page_json__append(list);
 		ok = item && json__add_text(item, "name", job->name) &&
-		     json__add_text(item, "title", job_summary__name(job, title)) &&
+		     json__add_text(item, "title", summary__job_name(job, title)) &&
 		     json__add_number(item, "ranks", (double)ranks, 0) &&
 		     json__add_number(item, "world", job->world_size, 0) &&
 		     cJSON_AddBoolToObject(item, "partial", job->partial && ranks < job->world_size) &&
@@ -238,7 +238,7 @@ static bool add_findings(cJSON *page, const struct run_report *report)
 		cJSON *item = page_json__append(list);
 
 		ok = item && json__add_text(item, "kind", findings__kind(finding->kind)) &&
-		     json__add_text(item, "text", finding__text(finding, text, sizeof(text)));
+		     json__add_text(item, "text", findings__text(finding, text, sizeof(text)));
 	}
 	for (size_t i = 0; ok && i < summary->hang_count; i++) {
 		cJSON *item = page_json__append(list);
@@ -322,7 +322,7 @@ static bool add_totals(cJSON *page, const struct run_report *report)
 
 	for (size_t i = 0; i < report->region_count; i++) {
 		const struct region *region = report->regions[i].region;
-		bool sure = region__sure(region);
+		bool sure = regions__sure(region);
 
 		if (region->effect_of)
 			continue;

@@ -51,7 +51,7 @@ static bool add_factors(cJSON *object, const struct run_region *region)
 		item = ok ? page_json__append(list) : NULL;
 		ok = item && json__add_text(item, "name", name) &&
 		     json__add_text(item, "parent", record__text(factor, KEY(factor, parent))) &&
-		     json__add_text(item, "meaning", region__meaning(region->region, name)) &&
+		     json__add_text(item, "meaning", regions__meaning(region->region, name)) &&
 		     json__add_number(item, "share",
 				      record__number(factor, KEY(factor, contribution_pct_of_level), NAN) / 100, 4) &&
 		     json__add_number(item, "seconds", record__number(factor, KEY(factor, impact_seconds), NAN), 6) &&
@@ -160,7 +160,7 @@ static bool add_extent(cJSON *item, const struct run_report *report, const struc
 		  json__add_number(item, "begin", page_json__offset(report, region->begin_ns), 9) &&
 		  json__add_number(item, "end", page_json__offset(report, region->end_ns), 9) &&
 		  cJSON_AddBoolToObject(item, "ended", region->ended) &&
-		  json__add_text(item, "unseen", region__unseen(region, unseen, sizeof(unseen))) &&
+		  json__add_text(item, "unseen", regions__unseen(region, unseen, sizeof(unseen))) &&
 		  json__add_text(item, "ranks", ranks) && json__add_text(item, "who", region->who) &&
 		  json__add_number(item, "lost", region->lost_seconds, 6) &&
 		  json__add_number(item, "caused", region->caused_seconds, 6) &&
@@ -177,9 +177,9 @@ static bool add_judgement(cJSON *item, const struct region *region)
 	       cJSON_AddBoolToObject(item, "work_unknown", region->work_unknown) &&
 	       json__add_text(item, "severity", *region->severity ? region->severity : NULL) &&
 	       cJSON_AddBoolToObject(item, "alarm", region->alarm) &&
-	       cJSON_AddBoolToObject(item, "sure", region__sure(region)) &&
+	       cJSON_AddBoolToObject(item, "sure", regions__sure(region)) &&
 	       cJSON_AddBoolToObject(item, "effect", region->effect_of > 0) &&
-	       cJSON_AddBoolToObject(item, "waiting", region__is_waiting(region)) &&
+	       cJSON_AddBoolToObject(item, "waiting", regions__is_waiting(region)) &&
 	       json__add_text(item, "confidence", confidence(region)) &&
 	       json__add_text(item, "evidence", region->evidence);
 }

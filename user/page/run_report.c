@@ -95,7 +95,7 @@ int run_report__init(struct run_report *report)
 
 void run_report__free(struct run_report *report)
 {
-	cause_list__free(&report->cause_list);
+	causes__free_list(&report->cause_list);
 	causes__free(report->causes);
 	view_model__free(&report->view);
 	free(report->regions);
@@ -299,7 +299,7 @@ const char *run_report__verdict(const struct run_report *report, char *text)
 		const struct job_summary *job = &summary->jobs[i];
 
 		windows |= job->end_ns > 0;
-		judged |= job->end_ns && !job_summary__no_result(summary, job, text, RUN_REPORT_VERDICT_SIZE);
+		judged |= job->end_ns && !summary__no_result(summary, job, text, RUN_REPORT_VERDICT_SIZE);
 	}
 	if (judged) {
 		summary__say_nothing_found(summary, text, RUN_REPORT_VERDICT_SIZE);

@@ -6,7 +6,6 @@
 
 #include "report/board_private.h"
 #include "report/json.h"
-#include "report/record_write.h"
 #include "report/record.h"
 
 static int print(FILE *out, const char *line)

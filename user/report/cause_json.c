@@ -106,6 +106,6 @@ int cause_json__put(struct causes *causes, uint64_t end_ns, const char *host, bo
 		if (!ret)
 			ret = causes__emitted(causes, &list.items[i]);
 	}
-	cause_list__free(&list);
+	causes__free_list(&list);
 	return ret;
 }

@@ -4,7 +4,7 @@
 #define VAPRO_REPORT_CAUSE_JSON_H
 
 #include "analysis/causes.h"
-#include "report/record_write.h"
+#include "report/record.h"
 
 /*
  * Puts a line for each cause that changed much since its last one; final: for all of them, which are then the whole of

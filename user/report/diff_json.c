@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "model/state_id.h"
 #include "report/json.h"
-#include "report/record_write.h"
+#include "report/record.h"
 
 #define TEXT_MOST 2048
 

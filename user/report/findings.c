@@ -38,8 +38,8 @@ int findings__add(struct findings *findings, const struct finding *finding, cons
 	struct finding *own = NULL, copy = *finding;
 
 	copy.job = copy.state = copy.who = copy.place = NULL;
-	if (!region__set_text(&copy.job, job) || !region__set_text(&copy.state, state) ||
-	    !region__set_text(&copy.who, finding->who) || !region__set_text(&copy.place, finding->place))
+	if (!regions__set_text(&copy.job, job) || !regions__set_text(&copy.state, state) ||
+	    !regions__set_text(&copy.who, finding->who) || !regions__set_text(&copy.place, finding->place))
 		goto no_memory;
 	for (size_t i = 0; i < findings->count && !own; i++) {
 		if (same(&findings->items[i], &copy, copy.job, copy.state))
@@ -113,7 +113,7 @@ static const char *times(uint64_t count, char *buf, size_t size)
 	return buf;
 }
 
-char *finding__text(const struct finding *finding, char *text, size_t size)
+char *findings__text(const struct finding *finding, char *text, size_t size)
 {
 	char took[40], rank[40] = "", often[40];
 
@@ -155,7 +155,7 @@ void findings__print(struct findings *findings, FILE *out, unsigned width)
 
 		if (printed[kind] < PRINTED_MAX)
 			wrap__print(out, printed[kind] ? "" : findings__kind(kind),
-				    finding__text(&findings->items[i], text, sizeof(text)), INDENT, width);
+				    findings__text(&findings->items[i], text, sizeof(text)), INDENT, width);
 		if (++printed[kind] == all[kind] && all[kind] > PRINTED_MAX)
 			fprintf(out, "%*sand %zu more\n", INDENT, "", all[kind] - PRINTED_MAX);
 	}

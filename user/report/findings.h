@@ -43,7 +43,7 @@ int findings__add(struct findings *findings, const struct finding *finding, cons
 const char *findings__kind(enum finding_kind kind);
 
 /* Writes a finding as a sentence. Returns text. */
-char *finding__text(const struct finding *finding, char *text, size_t size);
+char *findings__text(const struct finding *finding, char *text, size_t size);
 
 /* Prints the findings of each kind that matter most and counts the others. Sorts asides; no findings print nothing. */
 void findings__print(struct findings *findings, FILE *out, unsigned width);

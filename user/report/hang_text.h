@@ -5,7 +5,7 @@
 
 #include "report/json.h"
 #include "report/json_context.h"
-#include "report/record_write.h"
+#include "report/record.h"
 #include "report/source_names.h"
 
 /* Writes a hang as a sentence without its end: who is where, since when, and for whom. malloc'ed; NULL without memory.

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "report/json.h"
-#include "report/record_write.h"
 #include "report/record.h"
 
 #define FUNCTIONS_MOST 5  /* of a record */

@@ -7,7 +7,7 @@
 
 #include "config/config_json.h"
 #include "report/json.h"
-#include "report/record_write.h"
+#include "report/record.h"
 #include "report/lines.h"
 
 static const char *const process_state_name[] = {

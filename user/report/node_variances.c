@@ -7,7 +7,6 @@
 
 #include "base/grow.h"
 #include "report/json.h"
-#include "report/record_write.h"
 #include "report/record.h"
 
 #define NODE_VARIANCES_MAX 4096

@@ -18,7 +18,7 @@
 #include "report/response.h"
 #include "report/lines.h"
 #include "report/outcome.h"
-#include "report/sink.h"
+#include "report/line_sink.h"
 #include "report/state_totals.h"
 
 struct board;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What a pipeline's users read from it, and what its analysis requests of them. */
-#include "report/sink.h"
+#include "report/line_sink.h"
 #include "report/pipeline_private.h"
 
 void pipeline__outcome(const struct stream_sink *sink, struct outcome *outcome, uint64_t *selections)

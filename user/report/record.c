@@ -17,21 +17,21 @@ static const cJSON *member(const cJSON *object, const char *name)
 	return cJSON_GetObjectItemCaseSensitive(object, name);
 }
 
-const char *member__text(const cJSON *object, const char *name)
+const char *record__member_text(const cJSON *object, const char *name)
 {
 	return cJSON_GetStringValue(member(object, name));
 }
 
-double member__number(const cJSON *object, const char *name, double missing)
+double record__member_number(const cJSON *object, const char *name, double missing)
 {
 	const cJSON *item = member(object, name);
 
 	return cJSON_IsNumber(item) && isfinite(item->valuedouble) ? item->valuedouble : missing;
 }
 
-uint64_t member__uint(const cJSON *object, const char *name)
+uint64_t record__member_uint(const cJSON *object, const char *name)
 {
-	double number = member__number(object, name, 0);
+	double number = record__member_number(object, name, 0);
 
 	return number >= 1 && number < 1e18 ? (uint64_t)number : 0;
 }
@@ -43,17 +43,17 @@ const cJSON *record__item(const cJSON *object, enum record_row key)
 
 const char *record__text(const cJSON *object, enum record_row key)
 {
-	return member__text(object, record_keys[key].name);
+	return record__member_text(object, record_keys[key].name);
 }
 
 double record__number(const cJSON *object, enum record_row key, double missing)
 {
-	return member__number(object, record_keys[key].name, missing);
+	return record__member_number(object, record_keys[key].name, missing);
 }
 
 uint64_t record__uint(const cJSON *object, enum record_row key)
 {
-	return member__uint(object, record_keys[key].name);
+	return record__member_uint(object, record_keys[key].name);
 }
 
 bool record__true(const cJSON *object, enum record_row key)

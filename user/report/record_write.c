@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "report/record_write.h"
+#include "report/record.h"
 
 #include <errno.h>
 #include <math.h>

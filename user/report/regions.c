@@ -25,7 +25,7 @@
 #define NOTHING_S 1e-6	 /* a region of less loss and waiting is not shown */
 #define INDENT 18	 /* the longest label is "preempted by" */
 
-const char *region__meaning(const struct region *region, const char *name)
+const char *regions__meaning(const struct region *region, const char *name)
 {
 	int node = factors__find(name);
 
@@ -83,7 +83,8 @@ struct region *regions__get(struct regions *regions, const char *job, uint64_t i
 	region = &regions->items[regions->count];
 	memset(region, 0, sizeof(*region));
 	region->id = id;
-	if (!region__set_text(&region->job, job) || table__put(regions->places, id, number, (uint32_t)regions->count)) {
+	if (!regions__set_text(&region->job, job) ||
+	    table__put(regions->places, id, number, (uint32_t)regions->count)) {
 		free(region->job);
 		return NULL;
 	}
@@ -156,7 +157,7 @@ char *regions__defuse(char *text)
 	return printable(text);
 }
 
-bool region__set_text(char **text, const char *value)
+bool regions__set_text(char **text, const char *value)
 {
 	char *copy = value ? regions__defuse(strdup(value)) : NULL;
 
@@ -167,7 +168,7 @@ bool region__set_text(char **text, const char *value)
 	return true;
 }
 
-bool region__set_ranks(struct region *region, const int32_t *ranks, uint32_t count)
+bool regions__set_ranks(struct region *region, const int32_t *ranks, uint32_t count)
 {
 	int32_t *copy = malloc((count + 1) * sizeof(*copy));
 
@@ -214,7 +215,7 @@ bool regions__copy_causes(struct region *region, const struct result_cause *caus
 	return true;
 }
 
-bool region__set_hosts(struct region *region, const char *const *hosts, uint32_t count)
+bool regions__set_hosts(struct region *region, const char *const *hosts, uint32_t count)
 {
 	char **copy = calloc(count + 1, sizeof(*copy));
 
@@ -223,7 +224,7 @@ bool region__set_hosts(struct region *region, const char *const *hosts, uint32_t
 	free_hosts(region);
 	region->hosts = copy;
 	for (; region->host_count < count; region->host_count++) {
-		if (!region__set_text(&copy[region->host_count], hosts[region->host_count]))
+		if (!regions__set_text(&copy[region->host_count], hosts[region->host_count]))
 			return false;
 	}
 	return true;
@@ -269,7 +270,7 @@ static void print_when(const struct region *region, FILE *out, uint64_t start_ns
 	      region->ended ? "" : ", and not over when last seen");
 }
 
-bool region__is_waiting(const struct region *region)
+bool regions__is_waiting(const struct region *region)
 {
 	return region->cause && (!strcmp(region->cause, CAUSE_LATE_PEER) || !strcmp(region->cause, CAUSE_BARRIER));
 }
@@ -279,12 +280,12 @@ static void print_why(const struct region *region, FILE *out, unsigned width)
 	const char *head = "    why";
 
 	/* waiting has its reason elsewhere: how the time in the calls was spent says nothing */
-	if (region__is_waiting(region))
+	if (regions__is_waiting(region))
 		return;
 
 	for (size_t i = 0; i < region->cause_count; i++) {
 		const struct region_cause *cause = &region->causes[i];
-		const char *means = region__meaning(region, cause->name);
+		const char *means = regions__meaning(region, cause->name);
 
 		if (!cause->major)
 			continue;
@@ -439,7 +440,7 @@ static void print_observed(const struct region *region, FILE *out, unsigned widt
 	      duration__text(region->whole_lost_seconds, whole, sizeof(whole)));
 }
 
-const char *region__unseen(const struct region *region, char *text, size_t size)
+const char *regions__unseen(const struct region *region, char *text, size_t size)
 {
 	double before_s = region->unseen_before_seconds, after_s = region->unseen_after_seconds;
 	char before[40], after[40];
@@ -481,13 +482,13 @@ static void print_region(const struct regions *regions, const struct effects *ef
 		 region->confirmed    ? ""
 		 : region->place_only ? " [by its place, not certain]"
 				      : " [unconfirmed]");
-	if (region__is_waiting(region))
+	if (regions__is_waiting(region))
 		snprintf(text, sizeof(text), "waiting of %s: %s waited in %s%s", region->who ? region->who : "?", lost,
 			 region->class ? region->class : "?", region->confirmed ? "" : " [unconfirmed]");
 	wrap__print(out, head, text, 4, width);
 	print_when(region, out, options->start_ns, width);
 	print_observed(region, out, width);
-	if (region__unseen(region, text, sizeof(text)))
+	if (regions__unseen(region, text, sizeof(text)))
 		print(out, "    not seen", width, "%s", text);
 	if (region->site)
 		print(out, "    where", width, "%s", region->site);
@@ -505,7 +506,7 @@ static void print_region(const struct regions *regions, const struct effects *ef
 	print_effects(regions, effects, at, out, width);
 }
 
-bool region__sure(const struct region *region)
+bool regions__sure(const struct region *region)
 {
 	return region->confirmed || region->alarm;
 }
@@ -515,8 +516,8 @@ static int compare(const void *a, const void *b)
 {
 	const struct region *x = a, *y = b;
 
-	if (region__sure(x) != region__sure(y))
-		return region__sure(x) ? -1 : 1;
+	if (regions__sure(x) != regions__sure(y))
+		return regions__sure(x) ? -1 : 1;
 	if (x->confirmed != y->confirmed)
 		return x->confirmed ? -1 : 1;
 	if (x->lost_seconds != y->lost_seconds)
@@ -544,7 +545,7 @@ static uint64_t text_key(uint64_t key, const char *text)
 /* Notes the cause of a region. Returns whether it was noted before; false where there is no memory. */
 static bool is_repeated(struct table *causes, const struct region *region)
 {
-	uint64_t key = text_key(text_key(text_key(region__sure(region), region->cause), region->culprit.comm),
+	uint64_t key = text_key(text_key(text_key(regions__sure(region), region->cause), region->culprit.comm),
 				*region->culprit.comm ? NULL : region->place);
 	uint64_t job = regions__job_number(region->job);
 	uint32_t at;

@@ -80,7 +80,7 @@ uint64_t regions__job_number(const char *job);
  * Writes how much earlier the region may have begun, and how much later it may have ended, since nothing was seen of
  * its ranks then: "1.40 s before it: it may have begun earlier". Returns text, or NULL where its borders are known.
  */
-const char *region__unseen(const struct region *region, char *text, size_t size);
+const char *regions__unseen(const struct region *region, char *text, size_t size);
 
 /*
  * Writes who waited for a region among the ranks of one that is its effect: those that are not of the region itself, or
@@ -92,7 +92,7 @@ const char *regions__waiters(const struct region *cause, const struct region *ef
 bool regions__is_nothing(const struct region *region);
 
 /* Returns whether a region counts as slow: confirmed, or an alarm. Others are perhaps slow. */
-bool region__sure(const struct region *region);
+bool regions__sure(const struct region *region);
 
 /* Finds or makes the region with this id; NULL when out of memory. */
 struct region *regions__get(struct regions *regions, const char *job, uint64_t id);
@@ -105,16 +105,16 @@ void regions__clip(struct regions *regions, uint64_t begin_ns, uint64_t end_ns);
 char *regions__defuse(char *text);
 
 /* Replaces an owned text by a defused copy. */
-bool region__set_text(char **text, const char *value);
+bool regions__set_text(char **text, const char *value);
 
 /* Sets the ranks (copied). Returns whether there was memory. */
-bool region__set_ranks(struct region *region, const int32_t *ranks, uint32_t count);
+bool regions__set_ranks(struct region *region, const int32_t *ranks, uint32_t count);
 
 /* Sets the causes (copied). Returns whether there was memory. */
 bool regions__copy_causes(struct region *region, const struct result_cause *causes, uint32_t count);
 
 /* Sets the hosts (copied, defused). Returns whether there was memory. */
-bool region__set_hosts(struct region *region, const char *const *hosts, uint32_t count);
+bool regions__set_hosts(struct region *region, const char *const *hosts, uint32_t count);
 
 struct regions_options {
 	uint64_t start_ns; /* zero of offsets */
@@ -128,10 +128,10 @@ struct regions_options {
 void regions__sort(struct regions *regions);
 
 /* Returns what a factor of the region's diagnosis means, in words; NULL where it says nothing. */
-const char *region__meaning(const struct region *region, const char *factor);
+const char *regions__meaning(const struct region *region, const char *factor);
 
 /* Returns whether a region is waiting, which is no fault of its ranks. */
-bool region__is_waiting(const struct region *region);
+bool regions__is_waiting(const struct region *region);
 
 /* Sorts and prints the regions. */
 void regions__print(struct regions *regions, FILE *out, const struct regions_options *options);

@@ -211,7 +211,7 @@ static int print_job(const struct job_result *job, const struct json_context *co
 		struct region *region =
 		    regions__get(&regions, job->job ? job->job : "", (uint64_t)job->selections[i].class + 1);
 
-		ret = region ? region__fill(region, &job->selections[i], context->names) : -ENOMEM;
+		ret = region ? summary__fill_region(region, &job->selections[i], context->names) : -ENOMEM;
 		/* the query claims no variance: nothing to confirm */
 		if (!ret)
 			region->confirmed = region->ended = true;
@@ -219,7 +219,7 @@ static int print_job(const struct job_result *job, const struct json_context *co
 	if (!ret) {
 		about.program = query->program ? (char *)query->program(query->ctx, about.name, job->user) : NULL;
 		say(text, sizeof(text), "%s on host %s: %llu fragments, %.0f %% of their time judged",
-		    job_summary__name(&about, name), context->host ? context->host : "?",
+		    summary__job_name(&about, name), context->host ? context->host : "?",
 		    (unsigned long long)job->fragments, 100 * job->coverage_total);
 		say_reasons(job, text, sizeof(text));
 		wrap__print(out, "", regions__defuse(text), 0, width);

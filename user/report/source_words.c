@@ -8,7 +8,7 @@
 #include <vapro/bundle.h>
 
 #include "report/json.h"
-#include "report/record_write.h"
+#include "report/record.h"
 
 #define PATH_MARK "#path:"  /* follows a call-site whose callers are a hash */
 #define TEMPLATE_LONGEST 24 /* bytes of template arguments that are shown */

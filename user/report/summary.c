@@ -245,7 +245,7 @@ int summary__add_process(struct summary *summary, const struct summary_process *
 		return -ENOMEM;
 	if (process->exe && job->program)
 		job->programs |= strcmp(job->program, process->exe) != 0;
-	else if (process->exe && !region__set_text(&job->program, process->exe))
+	else if (process->exe && !regions__set_text(&job->program, process->exe))
 		return -ENOMEM;
 	return 0;
 }
@@ -307,7 +307,7 @@ static int add_variance(struct summary *summary, const char *job, uint32_t user,
 	if (!region)
 		return -ENOMEM;
 	region->user = user;
-	return region__fill(region, variance, summary->names);
+	return summary__fill_region(region, variance, summary->names);
 }
 
 int summary__add_hang(struct summary *summary, const char *job, const struct result_hang *hang, const char *text)
@@ -329,7 +329,7 @@ int summary__add_hang(struct summary *summary, const char *job, const struct res
 	}
 	said->alarm = hang->alarm;
 	said->severity = hang->severity;
-	return region__set_text(&said->text, text) ? 0 : -ENOMEM;
+	return regions__set_text(&said->text, text) ? 0 : -ENOMEM;
 }
 
 static int add_result_hang(struct summary *summary, const char *job, const struct result_hang *hang)
@@ -465,8 +465,8 @@ int summary__add(struct summary *summary, const struct job_result *result, doubl
 		return -ENOMEM;
 	job->covered_total += weight * result->coverage_total + result->covered_before_s;
 	for (int i = 0; i < VAPRO_CLASSES; i++) {
-		job->covered[i] += weight * result->coverage[i] +
-				   (i == VAPRO_COMPUTATION ? result->covered_before_s : 0);
+		job->covered[i] +=
+		    weight * result->coverage[i] + (i == VAPRO_COMPUTATION ? result->covered_before_s : 0);
 		if (isnan(result->performance[i]))
 			continue;
 		job->performed[i] += weight * result->coverage[i] * result->performance[i];

@@ -91,7 +91,7 @@ extern const char *const summary_loss_text[VAPRO_LOSSES];
 #define JOB_NAME_SIZE 1024
 
 /* Writes "job slurm:1 (/opt/solver, user ann)", with harmless characters only. Returns buf, of JOB_NAME_SIZE bytes. */
-char *job_summary__name(const struct job_summary *job, char *buf);
+char *summary__job_name(const struct job_summary *job, char *buf);
 
 #define RESULT_TEXT_SIZE 3200
 
@@ -100,7 +100,7 @@ char *job_summary__name(const struct job_summary *job, char *buf);
  * seen, if anything did, else the reason of most of its time. Returns whether it is such a job; a job of which there is
  * no window is none. Where something was found all the same, that comes first, and this is summary__little_compared().
  */
-bool job_summary__no_result(const struct summary *summary, const struct job_summary *job, char *text, size_t size);
+bool summary__no_result(const struct summary *summary, const struct job_summary *job, char *text, size_t size);
 
 /* Says of a job of which little was compared how much that is, why, and what would help. Returns whether it is one. */
 bool summary__little_compared(const struct summary *summary, const struct job_summary *job, char *text, size_t size);
@@ -119,10 +119,11 @@ void summary__say_nothing_found(const struct summary *summary, char *text, size_
 char *summary__describe_item(const cJSON *item);
 
 /* Fills a region from a variance, with its diagnosis where it has one. Returns 0 or -ENOMEM. */
-int region__fill(struct region *region, const struct result_variance *variance, const struct source_names *names);
+int summary__fill_region(struct region *region, const struct result_variance *variance,
+			 const struct source_names *names);
 
 /* Fills what a diagnosis says of a region. Returns 0 or -ENOMEM. */
-int region__fill_diagnosis(struct region *region, const struct result_diagnosis *diagnosis);
+int summary__fill_diagnosis(struct region *region, const struct result_diagnosis *diagnosis);
 
 /*
  * Describes a state for a person, by the names that were read (or NULL), and the called function. malloc'ed, defused,

@@ -105,7 +105,7 @@ static const char *user_name(const struct job_summary *job, char *buf, size_t si
 	return regions__defuse(buf);
 }
 
-char *job_summary__name(const struct job_summary *job, char *buf)
+char *summary__job_name(const struct job_summary *job, char *buf)
 {
 	const size_t size = JOB_NAME_SIZE;
 	const char *name = *job->name ? job->name : "(no name)";
@@ -128,7 +128,7 @@ static void print_head(const struct job_summary *job, FILE *out, unsigned width)
 	json__time(job->begin_ns, begin);
 	begin[19] = 0; /* cuts after seconds */
 	begin[10] = ' ';
-	job_summary__name(job, name);
+	summary__job_name(job, name);
 	if (job->host_count == 1)
 		snprintf(hosts, sizeof(hosts), " on host %.256s", job->hosts[0]);
 	else if (job->host_count)
@@ -205,7 +205,7 @@ static void print_limits(const struct summary *summary, const struct job_summary
 	if (!(job->rank_seconds > 0))
 		return;
 	if (summary->job_count > 1 && (job->gap_count || job->small_count)) {
-		job_summary__name(job, name);
+		summary__job_name(job, name);
 		fprintf(out, "%s\n", name);
 	}
 	if (job->small_count)
@@ -235,7 +235,7 @@ static double lost_seconds(const struct regions *regions, bool sure, size_t *cou
 
 	*count = 0;
 	for (size_t i = 0; i < regions->count; i++) {
-		if (region__sure(&regions->items[i]) != sure || regions->items[i].effect_of ||
+		if (regions__sure(&regions->items[i]) != sure || regions->items[i].effect_of ||
 		    regions__is_nothing(&regions->items[i]))
 			continue;
 		seconds += regions->items[i].lost_seconds;
@@ -303,7 +303,7 @@ static void print_coverage(const struct summary *summary, const struct cause_lis
 		for (size_t i = 0; i < summary->job_count; i++) {
 			const struct job_summary *job = &summary->jobs[i];
 			bool none = !is_found(list, job) && !hangs(summary, job->said) &&
-				    job_summary__no_result(summary, job, text, sizeof(text));
+				    summary__no_result(summary, job, text, sizeof(text));
 
 			if (little ? !none && summary__little_compared(summary, job, text, sizeof(text)) : none)
 				wrap__print(out, "", text, 0, width);
@@ -321,7 +321,7 @@ static void print_causes(struct summary *summary, FILE *out, unsigned width, boo
 
 	/* a job of which there is no window is no job without a result */
 	for (size_t i = 0; i < summary->job_count; i++)
-		judged |= !job_summary__no_result(summary, &summary->jobs[i], text, sizeof(text));
+		judged |= !summary__no_result(summary, &summary->jobs[i], text, sizeof(text));
 	if (summary__causes(summary, &causes, &list))
 		fputs("!!! out of memory: the causes are not listed\n", out);
 	else if (list.count)
@@ -331,7 +331,7 @@ static void print_causes(struct summary *summary, FILE *out, unsigned width, boo
 		wrap__print(out, "", text, 0, width);
 	}
 	print_coverage(summary, &list, out, width);
-	cause_list__free(&list);
+	causes__free_list(&list);
 	causes__free(causes);
 	print_hangs(summary, out, width, false);
 }

@@ -66,7 +66,7 @@ static uint64_t region_of(struct summary *summary, const cJSON *line, enum recor
 static void read_classes(const cJSON *object, double *values, double missing)
 {
 	for (int class = 0; class < VAPRO_CLASSES; class ++)
-		values[class] = member__number(object, vapro_class_name[class], missing);
+		values[class] = record__member_number(object, vapro_class_name[class], missing);
 }
 
 static int add_window(struct summary *summary, const cJSON *line, const char **why)
@@ -80,7 +80,7 @@ static int add_window(struct summary *summary, const cJSON *line, const char **w
 				    .user = user_of(line),
 				    .world_size = (uint32_t)record__uint(line, KEY(window, world_size)),
 				    .partial = record__true(line, KEY(window, partial)),
-				    .coverage_total = member__number(coverage, "total", 0),
+				    .coverage_total = record__member_number(coverage, "total", 0),
 				    .covered_before_s = record__number(line, KEY(window, covered_before_seconds), 0),
 				    .fragments = record__uint(line, KEY(window, fragments)),
 				    .overhead_pct_mean = record__number(overhead, KEY(overhead, mean), NAN),
@@ -98,7 +98,7 @@ static int add_window(struct summary *summary, const cJSON *line, const char **w
 	read_classes(coverage, result.coverage, 0);
 	read_classes(record__item(line, KEY(window, performance)), result.performance, NAN);
 	for (int i = 0; i < VAPRO_LOSSES; i++)
-		result.lost[i] = member__uint(lost, vapro_loss_name[i]);
+		result.lost[i] = record__member_uint(lost, vapro_loss_name[i]);
 	cJSON_ArrayForEach(item, record__item(line, KEY(window, uncovered)))
 	{
 		uint32_t at = result.uncovered_count;
@@ -219,9 +219,9 @@ static int add_variance(struct summary *summary, const cJSON *line, const char *
 	variance.causes = causes;
 	variance.cause_count = count > 0 ? (uint32_t)count : 0;
 	region = count >= 0 ? regions__get(&summary->regions, job_of(line), variance.id) : NULL;
-	ret = region ? region__fill(region, &variance, NULL) : -ENOMEM;
+	ret = region ? summary__fill_region(region, &variance, NULL) : -ENOMEM;
 	inside = inside_words__of_record(line);
-	if (!ret && inside && !region__set_text(&region->inside, inside))
+	if (!ret && inside && !regions__set_text(&region->inside, inside))
 		ret = -ENOMEM;
 	free(inside);
 	if (!ret)
@@ -325,7 +325,7 @@ static int add_diagnosis(struct summary *summary, const cJSON *line, const char 
 			diagnosis.culprit = &interferers[i];
 	}
 	region = regions__get(&summary->regions, job_of(line), region_of(summary, line, KEY(diagnosis, variance)));
-	return region ? region__fill_diagnosis(region, &diagnosis) : -ENOMEM;
+	return region ? summary__fill_diagnosis(region, &diagnosis) : -ENOMEM;
 }
 
 /* Fills a set of ranks that always takes longer. */
@@ -442,9 +442,9 @@ static void read_tunables(struct summary *summary, const cJSON *tunables)
 {
 	struct vapro_config *config = &summary->config;
 
-	config->critical_share = member__number(tunables, "critical-share", config->critical_share);
-	config->warning_share = member__number(tunables, "warning-share", config->warning_share);
-	config->min_lost_s = member__number(tunables, "min-lost", config->min_lost_s);
+	config->critical_share = record__member_number(tunables, "critical-share", config->critical_share);
+	config->warning_share = record__member_number(tunables, "warning-share", config->warning_share);
+	config->min_lost_s = record__member_number(tunables, "min-lost", config->min_lost_s);
 }
 
 int summary__add_record(struct summary *summary, const cJSON *line, const char **why)

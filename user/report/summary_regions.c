@@ -19,7 +19,7 @@ static void fill_interferer(struct region_interferer *task, const struct result_
 	task->seconds = from->seconds;
 }
 
-int region__fill_diagnosis(struct region *region, const struct result_diagnosis *diagnosis)
+int summary__fill_diagnosis(struct region *region, const struct result_diagnosis *diagnosis)
 {
 	const char *place = diagnosis->shared_count ? diagnosis->shared[0].fact : NULL;
 
@@ -39,15 +39,16 @@ int region__fill_diagnosis(struct region *region, const struct result_diagnosis 
 	region->culprit = (struct region_interferer){0};
 	if (diagnosis->culprit)
 		fill_interferer(&region->culprit, diagnosis->culprit);
-	return region__set_text(&region->cause, diagnosis->cause) && region__set_text(&region->place, place) &&
-		       region__set_hosts(region, diagnosis->hosts, diagnosis->host_count) &&
-		       (!diagnosis->advice || region__set_text(&region->advice, diagnosis->advice)) &&
-		       (!diagnosis->verdict || region__set_text(&region->verdict, diagnosis->verdict))
+	return regions__set_text(&region->cause, diagnosis->cause) && regions__set_text(&region->place, place) &&
+		       regions__set_hosts(region, diagnosis->hosts, diagnosis->host_count) &&
+		       (!diagnosis->advice || regions__set_text(&region->advice, diagnosis->advice)) &&
+		       (!diagnosis->verdict || regions__set_text(&region->verdict, diagnosis->verdict))
 		   ? 0
 		   : -ENOMEM;
 }
 
-int region__fill(struct region *region, const struct result_variance *variance, const struct source_names *names)
+int summary__fill_region(struct region *region, const struct result_variance *variance,
+			 const struct source_names *names)
 {
 	char *site = NULL, *inside = inside_words__of(variance, names);
 	bool ok = true;
@@ -75,14 +76,14 @@ int region__fill(struct region *region, const struct result_variance *variance, 
 	region->place_only = variance->confidence == VAPRO_PLACE;
 	region->alarm = variance->alarm;
 	region->ended = variance->state == VAPRO_REGION_CLOSED;
-	ok = region__set_text(&region->class, vapro_class_name[variance->class]) &&
-	     region__set_text(&region->who, variance->who) && region__set_text(&region->site, site) &&
-	     (!inside || region__set_text(&region->inside, inside)) &&
-	     region__set_text(&region->evidence, variance->evidence) &&
-	     region__set_ranks(region, variance->ranks, variance->rank_count) &&
+	ok = regions__set_text(&region->class, vapro_class_name[variance->class]) &&
+	     regions__set_text(&region->who, variance->who) && regions__set_text(&region->site, site) &&
+	     (!inside || regions__set_text(&region->inside, inside)) &&
+	     regions__set_text(&region->evidence, variance->evidence) &&
+	     regions__set_ranks(region, variance->ranks, variance->rank_count) &&
 	     regions__copy_causes(region, variance->causes, variance->cause_count) &&
-	     (!variance->diagnosis.verdict || region__set_text(&region->verdict, variance->diagnosis.verdict)) &&
-	     (!variance->diagnosis.stage || !region__fill_diagnosis(region, &variance->diagnosis));
+	     (!variance->diagnosis.verdict || regions__set_text(&region->verdict, variance->diagnosis.verdict)) &&
+	     (!variance->diagnosis.stage || !summary__fill_diagnosis(region, &variance->diagnosis));
 cleanup:
 	free(site);
 	free(inside);
@@ -110,7 +111,7 @@ static int add_part(struct causes *causes, const struct region *region, uint32_t
 	    .id = region->id,
 	    .part = part ? number : 0,
 	    .closed = region->ended,
-	    .confirmed = cause_region__is_sure(region__sure(region), explained, number),
+	    .confirmed = cause_region__is_sure(regions__sure(region), explained, number),
 	    .alarm = cause_region__is_sure(region->alarm, explained, number),
 	    .effect_of = region->effect_of,
 	    .cause = part ? part->cause : region->cause,

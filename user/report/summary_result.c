@@ -98,7 +98,7 @@ static bool write_obstacle(const struct summary *summary, const struct job_summa
 	return true;
 }
 
-bool job_summary__no_result(const struct summary *summary, const struct job_summary *job, char *text, size_t size)
+bool summary__no_result(const struct summary *summary, const struct job_summary *job, char *text, size_t size)
 {
 	char name[JOB_NAME_SIZE], why[1600];
 
@@ -107,7 +107,7 @@ bool job_summary__no_result(const struct summary *summary, const struct job_summ
 	if (!write_obstacle(summary, job, why, sizeof(why)))
 		write_reason(job, why, sizeof(why));
 	snprintf(text, size, "no result: %.1f %% of the time of %s could be compared. %s",
-		 100 * job->covered_total / job->rank_seconds, job_summary__name(job, name), why);
+		 100 * job->covered_total / job->rank_seconds, summary__job_name(job, name), why);
 	return true;
 }
 
@@ -122,7 +122,7 @@ bool summary__little_compared(const struct summary *summary, const struct job_su
 	snprintf(text, size,
 		 "only %.1f %% of the time of %s could be compared; of the rest, only what the kernel attributes is "
 		 "judged. %s",
-		 100 * job->covered_total / job->rank_seconds, job_summary__name(job, name), why);
+		 100 * job->covered_total / job->rank_seconds, summary__job_name(job, name), why);
 	return true;
 }
 

@@ -77,7 +77,7 @@ static int draw_maps(const struct view_model *model, const struct view_options *
 		const struct view_map *map = &model->maps[i];
 
 		if (is_drawn(map, options)) {
-			ret = view_map__draw(map, out, color, options->width, rows);
+			ret = view_model__draw_map(map, out, color, options->width, rows);
 			(*drawn)++;
 		} else if (map->end && !options->class) {
 			hidden = true;

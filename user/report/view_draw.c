@@ -79,8 +79,8 @@ static void add_value(struct line_bins *bin, double value, bool mean)
 	bin->count = mean ? bin->count + 1 : 1;
 }
 
-int view_map__cells(const struct view_map *map, size_t row, size_t row_end, uint64_t step, size_t columns,
-		    double *cells)
+int view_model__cells(const struct view_map *map, size_t row, size_t row_end, uint64_t step, size_t columns,
+		      double *cells)
 {
 	size_t bins = (size_t)(map->end - map->first);
 	bool mean = row_end - row > VIEW_MEAN_OF;
@@ -326,7 +326,7 @@ static int draw_line(const struct view_map *map, FILE *out, const char *label, i
 		     uint64_t step, size_t columns, double *cells, bool color)
 {
 	const struct palette *palette = is_waiting(map) ? &waiting : &speed;
-	int current = -1, ret = view_map__cells(map, row, end, step, columns, cells);
+	int current = -1, ret = view_model__cells(map, row, end, step, columns, cells);
 
 	fprintf(out, "%*s ", label_width, label);
 	for (size_t i = 0; i < columns; i++)
@@ -337,7 +337,7 @@ static int draw_line(const struct view_map *map, FILE *out, const char *label, i
 	return ret;
 }
 
-int view_map__draw(const struct view_map *map, FILE *out, bool color, unsigned width, unsigned most_rows)
+int view_model__draw_map(const struct view_map *map, FILE *out, bool color, unsigned width, unsigned most_rows)
 {
 	uint64_t bins = map->end - map->first, step;
 	struct grouping grouping;
@@ -357,7 +357,7 @@ int view_map__draw(const struct view_map *map, FILE *out, bool color, unsigned w
 			label_width = (int)strlen(label);
 	}
 	if (grouping.group > 1 && !map->by_loss)
-		worst = view_map__worst(map);
+		worst = view_model__worst_row(map);
 	if (worst < map->row_count) {
 		if (map->rows[worst].rank < 0)
 			snprintf(worst_label, sizeof(worst_label), "worst: pid %llu",

@@ -78,7 +78,7 @@ int view_model__measure(struct view_model *model);
 void view_model__sort_by_loss(struct view_model *model);
 
 /* Returns the row of the rank that lost most, or the number of rows where none lost anything. */
-size_t view_map__worst(const struct view_map *map);
+size_t view_model__worst_row(const struct view_map *map);
 
 void view_model__free(struct view_model *model);
 
@@ -89,10 +89,10 @@ void view_model__free(struct view_model *model);
  * rows the lowest mean; NAN where no bin is known. For bins emitted twice the higher revision counts, for equal
  * revisions the later one. Returns 0 or -ENOMEM.
  */
-int view_map__cells(const struct view_map *map, size_t row, size_t row_end, uint64_t step, size_t columns,
-		    double *cells);
+int view_model__cells(const struct view_map *map, size_t row, size_t row_end, uint64_t step, size_t columns,
+		      double *cells);
 
 /* Draws one map, width columns and at most most_rows rows, in 256 colours or plain characters. Returns 0 or -ENOMEM. */
-int view_map__draw(const struct view_map *map, FILE *out, bool color, unsigned width, unsigned most_rows);
+int view_model__draw_map(const struct view_map *map, FILE *out, bool color, unsigned width, unsigned most_rows);
 
 #endif

@@ -18,7 +18,7 @@ static int measure(struct view_map *map)
 	for (size_t row = 0; row < map->row_count && !ret; row++) {
 		struct view_row *at = &map->rows[row];
 
-		ret = view_map__cells(map, row, row + 1, 1, bins, cells);
+		ret = view_model__cells(map, row, row + 1, 1, bins, cells);
 		at->lost = 0;
 		for (size_t i = 0; i < bins; i++)
 			at->lost += isnan(cells[i]) ? 0 : 1 - cells[i];
@@ -63,7 +63,7 @@ void view_model__sort_by_loss(struct view_model *model)
 	}
 }
 
-size_t view_map__worst(const struct view_map *map)
+size_t view_model__worst_row(const struct view_map *map)
 {
 	size_t worst = map->row_count;
 

@@ -7,7 +7,7 @@
 #define VAPRO_REPORT_WINDOW_JSON_H
 
 #include "report/json_context.h"
-#include "report/record_write.h"
+#include "report/record.h"
 
 /* Puts the lines of a window. Returns 0, -ENOMEM or the value of put. */
 int window_json__put(const struct job_result *result, const struct json_context *context, record_put put, void *arg);

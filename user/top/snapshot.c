@@ -63,7 +63,7 @@ static void read_speeds(const cJSON *record, double *speed)
 	const cJSON *performance = record__item(record, KEY(job_process, performance));
 
 	for (int class = 0; class < VAPRO_CLASSES; class ++)
-		speed[class] = member__number(performance, vapro_class_name[class], NAN);
+		speed[class] = record__member_number(performance, vapro_class_name[class], NAN);
 }
 
 static struct top_job *find_job(const struct top_snapshot *snapshot, const cJSON *record)
@@ -161,11 +161,11 @@ static void add_window(struct top_snapshot *snapshot, const cJSON *record)
 		return;
 	}
 	read_speeds(record, job->speed);
-	job->coverage = member__number(record__item(record, KEY(window, coverage)), "total", NAN);
+	job->coverage = record__member_number(record__item(record, KEY(window, coverage)), "total", NAN);
 	job->overhead_pct = record__number(overhead, KEY(overhead, mean), NAN);
 	job->overhead_most_pct = record__number(overhead, KEY(overhead, max), NAN);
 	for (int i = 0; i < VAPRO_LOSSES; i++)
-		job->lost[i] = member__uint(lost, vapro_loss_name[i]);
+		job->lost[i] = record__member_uint(lost, vapro_loss_name[i]);
 }
 
 static bool add_status(struct top_snapshot *snapshot, const cJSON *record)

@@ -26,17 +26,17 @@ int lease_value__format(char *text, size_t size, const struct lease_value *value
 int lease_value__parse(struct lease_value *value, const char *text)
 {
 	cJSON *object = cJSON_Parse(text);
-	const char *worker = member__text(object, "worker");
-	int state = record__word(member__text(object, "state"), state_names, STATES);
+	const char *worker = record__member_text(object, "worker");
+	int state = record__word(record__member_text(object, "state"), state_names, STATES);
 
 	memset(value, 0, sizeof(*value));
 	if (worker && state < STATES) {
 		value->state = (enum lease_state)state;
 		snprintf(value->worker, sizeof(value->worker), "%s", worker);
-		value->epoch = member__uint(object, "epoch");
-		value->through = member__uint(object, "through");
-		value->blocks = member__uint(object, "blocks");
-		value->checkpoint = member__uint(object, "checkpoint");
+		value->epoch = record__member_uint(object, "epoch");
+		value->through = record__member_uint(object, "through");
+		value->blocks = record__member_uint(object, "blocks");
+		value->checkpoint = record__member_uint(object, "checkpoint");
 	}
 	cJSON_Delete(object);
 	return worker && state < STATES ? 0 : -EINVAL;

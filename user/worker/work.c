@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "capture/output_file.h"
 #include "report/json.h"
-#include "report/record_write.h"
+#include "report/record.h"
 #include "wire/hash.h"
 #include "worker/worker_private.h"
 

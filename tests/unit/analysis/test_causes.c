@@ -134,10 +134,10 @@ static void test_order(void **state)
 		assert_int_equal(list.count, wanted.count);
 		for (uint32_t i = 0; i < list.count; i++)
 			is_same(&list.items[i], &wanted.items[i]);
-		cause_list__free(&list);
+		causes__free_list(&list);
 		causes__free(other);
 	}
-	cause_list__free(&wanted);
+	causes__free_list(&wanted);
 	causes__free(first);
 }
 
@@ -152,13 +152,13 @@ static void test_effects(void **state)
 	assert_int_equal(causes__add(causes, &region), 0);
 	assert_int_equal(causes__list(causes, &list), 0);
 	assert_int_equal(list.count, 1);
-	cause_list__free(&list);
+	causes__free_list(&list);
 	region.revision = 1;
 	region.effect_of = 7;
 	assert_int_equal(causes__add(causes, &region), 0);
 	assert_int_equal(causes__list(causes, &list), 0);
 	assert_int_equal(list.count, 0);
-	cause_list__free(&list);
+	causes__free_list(&list);
 	causes__free(causes);
 }
 
@@ -190,14 +190,14 @@ static void test_parts(void **state)
 		assert_true(list.items[0].lost_seconds == 4);
 		assert_string_equal(list.items[1].cause, "throttled");
 		assert_true(list.items[1].lost_seconds == 3);
-		cause_list__free(&list);
+		causes__free_list(&list);
 		/* the next revision has one cause only */
 		parts[0].revision = 3;
 		assert_int_equal(causes__add(causes, &parts[0]), 0);
 		assert_int_equal(causes__list(causes, &list), 0);
 		assert_int_equal(list.count, 1);
 		assert_true(list.items[0].lost_seconds == 1);
-		cause_list__free(&list);
+		causes__free_list(&list);
 		causes__free(causes);
 	}
 }
@@ -232,7 +232,7 @@ static void test_folded_parts(void **state)
 	assert_true(list.items[0].lost_seconds == 0.5 * (double)count);
 	assert_true(list.items[1].lost_seconds == 0.25 * (double)count);
 	assert_int_equal(list.items[1].regions, count);
-	cause_list__free(&list);
+	causes__free_list(&list);
 	causes__free(causes);
 }
 
@@ -259,7 +259,7 @@ static void rates(uint64_t begin, uint64_t end, double lost, double caused, doub
 	assert_true(fabs(list.items[0].rated_share - share) < 1e-9);
 	assert_true(fabs(list.items[0].denominator_seconds - 14400) < 1e-6);
 	assert_int_equal(list.items[0].severity, severity);
-	cause_list__free(&list);
+	causes__free_list(&list);
 	causes__free(causes);
 }
 
@@ -297,7 +297,7 @@ static void test_rating_of_a_short_job(void **state)
 		assert_int_equal(causes__list(causes, &list), 0);
 		assert_true(fabs(list.items[0].rated_share - 121.0 / (240 * minutes)) < 1e-9);
 		assert_int_equal(list.items[0].severity, minutes == 10 ? VAPRO_CRITICAL : VAPRO_WARNING);
-		cause_list__free(&list);
+		causes__free_list(&list);
 	}
 	causes__free(causes);
 }
@@ -334,7 +334,7 @@ static void test_bounds(void **state)
 	assert_true(list.items[0].lost_seconds == 0.25 * (double)(count - 1) + 50);
 	assert_int_equal(list.items[0].variances[0], 9);
 	assert_int_equal(list.items[0].variance_count, CAUSE_VARIANCES);
-	cause_list__free(&list);
+	causes__free_list(&list);
 	causes__free(causes);
 }
 
@@ -363,7 +363,7 @@ static void test_names(void **state)
 			assert_int_equal(list.items[i].regions, 2);
 	}
 	assert_in_range(others, 90, 110);
-	cause_list__free(&list);
+	causes__free_list(&list);
 	causes__free(causes);
 }
 
@@ -378,7 +378,7 @@ static void reads(const struct cause_region *region, const char *wanted)
 	assert_int_equal(causes__list(causes, &list), 0);
 	assert_int_equal(list.count, 1);
 	assert_string_equal(cause_text__write(&list.items[0], text), wanted);
-	cause_list__free(&list);
+	causes__free_list(&list);
 	causes__free(causes);
 }
 
@@ -472,7 +472,7 @@ static void test_ranks_in_sentences(void **state)
 		assert_int_equal(causes__list(causes, &list), 0);
 		assert_int_equal(list.count, 1);
 		assert_string_equal(cause_text__write(&list.items[0], text), cases[i].wanted);
-		cause_list__free(&list);
+		causes__free_list(&list);
 		causes__free(causes);
 	}
 }
@@ -495,23 +495,23 @@ static void test_emitted_again(void **state)
 		.stage = 1, .cause = "preempted", .culprit = &tasks[0], .shared = &places[0], .shared_count = 1}};
 
 	(void)state;
-	assert_false(diagnosis__emitted(&item, &out));
-	assert_true(diagnosis__emitted(&item, &out));
+	assert_false(result__diagnosis_emitted(&item, &out));
+	assert_true(result__diagnosis_emitted(&item, &out));
 	out.ranks = others;
-	assert_false(diagnosis__emitted(&item, &out));
+	assert_false(result__diagnosis_emitted(&item, &out));
 	out.ranks = both;
-	assert_false(diagnosis__emitted(&item, &out));
+	assert_false(result__diagnosis_emitted(&item, &out));
 	out.who = "thread 0 of ranks 0-1";
-	assert_false(diagnosis__emitted(&item, &out));
+	assert_false(result__diagnosis_emitted(&item, &out));
 	out.diagnosis.shared = &places[1];
-	assert_false(diagnosis__emitted(&item, &out));
+	assert_false(result__diagnosis_emitted(&item, &out));
 	out.diagnosis.culprit = &tasks[1];
-	assert_false(diagnosis__emitted(&item, &out));
+	assert_false(result__diagnosis_emitted(&item, &out));
 	out.diagnosis.cause = "throttled";
-	assert_false(diagnosis__emitted(&item, &out));
+	assert_false(result__diagnosis_emitted(&item, &out));
 	out.rank_count = 1;
-	assert_false(diagnosis__emitted(&item, &out));
-	assert_true(diagnosis__emitted(&item, &out));
+	assert_false(result__diagnosis_emitted(&item, &out));
+	assert_true(result__diagnosis_emitted(&item, &out));
 }
 
 static char *line;
@@ -596,7 +596,7 @@ static void test_threads(void **state)
 	assert_true(list.items[0].share == 1);
 	assert_true(list.items[0].rated_share <= 1);
 	assert_true(list.items[0].lost_seconds == 36);
-	cause_list__free(&list);
+	causes__free_list(&list);
 	causes__free(causes);
 }
 

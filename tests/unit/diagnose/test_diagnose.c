@@ -361,18 +361,18 @@ static void test_cases(void **state)
 	struct diagnoses diagnoses = {0};
 
 	(void)state;
-	case__part(diagnoses__get(&diagnoses, 2), CASE_STAYING)->impact[NODE_PREEMPTED] = 5;
-	case__part(diagnoses__get(&diagnoses, 1), CASE_PAST)->impact[NODE_PREEMPTED] = 3;
-	case__part(diagnoses__get(&diagnoses, 2), CASE_RETIRING)->impact[NODE_PREEMPTED] = 7;
-	case__interfere(diagnoses__get(&diagnoses, 2), CASE_RETIRING,
-			&(struct result_interferer){.comm = "hog", .pid = 1, .seconds = 1}, 0, 1);
+	diagnoses__part(diagnoses__get(&diagnoses, 2), CASE_STAYING)->impact[NODE_PREEMPTED] = 5;
+	diagnoses__part(diagnoses__get(&diagnoses, 1), CASE_PAST)->impact[NODE_PREEMPTED] = 3;
+	diagnoses__part(diagnoses__get(&diagnoses, 2), CASE_RETIRING)->impact[NODE_PREEMPTED] = 7;
+	diagnoses__interfere(diagnoses__get(&diagnoses, 2), CASE_RETIRING,
+			     &(struct result_interferer){.comm = "hog", .pid = 1, .seconds = 1}, 0, 1);
 	assert_int_equal(diagnoses__merge(&diagnoses, 1, 2), 0);
 	assert_int_equal(diagnoses__sum(&diagnoses), 0);
-	assert_near(case__sum(diagnoses__get(&diagnoses, 2))->impact[NODE_PREEMPTED], 15, 0);
+	assert_near(diagnoses__sum_of(diagnoses__get(&diagnoses, 2))->impact[NODE_PREEMPTED], 15, 0);
 	assert_int_equal(diagnoses__retire(&diagnoses, only_two, NULL), 0);
 	assert_int_equal(diagnoses.count, 1);
 	assert_int_equal(diagnoses__sum(&diagnoses), 0);
-	assert_near(case__sum(diagnoses__get(&diagnoses, 2))->impact[NODE_PREEMPTED], 10, 0);
+	assert_near(diagnoses__sum_of(diagnoses__get(&diagnoses, 2))->impact[NODE_PREEMPTED], 10, 0);
 	assert_int_equal(diagnoses__get(&diagnoses, 2)->interferers[CASE_SUM].count, 1);
 	diagnoses__free(&diagnoses);
 }
@@ -385,9 +385,9 @@ static void test_many_cases(void **state)
 	size_t busy;
 
 	(void)state;
-	case__part(first, CASE_RETIRING)->impact[NODE_PREEMPTED] = 3;
+	diagnoses__part(first, CASE_RETIRING)->impact[NODE_PREEMPTED] = 3;
 	for (uint32_t id = 2; id <= 20000; id++)
-		assert_non_null(case__part(diagnoses__get(&diagnoses, id), CASE_STAYING));
+		assert_non_null(diagnoses__part(diagnoses__get(&diagnoses, id), CASE_STAYING));
 	assert_ptr_equal(diagnoses__find(&diagnoses, 1), first);
 	assert_int_equal(diagnoses.count, 20000);
 	assert_int_equal(diagnoses__sum(&diagnoses), 0);
@@ -397,7 +397,7 @@ static void test_many_cases(void **state)
 	assert_true(diagnoses__get(&diagnoses, 2)->stale);
 	assert_true(diagnoses__bytes(&diagnoses) < busy / 4);
 	assert_int_equal(diagnoses__sum(&diagnoses), 0);
-	assert_near(case__sum(first)->impact[NODE_PREEMPTED], 3, 0);
+	assert_near(diagnoses__sum_of(first)->impact[NODE_PREEMPTED], 3, 0);
 	diagnoses__free(&diagnoses);
 }
 

@@ -19,10 +19,10 @@ static void test_where_and_verdict(void **state)
 	(void)state;
 	slow_rank__run(&run, &diagnosed);
 	assert_string_equal(diagnosed.shared_facts, "socket=1 cpu=1 "); /* all ranks have the cgroup */
-	snprintf(
-	    expected, sizeof(expected),
-	    "rank 1, on host n1, on socket 1, lost %.2f s: 100 %% backend bound, almost entirely memory, almost entirely DRAM.",
-	    diagnosed.lost);
+	snprintf(expected, sizeof(expected),
+		 "rank 1, on host n1, on socket 1, lost %.2f s: 100 %% backend bound, almost entirely memory, almost "
+		 "entirely DRAM.",
+		 diagnosed.lost);
 	assert_string_equal(diagnosed.verdict, expected);
 	run.places = false;
 	run.causes[0].node = NODE_PREEMPTED;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "model/cluster.h"
+#include "model/clusters.h"
 #include "model/score.h"
 #include "sim.h"
 

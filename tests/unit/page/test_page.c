@@ -292,9 +292,10 @@ static void test_verdicts(void **state)
 	assert_non_null(strstr(text, "What would help: a longer run"));
 	run_report__free(&report);
 	/* a hang is worse than anything that is slow */
-	read_text(&report, WINDOW("2026-01-01T00:00:10.000000000Z", "0.5") VARIANCE("3", "0", "computation", "2.5", "null")
-			       HEAD("hang") "\"job\":\"j\",\"id\":4,\"alarm\":true,\"severity\":\"critical\",\"text\":"
-					    "\"hang: no rank\"}\n");
+	read_text(&report,
+		  WINDOW("2026-01-01T00:00:10.000000000Z", "0.5") VARIANCE("3", "0", "computation", "2.5", "null")
+		      HEAD("hang") "\"job\":\"j\",\"id\":4,\"alarm\":true,\"severity\":\"critical\",\"text\":"
+				   "\"hang: no rank\"}\n");
 	assert_string_equal(run_report__verdict(&report, text), "critical");
 	assert_string_equal(text, "hang: no rank");
 	run_report__free(&report);

@@ -41,7 +41,7 @@ static cJSON *record_of(const char *text, const char *type, const char *job)
 
 	while (!found && (line = strsep(&rest, "\n"))) {
 		cJSON *record = cJSON_Parse(line);
-		const char *its = member__text(record, "type"), *name = member__text(record, "job");
+		const char *its = record__member_text(record, "type"), *name = record__member_text(record, "job");
 
 		if (its && !strcmp(its, type) && (!job || (name && !strcmp(name, job))))
 			found = record;
@@ -62,21 +62,21 @@ static void test_root_sees_all(void **state)
 
 	(void)state;
 	assert_non_null(record);
-	assert_int_equal(member__uint(record, "uid"), 1000);
-	assert_int_equal(member__uint(record, "world_size"), 8);
+	assert_int_equal(record__member_uint(record, "uid"), 1000);
+	assert_int_equal(record__member_uint(record, "world_size"), 8);
 	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(record, "processes")), 4);
 	process = cJSON_GetArrayItem(cJSON_GetObjectItem(record, "processes"), 2);
-	assert_int_equal(member__uint(process, "rank"), 2);
-	assert_string_equal(member__text(process, "probes"), "open");
+	assert_int_equal(record__member_uint(process, "rank"), 2);
+	assert_string_equal(record__member_text(process, "probes"), "open");
 	speed = cJSON_GetObjectItem(process, "performance");
 	/* the mean of the last bins, and nothing of a class that has no map */
-	assert_true(fabs(member__number(speed, "computation", 0) - (0.985 + 0.0123456 / 2)) < 0.001);
-	assert_true(isnan(member__number(speed, "io", NAN)));
-	assert_true(fabs(member__number(process, "evaluated_pct", 0) - 100.0 * 73 / 75) < 0.1);
+	assert_true(fabs(record__member_number(speed, "computation", 0) - (0.985 + 0.0123456 / 2)) < 0.001);
+	assert_true(isnan(record__member_number(speed, "io", NAN)));
+	assert_true(fabs(record__member_number(process, "evaluated_pct", 0) - 100.0 * 73 / 75) < 0.1);
 	cJSON_Delete(record);
 	record = record_of(text, "status", NULL);
-	assert_string_equal(member__text(record, "shows"), "all");
-	assert_true(member__number(record, "daemon_cpu_pct", 0) > 0.4);
+	assert_string_equal(record__member_text(record, "shows"), "all");
+	assert_true(record__member_number(record, "daemon_cpu_pct", 0) > 0.4);
 	cJSON_Delete(record);
 	assert_int_equal(count(text, "window", ""), 2);
 	assert_int_equal(count(text, "variance", ""), 6);
@@ -140,11 +140,11 @@ static void test_tasks_of_others(void **state)
 	assert_null(strstr(text, "4242"));
 	assert_null(strstr(text, "rank 2 lost 1.5 s"));
 	assert_null(strstr(text, "Another task"));
-	assert_string_equal(member__text(record, "cause"), "preempted");
-	assert_string_equal(member__text(record, "culprit"), "(another user)");
+	assert_string_equal(record__member_text(record, "cause"), "preempted");
+	assert_string_equal(record__member_text(record, "culprit"), "(another user)");
 	task = cJSON_GetArrayItem(cJSON_GetObjectItem(record, "interferers"), 0);
-	assert_string_equal(member__text(task, "comm"), "(another user)");
-	assert_true(member__number(task, "seconds", 0) > 1.2);
+	assert_string_equal(record__member_text(task, "comm"), "(another user)");
+	assert_true(record__member_number(task, "seconds", 0) > 1.2);
 	cJSON_Delete(record);
 	free(text);
 	/* root and the other records are as they were */
@@ -211,7 +211,7 @@ static void test_bounds(void **state)
 	assert_int_equal(count(text, "variance", "\"lost_seconds\":1999"), 1);
 	assert_int_equal(count(text, "variance", "\"lost_seconds\":1936"), 1);
 	record = record_of(text, "job_status", "slurm:1234.0");
-	assert_int_equal(member__uint(record, "regions_left_out"), 2000 - 64);
+	assert_int_equal(record__member_uint(record, "regions_left_out"), 2000 - 64);
 	cJSON_Delete(record);
 	free(text);
 	for (uint64_t i = 0; i < 2000; i++)
@@ -241,7 +241,7 @@ static void test_bounds(void **state)
 	board__end(board, result.end_ns);
 	text = boarded__write(board, 1, true, &size);
 	record = record_of(text, "status", NULL);
-	assert_int_equal(member__uint(record, "jobs_left_out"), 301 - 256);
+	assert_int_equal(record__member_uint(record, "jobs_left_out"), 301 - 256);
 	cJSON_Delete(record);
 	free(text);
 	/* another user has a quarter for sure */
@@ -327,18 +327,19 @@ static void test_records(void **state)
 	{
 		cJSON *a = record_of(one, "job_status", result.job), *b = record_of(two, "job_status", result.job);
 
-		assert_int_equal(member__uint(b, "world_size"), result.world_size);
+		assert_int_equal(record__member_uint(b, "world_size"), result.world_size);
 		for (int i = 0; i < SAMPLE_RANKS; i++) {
 			const cJSON *left = cJSON_GetArrayItem(cJSON_GetObjectItem(a, "processes"), i);
 			const cJSON *right = cJSON_GetArrayItem(cJSON_GetObjectItem(b, "processes"), i);
-			double speed = member__number(cJSON_GetObjectItem(left, "performance"), "computation", -1);
+			double speed =
+			    record__member_number(cJSON_GetObjectItem(left, "performance"), "computation", -1);
 
 			/* values of records have two digits */
 			assert_true(speed > 0);
-			assert_true(fabs(speed - member__number(cJSON_GetObjectItem(right, "performance"),
-								"computation", -1)) < 0.006);
-			assert_true(member__number(left, "evaluated_pct", -1) ==
-				    member__number(right, "evaluated_pct", -2));
+			assert_true(fabs(speed - record__member_number(cJSON_GetObjectItem(right, "performance"),
+								       "computation", -1)) < 0.006);
+			assert_true(record__member_number(left, "evaluated_pct", -1) ==
+				    record__member_number(right, "evaluated_pct", -2));
 		}
 		cJSON_Delete(a);
 		cJSON_Delete(b);

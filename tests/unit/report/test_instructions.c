@@ -15,7 +15,7 @@
 
 #include "capture/capture.h"
 #include "report/pipeline.h"
-#include "report/sink.h"
+#include "report/line_sink.h"
 #include "sim.h"
 #include "capture/ndjson.h"
 

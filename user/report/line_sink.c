@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "report/line_target.h"
-#include "report/sink.h"
+#include "report/line_sink.h"
 
 enum { FILE_TARGET, STDOUT_TARGET, TARGETS };
 

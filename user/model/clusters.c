@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "model/cluster.h"
+#include "model/clusters.h"
 
 #include "base/grow.h"
 

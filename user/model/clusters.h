@@ -22,8 +22,8 @@
  * Identity: a cluster keeps its id as long as its set lives. When a smaller seed appears later and
  * shifts the borders, the id stays with the cluster that holds most of the former members.
  */
-#ifndef VAPRO_CLUSTER_H
-#define VAPRO_CLUSTER_H
+#ifndef VAPRO_CLUSTERS_H
+#define VAPRO_CLUSTERS_H
 
 #include "model/cells.h"
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the files of clocks.h share: the calls of a host at one call-site (clock_ends.c), the search for the offset of a
- * pair of hosts (clock_search.c), the state of that offset from window to window (clock_track.c), all hosts of a job
- * (clocks.c).
+ * What clocks.h computes with: the calls of a host at one call-site (clock_ends.h), the search for the offset of a pair
+ * of hosts (clock_search.h), the state of that offset from window to window (clock_track.h).
  */
-#ifndef VAPRO_DETECT_CLOCKS_PRIVATE_H
-#define VAPRO_DETECT_CLOCKS_PRIVATE_H
+#ifndef VAPRO_CLOCK_CALLS_H
+#define VAPRO_CLOCK_CALLS_H
 
-#include "detect/clocks.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #define CLOCK_CALLS 512		  /* bundles: at least ten seconds of a busy call-site */
 #define CLOCK_PAIRS_LEAST 16	  /* fewer calls are not compared */
@@ -96,18 +97,6 @@ struct clock_scratch {
 	uint64_t spent; /* comparisons, as clock_search counts them */
 };
 
-/* Lists the ends of calls whose ordinals are certain, in ns since origin_ns; they lie in the room. */
-struct clock_ends clock_ends__list(const struct clock_track *track, uint64_t origin_ns, struct clock_scratch *scratch,
-				   struct clock_end room[static CLOCK_CALLS]);
-
-/* Whether there are enough calls to be compared. */
-bool clock_ends__enough(const struct clock_ends *ends);
-
-/* Leaves the calls after an ordinal. */
-void clock_ends__drop_until(struct clock_ends *ends, double ordinal);
-
-double clock_ends__last_ordinal(const struct clock_ends *ends);
-
 #define CLOCK_GAPS 4 /* longest of each host, that may be the same */
 
 /* The gaps that are longest beyond the typical time of their calls, longest first, and the calls after them. */
@@ -115,26 +104,6 @@ struct clock_gaps {
 	double ns[CLOCK_GAPS], ordinals[CLOCK_GAPS];
 	uint32_t count;
 };
-
-struct clock_gaps clock_ends__gaps(const struct clock_ends *ends);
-
-/* The median of numbers, which are put in another order. */
-double clock_ends__median(double *numbers, uint32_t count);
-
-/* Compares all calls for one difference of ordinals, both ways. */
-struct clock_agreement clock_search__compare(struct clock_scratch *scratch, int64_t slip);
-
-/* The greatest cost of calls that are the same, ns. */
-double clock_search__most_cost(const struct clock_scratch *scratch);
-
-/*
- * Search an offset: among all differences of ordinals, or among those near equal clocks (at most bound_ns apart). They
- * return false, and leave the link alone, where none agrees, or too different ones agree about as well. Near equal
- * clocks an offset also has to agree much better than those around it: where calls are regular, and where the true
- * offset lies outside, all of them agree about equally well.
- */
-bool clock_search__all(struct clock_scratch *scratch, struct clock_link *link);
-bool clock_search__near(struct clock_scratch *scratch, double bound_ns, struct clock_link *link);
 
 /* What is known before a link is estimated. */
 struct clock_pair {
@@ -144,18 +113,5 @@ struct clock_pair {
 	double bound_ns; /* the kernels of both hosts say that their clocks are at most so far apart */
 	uint64_t window; /* number of this window, from 1 */
 };
-
-/*
- * Finds the offset between two tracks of one call-site. It is a candidate until
- * later calls alone show the same. A link that is known stays as long as it agrees, as nothing else agrees for certain,
- * and as no calls can be compared. Without may_search, a known link that no longer agrees is not searched again.
- */
-void clock_track__link(const struct clock_pair *pair, struct clock_scratch *scratch, bool may_search);
-
-/* Whether a search is due in this window: it is time, or a gap of its calls may show what the latest search did not. */
-bool clock_track__is_due(const struct clock_pair *pair);
-
-/* Searches among all differences of ordinals for an offset that agrees better than one found near equal clocks. */
-void clock_track__audit(const struct clock_pair *pair, struct clock_scratch *scratch);
 
 #endif
