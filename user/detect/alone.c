@@ -289,17 +289,17 @@ static int compare_parts(const void *a, const void *b)
 }
 
 /*
- * Sums the loss of parts, sorted: of all rows, and of rows with several slow fragments of one size, or more in the
- * sizes of one state, each of which has other outliers.
+ * Sums the loss of parts, sorted: of all rows, and of rows with several slow fragments of one size, or with so many in
+ * the sizes of one state. Returns the share of the second.
  */
-static double repeated_share(const struct slow_part *parts, size_t count)
+static double repeated_share(const struct slow_part *parts, size_t count, double in_sizes)
 {
 	double repeated = 0, all = 0, lost = 0, slow = 0, most = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		lost += parts[i].lost;
 		slow += parts[i].slow;
-		most = fmax(most, fmax(parts[i].slow, slow * REPEATED / SURE_IN_SIZES));
+		most = fmax(most, fmax(parts[i].slow, slow * REPEATED / in_sizes));
 		if (i + 1 < count && parts[i + 1].row == parts[i].row) {
 			slow = parts[i + 1].state == parts[i].state ? slow : 0;
 			continue;
@@ -329,7 +329,8 @@ double alone__repeated(const struct variance *variance, const struct evidence_in
 	}
 	if (count)
 		qsort(parts, count, sizeof(*parts), compare_parts);
-	share = repeated_share(parts, count);
+	/* outliers in several sizes are independent on one row, and hardly on all rows of a place */
+	share = repeated_share(parts, count, place ? REPEATED : SURE_IN_SIZES);
 	free(parts);
 	return share;
 }

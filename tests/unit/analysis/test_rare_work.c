@@ -48,7 +48,8 @@ static void add(uint32_t rank, uint32_t state, double begin, double end, enum va
 {
 	struct vapro_bundle *bundle;
 
-	bundles = realloc(bundles, (bundle_count + 1) * sizeof(*bundles));
+	if (!(bundle_count & (bundle_count - 1))) /* room for twice as many */
+		bundles = realloc(bundles, (bundle_count ? 2 * bundle_count : 1) * sizeof(*bundles));
 	bundle = &bundles[bundle_count++];
 	*bundle = (struct vapro_bundle){.thread = rank, .state = state, .n = 1};
 	bundle->start_ns = UTC + (uint64_t)(begin * 1e9);
