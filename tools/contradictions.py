@@ -164,7 +164,10 @@ def check_window(window):
 def check_advice(variance, diagnosis, name):
     found, advice = impacts(diagnosis), diagnosis.get("advice") or ""
     found["preempted"] = found.get("preempted", 0) + found.get("wakeup_wait", 0)
+    named = {cause["cause"] for cause in variance.get("causes") or []}
     for factor, remedy in REMEDIES.items():
+        if named & ENTRIES.get(factor, {factor}):
+            continue
         if remedy.search(advice) and found.get(factor, 0) <= 0 and variance["class"] != "communication":
             yield "advice", f"{name}: advice for {factor}, which took nothing"
 

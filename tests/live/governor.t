@@ -58,7 +58,8 @@ def test_flat_out(tap, jobs):
     lines = records(out)
     reported = [text for text in warned(lines, "governed") if "closed for" in text]
     tap.ok(reported, "a warning reports that probes are closed", warned(lines, "governed"))
-    tap.ok(reported and f"process {pid}" in reported[0] and "calls/s" in reported[0] and "MPI_Send" in reported[0] and "over the budget of 1 %" in reported[0],
+    # the first one may be about the part of the budget that calls have
+    tap.ok(any(all(words in text for words in (f"process {pid}", "calls/s", "MPI_Send", "over the budget of 1 %")) for text in reported),
            "the warning names process, rate, functions and budget", reported)
     calls = sum(phase["rounds"] + phase["short"] for phase in json.loads(job.out().splitlines()[-1])["phases"])
     hits = of_type(lines, "process")[-1]["hits"]
