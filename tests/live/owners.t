@@ -93,7 +93,7 @@ def test_slots_are_given_back(tap, jobs):
     with Programs() as programs:
         daemon, out = begin(jobs)
         holders = jobs.start(programs.command("hold", 1100), "hold", user=FIRST)
-        full = until(lambda: [r for r in of_user(records(out), "process", FIRST) if r["state"] == "refused"], 60)
+        full = until(lambda: [r for r in of_user(records(out), "process", FIRST) if r["state"] == "refused"], 240)
         tap.ok(full, "one user's processes have all slots", "none was refused")
         ranks = jobs.start(programs.command("ranks", 2, 20), "ranks", user=SECOND)
         known = until(lambda: len(of_user(records(out), "process", SECOND)) == 2 and of_user(records(out), "process", SECOND), 15)
