@@ -56,7 +56,7 @@ class Job:
     """What the windows of one job say."""
 
     def __init__(self):
-        self.rows, self.world, self.begin, self.end = set(), 0, None, None
+        self.rows, self.world, self.begin, self.end, self.continued = set(), 0, None, None, False
         self.variances, self.diagnoses, self.causes = {}, {}, []
 
     def others(self):
@@ -183,7 +183,7 @@ def check_times(job, record, name):
     begin, end = seconds(record["begin"]), seconds(record["end"])
     if begin >= end:
         yield "times", f"{name}: ends before it begins"
-    if job.begin is not None and (begin < job.begin - 0.2001 or end > job.end + 0.2001):
+    if job.begin is not None and ((begin < job.begin - 0.2001 and not job.continued) or end > job.end + 0.2001):
         yield "times", f"{name}: lies outside of the job"
 
 
@@ -209,6 +209,8 @@ def read(records):
         elif kind == "heatmap":
             job.rows.update((row["rank"], row["pid"], row.get("thread")) for row in record["rows"])
         elif kind == "variance":
+            # a worker that took a job over has no windows of the time before
+            job.continued |= record["id"] not in job.variances and record.get("revision", 0) > 0
             job.variances[record["id"]] = record
         elif kind == "diagnosis" and record["variance"]:
             job.diagnoses[record["variance"]] = record

@@ -16,8 +16,8 @@ started, and which is why the threads of tests waited for a CPU (their run delay
 purpose). Three of these fail the run; a first try with more than 10 % of either does not count.
 
 The output of each try is in build/live/results; prove prints the summary of the last tries. What a test's record files say is
-searched for contradictions (tools/contradictions.py), which are one more result: a TODO of TAP, printed and counted, until
-runs beside other work have shown none.
+searched for contradictions (tools/contradictions.py), which are one more result: printed, counted, and marked as TODO, by
+which TAP names what fails no run, since records of a busy machine are not known to have none.
 """
 import ctypes
 import glob

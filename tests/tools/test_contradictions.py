@@ -78,6 +78,7 @@ PLANTED = {
     "a performance of 1 with a loss": ("performance", lambda r: (r[VARIANCE].pop("judged_seconds"), r[VARIANCE].update(performance=1))),
     "a performance of 1 without a CPU": ("performance", no_cpu),
     "advice for what took nothing": ("advice", lambda r: r[DIAGNOSIS].update(advice="rank 0: throttled by the cgroup; raise its CPU quota")),
+    "a region before the job": ("times", lambda r: (r[VARIANCE].update(revision=0), r[WINDOW].update(begin=at(12)))),
     "a region after the job": ("times", lambda r: r[VARIANCE].update(end=at(45))),
     "a cause that ends before it begins": ("times", lambda r: r[FIRST].update(begin=at(20))),
     "a cause outside of its region": ("times", lambda r: r[VARIANCE]["causes"][0].update(begin=at(8))),
@@ -137,6 +138,12 @@ class Contradictions(unittest.TestCase):
     def test_every_kind_is_planted(self):
         listed = re.findall(r"^([a-z]+) +\S", contradictions.__doc__.partition("agree:")[2], re.M)
         self.assertEqual({kind for kind, _ in PLANTED.values()}, set(listed))
+
+    def test_a_job_that_was_taken_over(self):
+        """A worker that goes on with a job has no windows of the time in which its regions began."""
+        records = sound()
+        records[WINDOW].update(begin=at(12))
+        self.assertEqual(list(contradictions.contradictions(records)), [])
 
     def test_times(self):
         self.assertEqual(contradictions.seconds("1970-01-02T00:00:01.500000000Z"), 86401.5)

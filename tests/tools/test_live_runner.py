@@ -125,7 +125,7 @@ class Runs(unittest.TestCase):
                 self.assertIn("Result: FAIL", printed)
 
     def test_contradictions(self):
-        """Records that contradict themselves are a TODO of the run; what was there before does not count."""
+        """Records that contradict themselves are printed and counted; what was there before does not count."""
         times = '"begin":"2027-01-15T08:00:00.0Z","end":"2027-01-15T08:00:10.0Z"'
         window = '{"type":"window","job":"j",%s,"ranks":"0","world_size":1,"performance":{"computation":null}}' % times
         cause = ('{"type":"cause","job":"j","final":true,"number":1,"cause":"stopped","confirmed":true,"alarm":true,"severity":"%s",'

@@ -306,7 +306,7 @@ const struct paper papers[] = {
     {"nic_spell", "the same for 10 s", .place = "host n1", .verdict = ONE_PATH, .ratio = 3, .within = 0.15},
     {"netbad", "003: the network is slow for good", .verdict = BOTH("ransfers"), .ratio = 3, .within = 0.15},
     {"namd", "001: MPI_Send of rank 0, +5.70 ms", .verdict = BOTH("ransfers;no rank was late|no peer was late")},
-    {"namd-sends", "001: the same, at random, nobody waits",
+    {"namd-sends", "001: the same, at random, no rank waits",
      .verdict = BOTH("ransfers|sends;no rank was late|no peer was late"), .lost_within = 0.05},
     {"namd-sends-mild", "001: the same, 2.9 % of the time", .lost_within = 0.05},
     {"namd-sends-all", "001: the same on all ranks", .lost_within = 0.05},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What programs of a shape of their own consist of: what one rank does next. Each rank has a clock of its own. A rank
- * computes, posts, and waits for what it depends on, so that a late rank delays those that wait for it and nobody else.
+ * computes, posts, and waits for what it depends on, so that a late rank delays those that wait for it and no others.
  */
 #ifndef VAPRO_ACCURACY_SHAPE_H
 #define VAPRO_ACCURACY_SHAPE_H
@@ -17,7 +17,7 @@ struct moment {
 void shape__compute(struct sim *sim, int rank, int step, double need);
 void shape__write(struct sim *sim, int rank, int step, double need);
 
-/* A call that waits for nobody. Returns when it has ended. */
+/* A call that waits for no rank. Returns when it has ended. */
 struct moment shape__post(struct sim *sim, int rank, int step, double need);
 
 /* A call that ends a transfer after what it waits for. */

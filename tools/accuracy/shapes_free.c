@@ -121,7 +121,7 @@ static void run_stealing(struct sim *sim)
 
 const struct shape shape_stealing = {"stealing", prepare_stealing, run_stealing};
 
-/* ---- Ranks write into each other's windows and wait for nobody. */
+/* ---- Ranks write into each other's windows and wait for no rank. */
 enum { FREE_FIRST, FREE_PUT, FREE_SECOND, FREE_FLUSH };
 
 static void prepare_uncoupled(struct job *job, struct draw *draw)

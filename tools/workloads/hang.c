@@ -5,7 +5,7 @@
  *
  *   hang HOW [--seconds S] [--before S] [--log DIR] [--pipe FIFO]
  *
- *   receive   the last rank receives what nobody sends, the others are in MPI_Allreduce
+ *   receive   the last rank receives what no rank sends, the others are in MPI_Allreduce
  *   missing   the last rank is in MPI_Barrier, the others are in MPI_Allreduce
  *   io        the last rank reads again from a pipe that delivered a byte at first
  *   compute   all ranks compute for a minute: no hang

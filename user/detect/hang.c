@@ -68,7 +68,7 @@ static int find_members(struct hang *hang, const struct hang_look *look)
 	return 0;
 }
 
-/* Why nobody makes progress: by what is certain first. */
+/* Why no rank makes progress: by what is certain first. */
 static enum vapro_hang_kind kind_of(const struct hang *hang, const struct hang_look *look)
 {
 	bool any[VAPRO_HANG_CONDITIONS] = {0};

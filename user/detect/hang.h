@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Hangs: time in which no rank of a job makes progress while calls are open, and nobody outside of calls uses a CPU.
+ * Hangs: time in which no rank of a job makes progress while calls are open, and no thread outside of calls uses a CPU.
  *
  * Progress of a rank is the end of a fragment of its first thread, or of a communication call of another one; other
  * threads may read or log for themselves. A thread outside of calls is at work in each bin of which it ran or wanted a

@@ -171,7 +171,7 @@ static void test_only_ranks_downstream_wait(void **state)
 		bool downstream = rank % 4 >= 1 && rank / 4 >= 1 && rank != 5;
 		double waits = recorder.of_state[rank][0] + recorder.open[rank];
 
-		/* ranks above and left of it wait for nobody before the sweep turns */
+		/* ranks above and left of it wait for no rank before the sweep turns */
 		if (rank == 0 || rank == 1 || rank == 4)
 			assert_true(waits * 1e9 + (double)recorder.first[rank] <= without[rank] + 0.35e9);
 		if (downstream)
@@ -179,7 +179,7 @@ static void test_only_ranks_downstream_wait(void **state)
 	}
 }
 
-/* A fault of a rank for which nobody waits costs this rank alone. */
+/* A fault of a rank for which no other one waits costs this rank alone. */
 static void test_uncoupled_ranks(void **state)
 {
 	struct job job = make(&shape_uncoupled, 20);
@@ -205,7 +205,7 @@ static void test_uncoupled_ranks(void **state)
 	truths__free(&truths);
 }
 
-/* Other workers do the tasks of a slow one, and nobody waits longer. */
+/* Other workers do the tasks of a slow one, and none of them waits longer. */
 static void test_farm_gives_tasks_to_the_free(void **state)
 {
 	enum { TASK = 0, NEXT = 3 };

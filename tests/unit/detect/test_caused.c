@@ -136,7 +136,7 @@ static void test_rest_of_a_bound(void **state)
 	assert_near(caused(second, TALLY_THROTTLED), 135e6, 1e4);
 }
 
-/* A rank that waited itself as long as it lost made nobody late, as long as another one did. */
+/* A rank that waited itself as long as it lost made no rank late, as long as another one did. */
 static void test_a_rank_that_waited(void **state)
 {
 	struct variance *first = add(10, 11), *second = add(10, 11);

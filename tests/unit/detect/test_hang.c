@@ -260,7 +260,7 @@ static int end(void **state)
 	return 0;
 }
 
-/* A receive that nobody answers: 60 s of silence are found in the window in which they are complete. */
+/* An unanswered receive: 60 s of silence are found in the window in which they are complete. */
 static void test_unanswered_receive(void **unused)
 {
 	(void)unused;

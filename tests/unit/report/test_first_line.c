@@ -64,7 +64,7 @@ static const struct {
      "no slow region found in the 5.0 % of the ranks' time that could be compared\nonly 5.0 % of the time of job j",
      {"What would help: hardware counters, or --workload"},
      {"no result", "longer run"}},
-    {"hung: a receive that nobody answers",
+    {"hung: an unanswered receive",
      ATTACHED WINDOW("0", "100", "not_seen")
 	 WARNING("no_calls", "7",
 		 ": no call was seen in the 10 s since it was attached; its main thread sleeps in read of /tmp/fifo"),
