@@ -108,7 +108,7 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 		uint64_t bin = bundle_rec__bin(rec);
 
 		series__fetch(series, job->recs, i, job->rec_count, offsetof(struct series, batches),
-			      offsetof(struct series, disturbed_n));
+			      offsetof(struct series, window_ns));
 		series__fetch_batches(series, job->recs, i, job->rec_count, offsetof(struct series, batches_live));
 		if (at->class == VAPRO_COMPUTATION)
 			computing[at->row] += computed_in(rec, view, end);

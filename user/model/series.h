@@ -68,8 +68,11 @@ struct series {
 	bool dirty, certified, final, compared;
 	bool supported;		       /* its reference rests on enough batches */
 	bool slower;		       /* slower than other ranks in equal calls, for good: has their reference */
+	bool grouped;		       /* its fragments are of several workloads: those of group_ns */
+	bool single;		       /* its fragments are of one workload */
 	float usual_blocked;	       /* time asleep per undisturbed fragment, of computation and IO */
 	float usual_frequency;	       /* time per fragment that the CPU's usual frequency costs */
+	float duration_ns;	       /* the lowest populous duration of its fragments */
 	double reference_ns;	       /* own reference, or that of compared ranks */
 	struct histogram cpu;	       /* on-CPU time of computation; else duration less waits for a CPU */
 	struct successive successive;  /* undisturbed computations */
@@ -88,8 +91,6 @@ struct series {
 	uint64_t stretch_begin;	  /* first bin; 0: none yet */
 	uint64_t stretch_last;	  /* last bin */
 	bool proven;		  /* a stretch was steady */
-	bool grouped;		  /* several workloads: those of group_ns */
-	bool single;		  /* one workload */
 	uint8_t group_count, group_stretches;
 	float group_ns[SERIES_GROUPS]; /* centres in the last steady stretches, ascending */
 	/* IO whose durations spread; model/scatter.h. */
@@ -97,24 +98,23 @@ struct series {
 	float middle_ns, high_ns, tail_ns;
 	struct batches batches_live;				/* batches of the current view */
 	struct batches batches;					/* batches of all dropped bundles */
+	double disturbed_n;					/* fragments in time of alarms, not learnt from */
 	double view_n;						/* fragments in the current view */
 	double third_n[SERIES_THIRDS], third_ns[SERIES_THIRDS]; /* by third: fragments, and compared time */
 	double view_bundles, view_squares; /* in the view: bundles, and n times the squared mean of each */
-	double disturbed_n;		   /* fragments in time of alarms, not learnt from */
 	double window_ns, window_n;	   /* sums over the new part */
 	double half_n[2], half_net_ns[2];  /* sums over either half of the new part */
 	/* sums over dropped bundles, and (live) over the current view; normal: fragments below k_a */
 	struct series_usual usual_live;
 	struct series_pile normal_live;
 	struct series_usual usual;
-	struct series_pile normal;
 	double frequency_ns, frequency_n; /* sums over undisturbed fragments */
-	double own_ns;			  /* its own typical time */
-	struct histogram net;		  /* computation with its time asleep; empty where it never sleeps */
+	struct series_pile normal;
+	double own_ns;	      /* its own typical time */
+	struct histogram net; /* computation with its time asleep; empty where it never sleeps */
 	double window_uncovered_ns[VAPRO_UNCOVERED_REASONS];
 	double halves[2 * SERIES_WINDOWS]; /* mean net time per fragment by half window that it ran in, oldest first */
 	unsigned mean_count;		   /* windows */
-	float duration_ns;		   /* the lowest populous duration of its fragments */
 };
 
 struct workload {
