@@ -123,23 +123,6 @@ static int mark_emitted_again(struct analysis_job *job, const struct stg_job *ab
 	return 0;
 }
 
-/* Covers the waiting of the new part that late peers of known work explain. */
-static void explain_waiting(struct analysis_context *context, struct analysis_job *job,
-			    const struct analysis_span *span)
-{
-	struct series *series = context->series.series;
-
-	for (size_t i = 0; i < job->rec_count; i++) {
-		const struct bundle_rec *rec = &job->recs[i];
-
-		if (bundle_rec__bin(rec) >= span->begin && !pending(rec, span))
-			coverage__explain(&job->coverage, &series[rec->series], context->stg, job->waiting, rec);
-	}
-	for (size_t i = 0; i < job->open_count; i++)
-		coverage__explain(&job->coverage, &series[job->open[i].series], context->stg, job->waiting,
-				  &job->open[i]);
-}
-
 /* Finds the waits of the job's bundles that no probe shows. */
 static int find_waits(struct analysis_job *job, struct analysis_context *context)
 {
@@ -192,8 +175,8 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 		}
 		if ((!open && pending(rec, span)) || (rec->retained && !rec->covered))
 			continue;
-		coverage__add(&job->coverage, series, rec, span->begin, span->end);
-		if (heatmap__add(&job->map, rec, series->row, series->class, from, span->end))
+		if (coverage__add(&job->coverage, series, rec, span->begin, span->end) ||
+		    heatmap__add(&job->map, rec, series->row, series->class, from, span->end))
 			return -ENOMEM;
 		if (!open && (rec->is_new || rec->rebased) && mark_emitted_again(job, about, series, rec, span))
 			return -ENOMEM;
@@ -204,7 +187,7 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 			return -ENOMEM;
 	}
 	coverage__count_threads(&job->coverage);
-	explain_waiting(context, job, span);
+	coverage__explain(&job->coverage, &context->series, job->waiting);
 	return add_account(job, context, span) || waiting__end(job->waiting, about, &context->series) ? -ENOMEM : 0;
 }
 

@@ -21,6 +21,7 @@ void coverage__clear(struct coverage *coverage)
 {
 	free(coverage->uncovered);
 	free(coverage->rows);
+	free(coverage->parted);
 	lateness__clear(&coverage->lateness);
 	*coverage = (struct coverage){0};
 }
@@ -108,8 +109,18 @@ static double before(const struct bundle_rec *rec, uint64_t begin)
 	return rec->n == 1 && rec->start_ns < begin_ns ? (double)(begin_ns - rec->start_ns) : 0;
 }
 
-void coverage__add(struct coverage *coverage, struct series *series, const struct bundle_rec *rec, uint64_t begin,
-		   uint64_t end)
+/* Remembers a bundle of calls for coverage__explain. Returns 0 or -ENOMEM. */
+static int remember_parted(struct coverage *coverage, const struct bundle_rec *rec)
+{
+	if (grow_untouched(&coverage->parted, &coverage->parted_capacity, coverage->parted_count + 1,
+			   sizeof(*coverage->parted)))
+		return -ENOMEM;
+	coverage->parted[coverage->parted_count++] = rec;
+	return 0;
+}
+
+int coverage__add(struct coverage *coverage, struct series *series, const struct bundle_rec *rec, uint64_t begin,
+		  uint64_t end)
 {
 	uint64_t first = bundle_rec__first_bin(rec), last = bundle_rec__bin(rec);
 	bool open = rec->flags & VAPRO_BUNDLE_OPEN, parted = is_parted(series, rec);
@@ -125,11 +136,11 @@ void coverage__add(struct coverage *coverage, struct series *series, const struc
 			share += bundle_rec__share(rec, bin);
 	}
 	if (share <= 0)
-		return;
+		return 0;
 	ns = rec->sum_ns * share;
 	if (is_idle(coverage, series, rec)) {
 		coverage->rows[series->row].wall_ns = fmax(0, coverage->rows[series->row].wall_ns - ns);
-		return;
+		return 0;
 	}
 	coverage->seen_ns += ns;
 	if (!rec->attributed_only)
@@ -159,19 +170,17 @@ void coverage__add(struct coverage *coverage, struct series *series, const struc
 		series->half_n[half] += bundle_rec__units(rec);
 		series->half_net_ns[half] += series__compared_ns(series->class, rec);
 	}
+	return parted ? remember_parted(coverage, rec) : 0;
 }
 
-void coverage__explain(struct coverage *coverage, struct series *series, const struct stg *stg,
-		       const struct waiting *waiting, const struct bundle_rec *rec)
+static void explain(struct coverage *coverage, struct series *series, const struct stg *stg,
+		    const struct waiting *waiting, const struct bundle_rec *rec)
 {
 	uint64_t first = bundle_rec__first_bin(rec), last = bundle_rec__bin(rec);
 	struct lateness *lateness = &coverage->lateness;
-	struct call_parts parts;
+	struct call_parts parts = parts_of(series, rec);
 	double explained = 0;
 
-	if (!is_parted(series, rec))
-		return;
-	parts = parts_of(series, rec);
 	for (uint64_t bin = first < lateness->begin ? lateness->begin : first; bin <= last && bin < lateness->end;
 	     bin++) {
 		double known,
@@ -182,6 +191,12 @@ void coverage__explain(struct coverage *coverage, struct series *series, const s
 	}
 	coverage->covered_ns[VAPRO_COMMUNICATION] += explained;
 	series->window_uncovered_ns[VAPRO_SPREAD] -= explained;
+}
+
+void coverage__explain(struct coverage *coverage, struct series_book *book, const struct waiting *waiting)
+{
+	for (size_t i = 0; i < coverage->parted_count; i++)
+		explain(coverage, &book->series[coverage->parted[i]->series], book->stg, waiting, coverage->parted[i]);
 }
 
 void coverage__count_threads(struct coverage *coverage)

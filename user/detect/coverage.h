@@ -41,6 +41,8 @@ struct coverage {
 	struct result_uncovered *uncovered;
 	size_t uncovered_count, uncovered_capacity;
 	struct lateness lateness;
+	const struct bundle_rec **parted; /* bundles of calls whose waiting peers may explain */
+	size_t parted_count, parted_capacity;
 };
 
 void coverage__clear(struct coverage *coverage);
@@ -48,13 +50,15 @@ void coverage__clear(struct coverage *coverage);
 /* Starts the new part [begin, end) ns: adds up the wall time of the job's threads. Returns 0 or -ENOMEM. */
 int coverage__begin(struct coverage *coverage, const struct stg *stg, uint32_t job, uint64_t begin_ns, uint64_t end_ns);
 
-/* Adds the share of a judged bundle that lies in the new part, to the coverage and to its series. */
-void coverage__add(struct coverage *coverage, struct series *series, const struct bundle_rec *rec, uint64_t begin,
-		   uint64_t end);
+/*
+ * Adds the share of a judged bundle that lies in the new part, to the coverage and to its series. The bundle stays
+ * where it is until coverage__explain. Returns 0 or -ENOMEM.
+ */
+int coverage__add(struct coverage *coverage, struct series *series, const struct bundle_rec *rec, uint64_t begin,
+		  uint64_t end);
 
-/* Covers the explained waiting in a bundle of calls, after coverage__add of all bundles. */
-void coverage__explain(struct coverage *coverage, struct series *series, const struct stg *stg,
-		       const struct waiting *waiting, const struct bundle_rec *rec);
+/* Covers the explained waiting in calls, after coverage__add of all bundles. */
+void coverage__explain(struct coverage *coverage, struct series_book *book, const struct waiting *waiting);
 
 /* Adds the wall time of the further threads that count, after coverage__add of all bundles. */
 void coverage__count_threads(struct coverage *coverage);
