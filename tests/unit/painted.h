@@ -68,7 +68,7 @@ static inline void other_job(uint32_t ranks, uint32_t hosts)
 /* Returns factors, which stay valid for the next few calls. */
 static inline float *factors(void)
 {
-	static float ring[16][VAPRO_FACTORS];
+	static float ring[16][BUNDLE_FACTORS];
 	static unsigned next;
 	float *own = ring[next++ % 16];
 
@@ -90,7 +90,7 @@ static inline struct bundle_rec fragment(double from_bin, double to_bin, double 
 	};
 
 	rec.sum_ns = (double)(rec.end_ns - rec.start_ns);
-	rec.max_ns = rec.min_ns = (float)rec.sum_ns;
+	rec.max_ns = (float)rec.sum_ns;
 	factor[VAPRO_PREEMPTED] = (float)preempted;
 	return rec;
 }

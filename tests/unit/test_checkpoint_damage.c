@@ -233,8 +233,8 @@ static void test_no_memory(void **state)
 
 static void test_other_kinds(void **state)
 {
-	const char *const others[] = {"", "vapro-capture/1", "vapro-checkpoint/2 analysis\n............",
-				      "vapro-checkpoint/1 pipeline\n............"};
+	const char *const others[] = {"", "vapro-capture/1", "vapro-checkpoint/1 analysis\n............",
+				      "vapro-checkpoint/2 pipeline\n............"};
 	const char *const words[] = {"no checkpoint", "no checkpoint", "another version", "something else"};
 	char err[256];
 

@@ -113,7 +113,6 @@ static void merge(struct series_book *book, struct bundle_rec *into, struct bund
 {
 	into->start_ns = from->start_ns < into->start_ns ? from->start_ns : into->start_ns;
 	into->end_ns = from->end_ns > into->end_ns ? from->end_ns : into->end_ns;
-	into->min_ns = from->min_ns < into->min_ns ? from->min_ns : into->min_ns;
 	into->max_ns = from->max_ns > into->max_ns ? from->max_ns : into->max_ns;
 	into->sum_ns += from->sum_ns;
 	into->n += from->n;

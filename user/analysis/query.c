@@ -64,7 +64,8 @@ static int add_past(struct analysis_context *context, struct analysis_job *job)
 		return -ENOMEM;
 	for (size_t i = 0; i < history->rec_count; i++) {
 		judge__bundle(&context->series, &history->recs[i]);
-		history->recs[i].usual_blocked = context->series.series[history->recs[i].series].usual_blocked;
+		bundle_rec__set_usual(&history->recs[i], BUNDLE_USUAL_BLOCKED,
+				      context->series.series[history->recs[i].series].usual_blocked);
 		job->recs[job->rec_count++] = history->recs[i];
 	}
 	history->rec_count = 0;

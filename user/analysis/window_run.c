@@ -76,7 +76,8 @@ static void judge(struct analysis_context *context, struct analysis_job *job, co
 		job->open[i].ratio = groups__ratio(&series[job->open[i].series], &job->open[i]);
 		judge__bundle(&context->series, &job->open[i]);
 		leave_to_account(job, &job->open[i]);
-		job->open[i].usual_blocked = series[job->open[i].series].usual_blocked * job->open[i].ratio;
+		bundle_rec__set_usual(&job->open[i], BUNDLE_USUAL_BLOCKED,
+				      series[job->open[i].series].usual_blocked * job->open[i].ratio);
 		/* An open fragment counts only once it lasts too long. */
 		if (job->open[i].sum_ns * context->config.threshold <= job->open[i].reference)
 			job->open[i].covered = 0;
@@ -86,7 +87,7 @@ static void judge(struct analysis_context *context, struct analysis_job *job, co
 /* Adds a judged bundle to the usual sums, once the usual sleep is known. */
 static void add_usual(struct series *series, struct bundle_rec *rec, const struct analysis_span *span)
 {
-	rec->usual_blocked = series->usual_blocked * rec->ratio;
+	bundle_rec__set_usual(rec, BUNDLE_USUAL_BLOCKED, series->usual_blocked * rec->ratio);
 	rec->learnt = !pending(rec, span) && rec->covered && !rec->no_reference && !rec->attributed_only &&
 		      series__learns(series, rec, rec->disturbed);
 	if (rec->learnt)

@@ -242,7 +242,6 @@ int account__make(struct account *account, struct series_book *book, uint64_t en
 		    .factor = factor,
 		    .series = series,
 		    .n = 1,
-		    .min_ns = (float)time,
 		    .max_ns = (float)time,
 		    .cell = BUNDLE_NO_CELL,
 		    .reference = (float)fmax(1, time - lost), /* 0 would be unknown */

@@ -46,7 +46,7 @@ struct account {
 	size_t count, capacity;
 	struct bundle_rec *recs; /* bundles of the window */
 	size_t rec_count, rec_capacity;
-	float (*factors)[VAPRO_FACTORS]; /* factors of the bundles */
+	float (*factors)[BUNDLE_FACTORS]; /* factors of the bundles */
 	size_t factor_capacity;
 	struct account_bin *bins; /* not yet part of a window, ascending but for late ones */
 	size_t bin_count, bin_capacity;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The record of a bundle for one view: a fifth of the size of a vapro_bundle, with a series in place of
- * state and thread, and with the verdict of the model. Most bundles have no factor at all; the others
- * have a block of factors of their own. Times are in ns.
+ * The record of a bundle for one view: a line of a CPU's cache, since each window reads all of them several times. It
+ * has a series in place of state and thread, and the verdict of the model. Most bundles have no factor at all; the
+ * others have a block of factors of their own. Times are in ns.
  */
 #ifndef VAPRO_BUNDLE_REC_H
 #define VAPRO_BUNDLE_REC_H
@@ -28,17 +28,22 @@ enum counter_group {
 	COUNTER_GROUPS
 };
 
+/* A block of factors: VAPRO_FACTORS sums over the fragments, then what the model adds per fragment. */
+enum {
+	BUNDLE_USUAL_BLOCKED = VAPRO_FACTORS, /* sleep of the undisturbed members */
+	BUNDLE_USUAL_FREQUENCY,		      /* usual cost of a frequency below the highest */
+	BUNDLE_FACTORS
+};
+
 struct bundle_rec {
 	uint64_t start_ns, end_ns;
 	double sum_ns;
-	const float *factor; /* VAPRO_FACTORS sums over the n fragments: in the book's pool, or bundle_rec_no_factors */
-	uint32_t series, n, flags;
-	float min_ns, max_ns;
+	const float *factor; /* BUNDLE_FACTORS values: in the book's pool, or bundle_rec_no_factors */
+	uint32_t series, n;
+	float max_ns;
 	uint32_t cell;		  /* handle of its workload in the clusters of its state; or KEPT_NO_* */
 	float ratio;		  /* work of a fragment, in units of the lightest group of its state; model/groups.h */
 	float reference;	  /* per fragment; valid where covered */
-	float usual_blocked;	  /* per fragment, of the undisturbed members */
-	float usual_frequency;	  /* per fragment: usual cost of a frequency below the highest */
 	float waited_ns;	  /* sum of unseen waits, which are part of the reference; detect/unseen_waits.h */
 	uint8_t is_new : 1;	  /* arrived since the last window */
 	uint8_t covered : 1;	  /* takes part in the heat map */
@@ -48,7 +53,8 @@ struct bundle_rec {
 	uint8_t young : 1;	  /* among these, but the warm-up is over: they took long */
 	uint8_t provisional : 1;  /* its reference has no support yet */
 	uint8_t attributed_only : 1; /* covered for attributed time alone: its work is not known to be fixed */
-	uint8_t reason;		     /* enum vapro_uncovered_reason */
+	uint8_t reason : 5;	     /* enum vapro_uncovered_reason */
+	uint8_t flags : 3;	     /* enum vapro_bundle_flags */
 	uint8_t rebased : 1;	     /* its reference has changed enough since the last window to emit its bins again */
 	uint8_t waits : 1;	     /* waits for threads of its process: no loss off the CPU */
 	uint8_t retained : 1;	     /* older than the view; retained until its state has enough fragments */
@@ -58,7 +64,17 @@ struct bundle_rec {
 	uint8_t counted; /* bit per counter_group; its factors agree with each other, see diagnose/factors.h */
 };
 
-extern const float bundle_rec_no_factors[VAPRO_FACTORS]; /* all 0 */
+_Static_assert(sizeof(struct bundle_rec) == 64, "a bundle's record fills a line of a cache");
+_Static_assert(VAPRO_BUNDLE_APPROX < 1 << 3, "members have few bits");
+
+extern const float bundle_rec_no_factors[BUNDLE_FACTORS]; /* all 0 */
+
+/* Sets one of the model's values of a bundle with factors; without any, the value is of no use. */
+static inline void bundle_rec__set_usual(struct bundle_rec *rec, int which, float ns)
+{
+	if (rec->factor != bundle_rec_no_factors)
+		((float *)rec->factor)[which] = ns;
+}
 
 /* Whether a bundle has any factor. Most have none, and each one is tested: no comparison by number. */
 static inline bool bundle_rec__any_factor(const double *factor)
@@ -152,7 +168,7 @@ static inline double bundle_rec__slowed(const struct bundle_rec *rec)
 
 	if (rec->factor == bundle_rec_no_factors)
 		return 0;
-	ns = (double)rec->factor[VAPRO_FREQUENCY] - (double)rec->usual_frequency * rec->n;
+	ns = (double)rec->factor[VAPRO_FREQUENCY] - (double)rec->factor[BUNDLE_USUAL_FREQUENCY] * rec->n;
 	return ns > 0 ? ns : 0;
 }
 
@@ -170,7 +186,7 @@ static inline struct loss bundle_rec__loss(const struct bundle_rec *rec)
 	if (rec->factor == bundle_rec_no_factors)
 		return loss;
 	cpu = bundle_rec__cpu_attributed(rec);
-	blocked = bundle_rec__blocked(rec) - (double)rec->usual_blocked * rec->n;
+	blocked = bundle_rec__blocked(rec) - (double)rec->factor[BUNDLE_USUAL_BLOCKED] * rec->n;
 	loss.cpu = cpu < excess ? cpu : excess;
 	excess -= loss.cpu;
 	loss.blocked = blocked < 0 ? 0 : blocked < excess ? blocked : excess;

@@ -8,48 +8,39 @@
 
 /* Bits of a saved bundle beyond its own: members that are 0 there follow from others. */
 #define SUM_IS_LENGTH (1U << 16)
-#define LEAST_IS_SUM (1U << 17)
-#define MOST_IS_LEAST (1U << 18)
-#define VERDICT_AS_BEFORE (1U << 19) /* that of the bundle of its series before */
+#define MOST_IS_SUM (1U << 17)
+#define VERDICT_AS_BEFORE (1U << 18) /* that of the bundle of its series before */
 
 /* A bundle without its factors. */
 struct saved_rec {
 	uint64_t start_ns, length_ns;
 	double sum_ns;
 	uint32_t series, n, flags, cell, bits;
-	float min_ns, max_ns, ratio, reference, usual_blocked, usual_frequency, waited_ns;
+	float max_ns, ratio, reference, waited_ns;
 	uint8_t reason, counted;
 	bool factors;
 };
 
 static const struct archive_column rec_columns[] = {
-    ARCHIVE_ONE(struct saved_rec, start_ns),
-    ARCHIVE_ONE(struct saved_rec, length_ns),
-    ARCHIVE_ONE(struct saved_rec, sum_ns),
-    ARCHIVE_ONE(struct saved_rec, series),
-    ARCHIVE_ONE(struct saved_rec, n),
-    ARCHIVE_ONE(struct saved_rec, flags),
-    ARCHIVE_ONE(struct saved_rec, cell),
-    ARCHIVE_ONE(struct saved_rec, bits),
-    ARCHIVE_ONE(struct saved_rec, min_ns),
-    ARCHIVE_ONE(struct saved_rec, max_ns),
-    ARCHIVE_ONE(struct saved_rec, ratio),
-    ARCHIVE_ONE(struct saved_rec, reference),
-    ARCHIVE_ONE(struct saved_rec, usual_blocked),
-    ARCHIVE_ONE(struct saved_rec, usual_frequency),
-    ARCHIVE_ONE(struct saved_rec, waited_ns),
-    ARCHIVE_ONE(struct saved_rec, reason),
-    ARCHIVE_ONE(struct saved_rec, counted),
+    ARCHIVE_ONE(struct saved_rec, start_ns),  ARCHIVE_ONE(struct saved_rec, length_ns),
+    ARCHIVE_ONE(struct saved_rec, sum_ns),    ARCHIVE_ONE(struct saved_rec, series),
+    ARCHIVE_ONE(struct saved_rec, n),	      ARCHIVE_ONE(struct saved_rec, flags),
+    ARCHIVE_ONE(struct saved_rec, cell),      ARCHIVE_ONE(struct saved_rec, bits),
+    ARCHIVE_ONE(struct saved_rec, max_ns),    ARCHIVE_ONE(struct saved_rec, ratio),
+    ARCHIVE_ONE(struct saved_rec, reference), ARCHIVE_ONE(struct saved_rec, waited_ns),
+    ARCHIVE_ONE(struct saved_rec, reason),    ARCHIVE_ONE(struct saved_rec, counted),
     ARCHIVE_ONE(struct saved_rec, factors),
 };
 static const struct archive_table rec_table = ARCHIVE_TABLE("bundles", struct saved_rec, rec_columns);
 
 struct saved_factors {
-	float factor[VAPRO_FACTORS];
+	float factor[BUNDLE_FACTORS];
 };
 
 static const struct archive_column factor_columns[] = {ARCHIVE_MANY(struct saved_factors, factor)};
 static const struct archive_table factor_table = ARCHIVE_TABLE("factors", struct saved_factors, factor_columns);
+
+_Static_assert(VAPRO_UNCOVERED_REASONS <= 32, "a bundle has five bits for its reason");
 
 static uint32_t bits_of(const struct bundle_rec *rec)
 {
@@ -89,12 +80,9 @@ static struct saved_rec saved_of(const struct bundle_rec *rec)
 	    .flags = rec->flags,
 	    .cell = rec->cell,
 	    .bits = bits_of(rec),
-	    .min_ns = rec->min_ns,
 	    .max_ns = rec->max_ns,
 	    .ratio = rec->ratio,
 	    .reference = rec->reference,
-	    .usual_blocked = rec->usual_blocked,
-	    .usual_frequency = rec->usual_frequency,
 	    .waited_ns = rec->waited_ns,
 	    .reason = rec->reason,
 	    .counted = rec->counted,
@@ -113,12 +101,9 @@ static struct bundle_rec rec_of(const struct saved_rec *saved)
 	    .n = saved->n,
 	    .flags = saved->flags,
 	    .cell = saved->cell,
-	    .min_ns = saved->min_ns,
 	    .max_ns = saved->max_ns,
 	    .ratio = saved->ratio,
 	    .reference = saved->reference,
-	    .usual_blocked = saved->usual_blocked,
-	    .usual_frequency = saved->usual_frequency,
 	    .waited_ns = saved->waited_ns,
 	    .reason = saved->reason,
 	    .counted = saved->counted,
@@ -130,20 +115,16 @@ static struct bundle_rec rec_of(const struct saved_rec *saved)
 
 /* The last verdict of each series. */
 struct verdict {
-	float ratio, reference, usual_blocked, usual_frequency;
+	float ratio, reference;
 };
 
 static void leave_out(struct saved_rec *saved, struct verdict *before)
 {
-	struct verdict verdict = {saved->ratio, saved->reference, saved->usual_blocked, saved->usual_frequency};
+	struct verdict verdict = {saved->ratio, saved->reference};
 
-	if (saved->max_ns == saved->min_ns) {
-		saved->bits |= MOST_IS_LEAST;
+	if (saved->max_ns == (float)saved->sum_ns) {
+		saved->bits |= MOST_IS_SUM;
 		saved->max_ns = 0;
-	}
-	if (saved->min_ns == (float)saved->sum_ns) {
-		saved->bits |= LEAST_IS_SUM;
-		saved->min_ns = 0;
 	}
 	if (saved->sum_ns == (double)saved->length_ns) {
 		saved->bits |= SUM_IS_LENGTH;
@@ -151,27 +132,23 @@ static void leave_out(struct saved_rec *saved, struct verdict *before)
 	}
 	if (!memcmp(&verdict, before, sizeof(verdict))) {
 		saved->bits |= VERDICT_AS_BEFORE;
-		saved->ratio = saved->reference = saved->usual_blocked = saved->usual_frequency = 0;
+		saved->ratio = saved->reference = 0;
 	}
 	*before = verdict;
 }
 
 static void fill_in(struct saved_rec *saved, struct verdict *before)
 {
-	struct verdict verdict = {saved->ratio, saved->reference, saved->usual_blocked, saved->usual_frequency};
+	struct verdict verdict = {saved->ratio, saved->reference};
 
 	if (saved->bits & SUM_IS_LENGTH)
 		saved->sum_ns = (double)saved->length_ns;
-	if (saved->bits & LEAST_IS_SUM)
-		saved->min_ns = (float)saved->sum_ns;
-	if (saved->bits & MOST_IS_LEAST)
-		saved->max_ns = saved->min_ns;
+	if (saved->bits & MOST_IS_SUM)
+		saved->max_ns = (float)saved->sum_ns;
 	if (saved->bits & VERDICT_AS_BEFORE)
 		verdict = *before;
 	saved->ratio = verdict.ratio;
 	saved->reference = verdict.reference;
-	saved->usual_blocked = verdict.usual_blocked;
-	saved->usual_frequency = verdict.usual_frequency;
 	*before = verdict;
 }
 
@@ -181,7 +158,7 @@ static bool possible_rec(const struct series_book *book, uint32_t job, const str
 
 	if (saved->series >= book->count || book->series[saved->series].job != job || !saved->n ||
 	    saved->length_ns > UINT64_MAX - saved->start_ns || saved->reason >= VAPRO_UNCOVERED_REASONS ||
-	    !(saved->ratio > 0))
+	    saved->flags >= VAPRO_BUNDLE_APPROX << 1 || !(saved->ratio > 0))
 		return false;
 	if (saved->cell >= BUNDLE_NO_WORKLOAD)
 		return true;

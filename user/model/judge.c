@@ -160,7 +160,7 @@ void judge__bundle(const struct series_book *book, struct bundle_rec *rec)
 
 	rec->covered = rec->certified = rec->no_reference = rec->attributed_only = rec->provisional = 0;
 	rec->reference = rec->waited_ns = 0;
-	rec->usual_frequency = series->usual_frequency * rec->ratio;
+	bundle_rec__set_usual(rec, BUNDLE_USUAL_FREQUENCY, series->usual_frequency * rec->ratio);
 	if (book->workloads[series->workload].mixed) {
 		rec->reason = VAPRO_SPREAD;
 		judge_attributed(book->config, rec);

@@ -8,7 +8,7 @@
 #define GROUP 2		 /* times the centre, up or down: a member of the group */
 #define STEADY_SHARE 0.5 /* least part of the group's members near its centre */
 
-int own_part__add(struct series *series, const struct bundle_rec *rec)
+int own_part__add(struct series *series, const struct bundle_rec *rec, float least_ns)
 {
 	uint64_t bin = bundle_rec__bin(rec);
 	int error = 0;
@@ -18,8 +18,8 @@ int own_part__add(struct series *series, const struct bundle_rec *rec)
 		series->least_ns = 0;
 	}
 	series->least_bin = bin;
-	if (series->least_ns <= 0 || rec->min_ns < series->least_ns)
-		series->least_ns = rec->min_ns;
+	if (series->least_ns <= 0 || least_ns < series->least_ns)
+		series->least_ns = least_ns;
 	return error;
 }
 

@@ -9,8 +9,8 @@
 
 #include "model/series.h"
 
-/* Enters the least call of a bundle that has ended, in the order of time. Returns 0 or -ENOMEM. */
-int own_part__add(struct series *series, const struct bundle_rec *rec);
+/* Enters the least call of a bundle that has ended, least_ns, in the order of time. Returns 0 or -ENOMEM. */
+int own_part__add(struct series *series, const struct bundle_rec *rec, float least_ns);
 
 /* Sets part_ns and part_steady of all series of a workload of calls. */
 void own_part__refresh(struct series_book *book, const struct workload *workload);

@@ -20,7 +20,7 @@
 #define FAR_AHEAD 12 /* histories that are fetched in advance, and (NEAR) histograms */
 #define NEAR_AHEAD 4
 
-const float bundle_rec_no_factors[VAPRO_FACTORS];
+const float bundle_rec_no_factors[BUNDLE_FACTORS];
 
 int series__init(struct series_book *book, const struct vapro_config *config, enum vapro_workload_source source,
 		 const struct stg *stg)
@@ -303,7 +303,7 @@ static int add_cluster(struct series_book *book, const struct series *series, co
 
 #define DISTURBED_LEAST 0.01 /* share of a computation's time that the kernel attributes */
 
-static int add_history(struct series_book *book, struct series *series, const struct bundle_rec *rec)
+static int add_history(struct series_book *book, struct series *series, const struct bundle_rec *rec, float least_ns)
 {
 	double ns = series__compared_ns(series->class, rec), blocked = bundle_rec__blocked(rec);
 
@@ -316,7 +316,7 @@ static int add_history(struct series_book *book, struct series *series, const st
 		return -ENOMEM;
 	if (histogram__add(&series->cpu, ns / rec->n, rec->n))
 		return -ENOMEM;
-	if (series->class == VAPRO_COMMUNICATION && own_part__add(series, rec))
+	if (series->class == VAPRO_COMMUNICATION && own_part__add(series, rec, least_ns))
 		return -ENOMEM;
 	if (series->class == VAPRO_COMPUTATION && bundle_rec__cpu_attributed(rec) <= DISTURBED_LEAST * rec->sum_ns)
 		successive__add(&series->successive, bundle_rec__bin(rec), ns / rec->n, rec->n);
@@ -328,7 +328,7 @@ static int add_history(struct series_book *book, struct series *series, const st
 	 * are merged by bucket, and there the histogram itself decides.
 	 */
 	if (series->class != VAPRO_COMPUTATION && rec->n > 1 &&
-	    rec->max_ns - rec->min_ns > 2 * book->config->certify_width * rec->sum_ns / rec->n)
+	    rec->max_ns - least_ns > 2 * book->config->certify_width * rec->sum_ns / rec->n)
 		series->wide_ns += ns;
 	series->dirty = book->workloads[series->workload].dirty = true;
 	return 0;
@@ -346,6 +346,7 @@ static bool take_factors(struct series_book *book, const double *factor, struct 
 		return false;
 	for (int i = 0; i < VAPRO_FACTORS; i++)
 		own[i] = (float)factor[i];
+	own[BUNDLE_USUAL_BLOCKED] = own[BUNDLE_USUAL_FREQUENCY] = 0;
 	rec->factor = own;
 	return true;
 }
@@ -380,7 +381,7 @@ static int add(struct series_book *book, struct series_of of, const struct vapro
 	series->met_ns += (float)bundle->sum_ns;
 	if (bundle->truth && truth__add(&book->truths, series->workload, rec->cell, bundle->truth, bundle->n))
 		return -ENOMEM;
-	return add_history(book, series, rec);
+	return add_history(book, series, rec, (float)bundle->min_ns);
 }
 
 int series__add(struct series_book *book, struct series_of of, const struct vapro_bundle *bundle, const double *factor,
@@ -396,7 +397,6 @@ int series__add(struct series_book *book, struct series_of of, const struct vapr
 	    .sum_ns = (double)bundle->sum_ns,
 	    .n = bundle->n,
 	    .flags = bundle->flags,
-	    .min_ns = (float)bundle->min_ns,
 	    .max_ns = (float)bundle->max_ns,
 	    .is_new = 1,
 	    .ratio = 1,

@@ -172,7 +172,7 @@ static struct series *begin_further(enum vapro_class class, uint64_t from)
 static void test_idle_threads(void **state)
 {
 	const uint64_t from = FIRST * VAPRO_BIN_NS, to = from + 20 * VAPRO_BIN_NS;
-	float factor[VAPRO_FACTORS] = {[VAPRO_BLOCKED_OTHER] = (float)(0.99 * (double)(to - from))};
+	float factor[BUNDLE_FACTORS] = {[VAPRO_BLOCKED_OTHER] = (float)(0.99 * (double)(to - from))};
 	struct bundle_rec rec = {
 	    .n = 1, .sum_ns = (double)(to - from), .start_ns = from, .end_ns = to, .factor = factor};
 	struct coverage coverage = {0};
@@ -181,20 +181,20 @@ static void test_idle_threads(void **state)
 	(void)state;
 	series = begin_further(VAPRO_COMPUTATION, from);
 	assert_int_equal(coverage__begin(&coverage, stg, 0, from, to), 0);
-	coverage__add(&coverage, series, &rec, FIRST, FIRST + 20);
+	assert_int_equal(coverage__add(&coverage, series, &rec, FIRST, FIRST + 20), 0);
 	coverage__count_threads(&coverage);
 	assert_near(coverage.wall_ns, (double)(to - from), 1);
 	assert_near(coverage.seen_ns, 0, 1);
 	/* it computes, or a rank sleeps: that is the time of the job */
 	factor[VAPRO_BLOCKED_OTHER] *= 0.5F;
 	assert_int_equal(coverage__begin(&coverage, stg, 0, from, to), 0);
-	coverage__add(&coverage, series, &rec, FIRST, FIRST + 20);
+	assert_int_equal(coverage__add(&coverage, series, &rec, FIRST, FIRST + 20), 0);
 	coverage__count_threads(&coverage);
 	assert_near(coverage.wall_ns, 2.0 * (double)(to - from), 1);
 	factor[VAPRO_BLOCKED_OTHER] *= 2;
 	series->row = stg__thread(stg, 0)->row;
 	assert_int_equal(coverage__begin(&coverage, stg, 0, from, to), 0);
-	coverage__add(&coverage, series, &rec, FIRST, FIRST + 20);
+	assert_int_equal(coverage__add(&coverage, series, &rec, FIRST, FIRST + 20), 0);
 	assert_near(coverage.seen_ns, (double)(to - from), 1);
 	coverage__clear(&coverage);
 	finish();
@@ -212,12 +212,12 @@ static void test_threads(void **state)
 	series = begin_further(VAPRO_IO, from);
 	assert_int_not_equal(series->row, stg__thread(stg, 0)->row);
 	assert_int_equal(coverage__begin(&coverage, stg, 0, from, to), 0);
-	coverage__add(&coverage, series, &rec, FIRST, FIRST + 20);
+	assert_int_equal(coverage__add(&coverage, series, &rec, FIRST, FIRST + 20), 0);
 	coverage__count_threads(&coverage);
 	assert_near(coverage.wall_ns, (double)(to - from), 1);
 	assert_int_equal(coverage__begin(&coverage, stg, 0, from, to), 0);
 	for (int i = 0; i < 100; i++)
-		coverage__add(&coverage, series, &rec, FIRST, FIRST + 20);
+		assert_int_equal(coverage__add(&coverage, series, &rec, FIRST, FIRST + 20), 0);
 	coverage__count_threads(&coverage);
 	assert_near(coverage.wall_ns, 2.0 * (double)(to - from), 1);
 	coverage__clear(&coverage);

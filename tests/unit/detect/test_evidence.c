@@ -140,13 +140,13 @@ static void slow_all(double frequency, struct bundle_rec *rec)
 	for (uint32_t row = 0; row < 4; row++) {
 		for (int bin = 10; bin < 40; bin++) {
 			struct bundle_rec *at = &rec[row * 30 + (uint32_t)bin - 10];
-			float *factor = calloc(VAPRO_FACTORS, sizeof(*factor));
+			float *factor = calloc(BUNDLE_FACTORS, sizeof(*factor));
 
 			assert_non_null(factor);
 			*at = fragment(bin, bin + 0.999, 0.7 * BIN, 0);
 			at->factor = factor;
 			factor[VAPRO_FREQUENCY] = (float)((frequency + 0.05) * BIN);
-			at->usual_frequency = (float)(0.05 * BIN);
+			factor[BUNDLE_USUAL_FREQUENCY] = (float)(0.05 * BIN);
 			at->series = row;
 			at->certified = 1;
 			assert_int_equal(heatmap__add(&map, at, row, VAPRO_COMPUTATION, 0, UINT64_MAX), 0);

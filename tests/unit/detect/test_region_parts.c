@@ -29,7 +29,7 @@ static void test_region_stolen(void **state)
 	(void)state;
 	for (int bin = 17; bin < 20; bin++) {
 		struct bundle_rec rec = fragment(bin, bin + 0.999, 0.7 * BIN, 0);
-		float factor[VAPRO_FACTORS] = {[VAPRO_STEAL] = 0.3F * BIN};
+		float factor[BUNDLE_FACTORS] = {[VAPRO_STEAL] = 0.3F * BIN};
 
 		rec.factor = factor;
 		heatmap__add(&map, &rec, 0, VAPRO_COMPUTATION, 0, UINT64_MAX);

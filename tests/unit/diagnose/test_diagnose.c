@@ -147,7 +147,7 @@ static void test_frequency(void **state)
 	struct contribution contribution = {0};
 	struct breakdown breakdown;
 	struct vapro_config config;
-	float factor[VAPRO_FACTORS] = {[VAPRO_FREQUENCY] = 70};
+	float factor[BUNDLE_FACTORS] = {[VAPRO_FREQUENCY] = 70};
 	struct bundle_rec rec = {
 	    .sum_ns = 160, .factor = factor, .n = 1, .ratio = 1, .max_ns = 160, .reference = 100, .covered = 1};
 	double sum = 0;
@@ -190,7 +190,7 @@ static void test_interrupts_are_requested(void **state)
 /* Returns a fragment; its factors are valid until the next one. */
 static struct bundle_rec fragment(double ns, double preempted, double backend)
 {
-	static float factor[VAPRO_FACTORS];
+	static float factor[BUNDLE_FACTORS];
 	struct bundle_rec rec = {
 	    .ratio = 1, .sum_ns = ns, .factor = factor, .n = 1, .max_ns = (float)ns, .reference = 100, .covered = 1};
 
@@ -250,7 +250,7 @@ static void test_contribution_without_normals(void **state)
 	struct series_pile none = {0};
 	struct contribution contribution = {0};
 	struct vapro_config config;
-	float factor[VAPRO_FACTORS] = {[VAPRO_PREEMPTED] = 150};
+	float factor[BUNDLE_FACTORS] = {[VAPRO_PREEMPTED] = 150};
 	struct bundle_rec rec = fragment(300, 150, 0);
 
 	(void)state;

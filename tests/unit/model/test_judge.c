@@ -290,10 +290,10 @@ static void test_naps_are_work(void **state)
 	judge__refresh(&book);
 	judge__bundle(&book, &rec);
 	judge__usual(&book, 0);
-	rec.usual_blocked = book.series[rec.series].usual_blocked;
+	bundle_rec__set_usual(&rec, BUNDLE_USUAL_BLOCKED, book.series[rec.series].usual_blocked);
 	assert_true(rec.certified);
 	assert_near(rec.reference, 3e6, 10);
-	assert_near(rec.usual_blocked, 2e6, 10);
+	assert_near(rec.factor[BUNDLE_USUAL_BLOCKED], 2e6, 10);
 	assert_near(bundle_rec__loss(&rec).blocked, 0, 10);
 }
 

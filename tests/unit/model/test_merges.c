@@ -50,7 +50,7 @@ static unsigned merge_at_random(void (*merge)(unsigned into, unsigned from))
 /* A bundle whose times are no whole numbers when it is divided by bins. */
 static struct bundle_rec random_rec(uint32_t series)
 {
-	static float factors[64][VAPRO_FACTORS];
+	static float factors[64][BUNDLE_FACTORS];
 	static unsigned next;
 	struct bundle_rec rec = {
 	    .n = 1 + below(50),
