@@ -17,6 +17,7 @@ preempters  are listed only where a twentieth of the loss is preempted
 nothing     no cause has lost nothing
 key         no record lacks a key of its type that is read here
 """
+import collections
 import json
 import os
 import re
@@ -28,6 +29,7 @@ REMEDIES = {"throttled": re.compile(r"raise its CPU quota"), "steal": re.compile
             "preempted": re.compile(r"bind ranks and daemons apart|move or stop it")}
 ENTRIES = {"preempted": {"preempted", "wakeup_wait", "oversubscribed"}, "irq": {"irq", "hard_irq", "soft_irq"}}  # causes of a factor
 ROUNDING_S = 0.0005
+CAUSES_MOST = 64  # of all jobs, at the end of a run: the least ones are left out
 BY_KERNEL = re.compile(r"^the kernel attributes")
 PREEMPTED_LEAST = 0.05  # of the loss: the least part for which those that ran instead are listed
 ACCOUNT_LEAST = 0.03  # of the ranks' time without a CPU, which no performance of 1 goes with
@@ -189,7 +191,7 @@ def check_times(job, record, name):
 
 def read(records):
     """Jobs by name and user, and the bounds of the run."""
-    jobs, bounds, found = {}, dict(DEFAULTS), []
+    jobs, bounds, found, finals = {}, dict(DEFAULTS), [], collections.Counter()
     for record in records:
         kind = record.get("type")
         if kind == "hello":
@@ -216,6 +218,9 @@ def read(records):
             job.diagnoses[record["variance"]] = record
         elif kind == "cause" and record["final"]:
             job.causes.append(record)
+            finals[record["time"]] += 1
+    for job in jobs.values():
+        job.cut = any(finals[cause["time"]] >= CAUSES_MOST for cause in job.causes)
     return jobs, bounds, found
 
 
@@ -235,7 +240,7 @@ def check_causes(job, bounds):
         worst = min(worst, rank)
     regions = [variance for variance in job.variances.values() if not variance["effect_of"]]
     lost, total = (sum(item["lost_seconds"] for item in items) for items in (regions, job.causes))
-    if job.causes and len(job.causes) < 64 and abs(lost - total) > 0.01 * lost + 0.01:
+    if job.causes and not job.cut and abs(lost - total) > 0.01 * lost + 0.01:
         yield "causes", f"the causes lost {total:.3f} s, the regions {lost:.3f} s"
 
 

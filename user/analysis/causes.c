@@ -247,18 +247,110 @@ int causes__add(struct causes *causes, const struct cause_region *region)
 	return 0;
 }
 
+const struct job_time *causes__time_of(const struct causes *causes, uint32_t job, uint32_t user)
+{
+	for (size_t i = 0; i < causes->time_count; i++) {
+		if (causes->times[i].job == job && causes->times[i].user == user)
+			return &causes->times[i];
+	}
+	return NULL;
+}
+
+bool causes__is_over(const struct causes *causes, const struct job_time *time)
+{
+	return time && causes->latest_ns > time->end_ns && causes->latest_ns - time->end_ns > CAUSES_OVER_NS;
+}
+
+static bool is_key_over(const struct causes *causes, const struct cause_key *key)
+{
+	return causes__is_over(causes, causes__time_of(causes, key->job, key->user));
+}
+
+static void mark_key(unsigned char *used, const struct cause_key *key)
+{
+	used[key->job] = used[key->cause] = used[key->culprit] = used[key->place] = 1;
+}
+
+/* Marks the texts of what does not belong to a job that is over. */
+static void mark_used(const struct causes *causes, unsigned char *used)
+{
+	for (size_t i = 0; i < causes->region_count; i++) {
+		if (!is_key_over(causes, &causes->regions[i].key))
+			mark_key(used, &causes->regions[i].key);
+	}
+	for (size_t i = 0; i < causes->history.count; i++) {
+		if (!is_key_over(causes, &causes->history.items[i].key))
+			mark_key(used, &causes->history.items[i].key);
+	}
+	for (size_t i = 0; i < causes->emitted_count; i++) {
+		if (!is_key_over(causes, &causes->emitted[i].key))
+			mark_key(used, &causes->emitted[i].key);
+	}
+	for (size_t i = 0; i < causes->time_count; i++)
+		used[causes->times[i].job] |= !causes__is_over(causes, &causes->times[i]);
+}
+
+int causes__drop_over(struct causes *causes)
+{
+	size_t count = intern__count(causes->texts), live = 0;
+	unsigned char *used;
+	bool any = false;
+	int error;
+
+	for (size_t i = 0; i < causes->time_count; i++)
+		any |= causes__is_over(causes, &causes->times[i]);
+	if (!any)
+		return 0;
+	used = calloc(count, 1);
+	if (!used)
+		return -ENOMEM;
+	mark_used(causes, used);
+	error = intern__retain(causes->texts, used);
+	if (error)
+		goto cleanup;
+	for (size_t i = 0; i < causes->region_count; i++) {
+		if (is_key_over(causes, &causes->regions[i].key))
+			free_region(&causes->regions[i]);
+		else
+			causes->regions[live++] = causes->regions[i];
+	}
+	causes->region_count = live;
+	live = 0;
+	for (size_t i = 0; i < causes->history.count; i++) {
+		if (is_key_over(causes, &causes->history.items[i].key))
+			causes__clear_sum(&causes->history.items[i]);
+		else
+			causes->history.items[live++] = causes->history.items[i];
+	}
+	causes->history.count = live;
+	live = 0;
+	for (size_t i = 0; i < causes->emitted_count; i++) {
+		if (!is_key_over(causes, &causes->emitted[i].key))
+			causes->emitted[live++] = causes->emitted[i];
+	}
+	causes->emitted_count = live;
+	live = 0;
+	for (size_t i = 0; i < causes->time_count; i++) {
+		if (causes__is_over(causes, &causes->times[i]))
+			free(causes->times[i].minutes.items);
+		else
+			causes->times[live++] = causes->times[i];
+	}
+	causes->time_count = live;
+cleanup:
+	free(used);
+	return error;
+}
+
 int causes__add_time(struct causes *causes, const char *job, uint32_t user, uint64_t begin_ns, uint64_t end_ns,
 		     double rank_seconds)
 {
 	uint32_t id = intern__id(causes->texts, job ? job : "");
-	struct job_time *time = NULL;
+	struct job_time *time;
 
 	if (id == INTERN_NONE)
 		return -ENOMEM;
-	for (size_t i = 0; i < causes->time_count && !time; i++) {
-		if (causes->times[i].job == id && causes->times[i].user == user)
-			time = &causes->times[i];
-	}
+	time = (struct job_time *)causes__time_of(causes, id, user);
 	if (!time) {
 		if (grow(&causes->times, &causes->time_capacity, causes->time_count + 1, sizeof(*causes->times)))
 			return -ENOMEM;
@@ -268,6 +360,7 @@ int causes__add_time(struct causes *causes, const char *job, uint32_t user, uint
 	time->rank_seconds += rank_seconds;
 	time->begin_ns = begin_ns < time->begin_ns ? begin_ns : time->begin_ns;
 	time->end_ns = end_ns > time->end_ns ? end_ns : time->end_ns;
+	causes->latest_ns = end_ns > causes->latest_ns ? end_ns : causes->latest_ns;
 	return causes_rating__add(&time->minutes, begin_ns, end_ns, (uint64_t)llround(fmax(0, rank_seconds) * 1e9));
 }
 

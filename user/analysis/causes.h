@@ -9,7 +9,7 @@
  * of more than CAUSES_REGIONS variances the older half that has ended is summed up for good, and a later revision of
  * those is ignored; of more than CAUSES_NAMES culprits further ones are one, named CAUSES_OTHER. Sets of ranks and
  * hosts are as large as the job. A variance that waits for another one is part of that one's loss and no cause of its
- * own.
+ * own. Where jobs come and go, those that are over are dropped by causes__drop_over.
  */
 #ifndef VAPRO_ANALYSIS_CAUSES_H
 #define VAPRO_ANALYSIS_CAUSES_H
@@ -22,6 +22,7 @@
 
 #define CAUSES_REGIONS 4096
 #define CAUSES_NAMES 4096
+#define CAUSES_OVER_NS 600000000000ULL /* a job of which nothing came for so long, where others went on, is over */
 #define CAUSES_OTHER "(others)"
 #define CAUSE_TASKS 3	   /* tasks of a variance that are compared with its culprit: as many as all records have */
 #define CAUSE_VARIANCES 16 /* ids that a cause lists, of those that lost most */
@@ -80,6 +81,7 @@ struct cause {
 	uint64_t variances[CAUSE_VARIANCES]; /* ids, most lost first */
 	uint32_t variance_count;
 	bool changed; /* much, since the last call of causes__emitted */
+	bool over;    /* its job is */
 };
 
 /* Confirmed causes first, then by severity, then by lost and caused seconds, most first. */
@@ -122,6 +124,9 @@ enum vapro_severity causes__severity(const struct causes *causes, const char *jo
 /* Lists the causes; the list lives until it is freed or the causes change. Returns 0 or -ENOMEM. */
 int causes__list(struct causes *causes, struct cause_list *list);
 void causes__free_list(struct cause_list *list);
+
+/* Forgets the jobs that are over. Lists become invalid. Returns 0, or -ENOMEM with all still known. */
+int causes__drop_over(struct causes *causes);
 
 /* Notes that a cause was emitted as it is. Returns 0 or -ENOMEM. */
 int causes__emitted(struct causes *causes, const struct cause *cause);

@@ -7,6 +7,7 @@
 static const struct archive_column causes_columns[] = {
     ARCHIVE_ONE(struct causes, folded),
     ARCHIVE_ONE(struct causes, names),
+    ARCHIVE_ONE(struct causes, latest_ns),
 };
 static const struct archive_table causes_table = ARCHIVE_TABLE("causes", struct causes, causes_columns);
 

@@ -202,16 +202,6 @@ static int list_sets(const struct causes *causes, const struct cause_sum *sum, s
 	return 0;
 }
 
-/* Returns the time of a cause's job; NULL where it is not known. */
-static const struct job_time *time_of(const struct causes *causes, const struct cause_key *key)
-{
-	for (size_t i = 0; i < causes->time_count; i++) {
-		if (causes->times[i].job == key->job && causes->times[i].user == key->user)
-			return &causes->times[i];
-	}
-	return NULL;
-}
-
 /*
  * Many small alarms together may weigh more than each. Regions that are no alarm are no reason to act, whatever their
  * sum.
@@ -266,7 +256,7 @@ static bool is_changed(const struct causes *causes, const struct cause_sum *sum,
 
 static int list_cause(const struct causes *causes, const struct cause_sum *sum, struct cause *cause)
 {
-	const struct job_time *of = time_of(causes, &sum->key);
+	const struct job_time *of = causes__time_of(causes, sum->key.job, sum->key.user);
 	double time = of ? of->rank_seconds : 0;
 	enum vapro_class most = VAPRO_COMPUTATION;
 
@@ -302,6 +292,7 @@ static int list_cause(const struct causes *causes, const struct cause_sum *sum, 
 	cause->denominator_seconds /= 1e9;
 	cause->severity = severity_of(causes, sum->alarm, cause->rated_share, cause->lost_seconds);
 	cause->changed = is_changed(causes, sum, cause);
+	cause->over = causes__is_over(causes, of);
 	for (uint32_t i = 0; i < sum->worst_count; i++)
 		cause->variances[cause->variance_count++] = sum->worst[i].id;
 	return list_sets(causes, sum, cause);

@@ -88,6 +88,7 @@ struct causes {
 	struct cause_sums history; /* regions that are no longer held */
 	struct job_time *times;
 	size_t time_count, time_capacity;
+	uint64_t latest_ns; /* end of the latest time of any job */
 	struct emitted_cause *emitted;
 	size_t emitted_count, emitted_capacity;
 	uint32_t names; /* greatest id of a culprit's name */
@@ -95,6 +96,10 @@ struct causes {
 
 /* Returns whether a region is of the latest revision of its variance: an earlier one may have had more causes. */
 bool causes__is_current(const struct causes *causes, size_t region);
+
+/* Returns the time of a job, or NULL where none was added. */
+const struct job_time *causes__time_of(const struct causes *causes, uint32_t job, uint32_t user);
+bool causes__is_over(const struct causes *causes, const struct job_time *time);
 
 /* Adds ns that are spread evenly over a time. Returns 0 or -ENOMEM. */
 int causes_rating__add(struct cause_minutes *minutes, uint64_t begin_ns, uint64_t end_ns, uint64_t ns);

@@ -12,7 +12,7 @@
 #include "diagnose/root_cause.h"
 #include "report/cause_text.h"
 
-#define CAUSES_MOST 64 /* causes of the whole run; the smallest are not emitted */
+#define CAUSES_MOST 64 /* causes of the jobs that are not over; the smallest are not emitted */
 #define HOSTS_MOST 256 /* names in a record; host_count counts all */
 
 /* Returns the factor of a cause; NULL for a cause that is none. */
@@ -99,13 +99,15 @@ int cause_json__put(struct causes *causes, uint64_t end_ns, const char *host, bo
 	struct cause_list list;
 	int ret = causes__list(causes, &list);
 
-	for (uint32_t i = 0; !ret && i < list.count && i < CAUSES_MOST; i++) {
-		if (!final && !list.items[i].changed)
+	for (uint32_t i = 0; !ret && i < list.count; i++) {
+		const struct cause *cause = &list.items[i];
+
+		if (!cause->over && (i >= CAUSES_MOST || !(final || cause->changed)))
 			continue;
-		ret = put_cause(&list.items[i], i + 1, end_ns, host, final, put, arg);
+		ret = put_cause(cause, i + 1, end_ns, host, final || cause->over, put, arg);
 		if (!ret)
-			ret = causes__emitted(causes, &list.items[i]);
+			ret = causes__emitted(causes, cause);
 	}
 	causes__free_list(&list);
-	return ret;
+	return ret ? ret : causes__drop_over(causes);
 }

@@ -8,7 +8,7 @@
 
 /*
  * Puts a line for each cause that changed much since its last one; final: for all of them, which are then the whole of
- * the run. Returns 0, -ENOMEM or the value of put.
+ * the run. Causes of a job that is over are final, and forgotten. Returns 0, -ENOMEM or the value of put.
  */
 int cause_json__put(struct causes *causes, uint64_t end_ns, const char *host, bool final, record_put put, void *arg);
 

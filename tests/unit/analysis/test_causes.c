@@ -600,6 +600,53 @@ static void test_threads(void **state)
 	causes__free(causes);
 }
 
+static int count_final(void *arg, enum record_object type, const char *text)
+{
+	leave_line(text);
+	*(unsigned *)arg += type == RECORD_OBJECT_cause && strstr(text, "\"final\":true");
+	return 0;
+}
+
+/* Short jobs follow each other beside one that goes on: each is emitted as a whole once, and is forgotten. */
+static void test_jobs_that_are_over(void **state)
+{
+	struct causes *causes = new_causes();
+	unsigned finals = 0, listed[2] = {0};
+	struct cause_list list;
+	char name[16];
+
+	(void)state;
+	for (uint64_t i = 0; i < 400; i++) {
+		uint64_t begin = UTC + 10 * i * S;
+		struct cause_region region = make(i + 1, 1);
+
+		snprintf(name, sizeof(name), "short%u", (unsigned)i);
+		region.job = name;
+		region.begin_ns = begin;
+		region.end_ns = begin + 2 * S;
+		region.lost_seconds = 1;
+		assert_int_equal(causes__add(causes, &region), 0);
+		assert_int_equal(causes__add_time(causes, name, 1, begin, begin + 5 * S, 5), 0);
+		assert_int_equal(causes__add_time(causes, "long", 1, begin, begin + 10 * S, 10), 0);
+		region = make(1000, (uint32_t)i);
+		region.job = "long";
+		assert_int_equal(causes__add(causes, &region), 0);
+		assert_int_equal(cause_json__put(causes, begin + 10 * S, "n9", false, count_final, &finals), 0);
+		if (i % 200 != 199)
+			continue;
+		assert_int_equal(causes__list(causes, &list), 0);
+		listed[i / 200] = list.count;
+		causes__free_list(&list);
+	}
+	/* those of the last ten minutes, and the long one */
+	assert_int_equal(listed[0], 61);
+	assert_int_equal(listed[1], 61);
+	assert_int_equal(finals, 400 - 60);
+	assert_int_equal(cause_json__put(causes, UTC, "n9", true, count_final, &finals), 0);
+	assert_int_equal(finals, 400 + 1);
+	causes__free(causes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -616,6 +663,7 @@ int main(void)
 	    cmocka_unit_test(test_ranks_in_sentences),
 	    cmocka_unit_test(test_records),
 	    cmocka_unit_test(test_emitted_again),
+	    cmocka_unit_test(test_jobs_that_are_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
