@@ -28,7 +28,7 @@ def sound():
     parts = [{"cause": "preempted", "culprit": "hog", "ranks": "0", "begin": at(10), "end": at(15), "lost_seconds": 2.0, "caused_seconds": 6.0},
              {"cause": "stopped", "culprit": None, "ranks": "0", "begin": at(12), "end": at(13), "lost_seconds": 1.0, "caused_seconds": 2.5}]
     weight = {"severity": "critical", "alarm": True, "cost_pct_of_job": 8.7, "rated_pct": 7.1875, "denominator_seconds": 160.0}
-    cause = {"type": "cause", "job": "j", "final": True, "confirmed": True, "begin": at(10), "end": at(15), "alarm": True}
+    cause = {"type": "cause", "time": at(40), "job": "j", "final": True, "confirmed": True, "begin": at(10), "end": at(15), "alarm": True}
     return [
         {"type": "hello", "tunables": {"min-lost": 0.1, "critical-share": 0.05, "warning-share": 0.001}},
         {"type": "window", "job": "j", "begin": at(0), "end": at(40), "ranks": "0-3", "world_size": 4, "coverage": {"computation": 0.95},
