@@ -14,10 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROW_SHARE 0.05	/* of a part's greatest loss of a row: rows with less have no part in it */
-#define REST_SHARE 0.03 /* of a loss: within the precision of its parts, and added to the greatest */
-#define TASK_SHARE 0.05 /* of a loss: tasks that took as much are a cause of their own */
-#define TASKS_MOST 3	/* causes of their own, beside the task that is named first */
+#define ROW_SHARE 0.05	 /* of a part's greatest loss of a row: rows with less have no part in it */
+#define REST_SHARE 0.03	 /* of a loss: within the precision of its parts, and added to the greatest */
+#define TASK_SHARE 0.05	 /* of a loss: tasks that took as much are a cause of their own */
+#define STRONG_SHARE 0.2 /* of a CPU, from a task's first to its last time: a short strong one within a long weak one  \
+			  */
+#define TASKS_MOST 3	 /* causes of their own, beside the task that is named first */
 
 /* What a part of a loss took from each row of a variance, and when. */
 struct row_part {
@@ -168,6 +170,11 @@ struct preempter {
 	bool scattered;	     /* over more rows than are listed */
 };
 
+static bool is_strong(const struct preempter *task)
+{
+	return task->seconds * 1e9 >= STRONG_SHARE * (double)(task->end - task->begin) * VAPRO_BIN_NS;
+}
+
 static bool is_foreign(enum vapro_relation relation)
 {
 	return relation == VAPRO_FOREIGN || relation == VAPRO_MONITOR;
@@ -233,7 +240,7 @@ static int divide_by_tasks(const struct builder *builder, const struct variance 
 		sum = sum_tasks(builder, variance, tasks, task->comm, rows);
 		share = sum.seconds / diagnosis->interfered;
 		if (sum.scattered || sum.begin == sum.end || share * lost < builder->context->config.min_lost_s ||
-		    share * lost < TASK_SHARE * out->lost_seconds)
+		    (share * lost < TASK_SHARE * out->lost_seconds && !is_strong(&sum)))
 			continue;
 		*cause = (struct result_cause){.cause = first->cause,
 					       .explained = true,
@@ -246,8 +253,6 @@ static int divide_by_tasks(const struct builder *builder, const struct variance 
 		first->caused_seconds -= cause->caused_seconds;
 		(*count)++;
 	}
-	if (*count == known)
-		return 0;
 	sum = sum_tasks(builder, variance, tasks, first->culprit->comm, rows);
 	if (sum.scattered || sum.begin == sum.end)
 		return 0;

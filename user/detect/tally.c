@@ -11,6 +11,7 @@
 #define INDEX_FROM 16
 
 #define STRONG_SHARE 0.02 /* of a bundle's time: from there on a part was at work while the bundle lasted */
+#define HELD_UP 0.1	  /* of their time off the CPU: calls that waited less were held up by that alone */
 
 static struct tally_series *append(struct tally *tally, uint32_t series)
 {
@@ -88,13 +89,22 @@ static int add_worst(struct tally *tally, const struct tally_worst *worst)
 	return 0;
 }
 
+/*
+ * Whether calls were off the CPU and did nothing else beyond their usual time. A rank that is off the CPU while it
+ * waits for others, too, would have waited as long without.
+ */
+static bool is_held_up(const struct loss *loss)
+{
+	return loss->lost - loss->cpu <= HELD_UP * loss->cpu;
+}
+
 void tally__parts(const struct bundle_rec *rec, enum vapro_class class, double *parts)
 {
 	struct loss loss = bundle_rec__loss(rec);
 	double blocked, asleep;
 
 	memset(parts, 0, TALLY_PARTS * sizeof(*parts));
-	if (rec->factor != bundle_rec_no_factors) {
+	if (rec->factor != bundle_rec_no_factors && (class != VAPRO_COMMUNICATION || is_held_up(&loss))) {
 		parts[TALLY_PREEMPTED] =
 		    (rec->waits ? 0 : (double)rec->factor[VAPRO_PREEMPTED]) + rec->factor[VAPRO_WAKEUP_WAIT];
 		parts[TALLY_THROTTLED] = rec->factor[VAPRO_THROTTLED];

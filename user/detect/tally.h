@@ -80,7 +80,10 @@ struct tally {
 	size_t cause_count, cause_capacity;
 };
 
-/* The parts of what a bundle lost, ns: those that the kernel attributes, though it lost less, and the rest. */
+/*
+ * The parts of what a bundle lost, ns: those that the kernel attributes, though it lost less, and the rest. Time
+ * off the CPU in calls that waited, too, is no loss.
+ */
 void tally__parts(const struct bundle_rec *rec, enum vapro_class class, double *parts);
 
 /*

@@ -331,7 +331,7 @@ double variance__lost(const struct variance *variance)
 	for (int class = 0; class < VAPRO_CLASSES; class ++) {
 		if (class == (int)variance->class)
 			lost += fmax(0, tally->attributed[class] - fmax(0, tally->lost[class]));
-		else if (class != VAPRO_COMMUNICATION) /* a call waits as long without */
+		else
 			lost += tally->attributed[class];
 	}
 	return lost;
@@ -345,7 +345,7 @@ double variance__judged(const struct variance *variance)
 	for (int class = 0; class < VAPRO_CLASSES; class ++) {
 		if (class == (int)variance->class)
 			judged += tally->dur[class];
-		else if (class != VAPRO_COMMUNICATION && !variance->waiting && !variance->path)
+		else if (!variance->waiting && !variance->path)
 			judged += tally->attributed[class];
 	}
 	return judged;
@@ -366,7 +366,6 @@ double variance__part(const struct variance *variance, enum tally_part part)
 	}
 	if (part == TALLY_OTHER)
 		return fmax(0, lost - attributed);
-	/* some of it fell into calls that wait as long without */
 	return attributed > lost ? own * lost / attributed : fmax(0, own);
 }
 

@@ -23,7 +23,21 @@ struct injection {
 	uint32_t rank, begin, end;
 	enum vapro_factor factor;
 	uint64_t each_ns;
+	uint32_t state;	  /* 1: its calls */
+	const char *task; /* that ran instead; NULL: none is reported */
 };
+
+static void add_task(struct analysis *analysis, const struct injection *injection, uint32_t bin)
+{
+	struct vapro_interference item = {.thread = injection->rank,
+					  .pid = 500 + (uint32_t)injection->task[0],
+					  .process = 500 + (uint32_t)injection->task[0],
+					  .bin = SIM_BEGIN_NS / BIN + bin,
+					  .preempted_ns = FRAGMENTS * injection->each_ns};
+
+	snprintf(item.comm, sizeof(item.comm), "%s", injection->task);
+	assert_int_equal(analysis__add_interference(analysis, &item), 0);
+}
 
 static void add_bundle(struct analysis *analysis, uint32_t rank, uint32_t bin, uint32_t state,
 		       const struct injection *injections, uint32_t count)
@@ -35,12 +49,15 @@ static void add_bundle(struct analysis *analysis, uint32_t rank, uint32_t bin, u
 				      .end_ns = SIM_BEGIN_NS + (bin + 1) * BIN - MS,
 				      .min_ns = state ? 3 * MS : EACH};
 
-	for (uint32_t i = 0; !state && i < count; i++) {
-		if (injections[i].rank != rank || bin < injections[i].begin || bin >= injections[i].end)
+	for (uint32_t i = 0; i < count; i++) {
+		if (injections[i].state != state || injections[i].rank != rank || bin < injections[i].begin ||
+		    bin >= injections[i].end)
 			continue;
 		bundle.min_ns += injections[i].each_ns;
 		if (injections[i].factor < VAPRO_FACTORS)
 			bundle.factor[injections[i].factor] += (double)(FRAGMENTS * injections[i].each_ns);
+		if (injections[i].task)
+			add_task(analysis, &injections[i], bin);
 	}
 	bundle.max_ns = bundle.min_ns;
 	bundle.sum_ns = FRAGMENTS * bundle.min_ns;
@@ -125,8 +142,8 @@ static void check_sums(const struct job_result *result)
 static void test_short_in_a_long_one(void **state)
 {
 	/* a third of the CPU for 6 s, and in it a stop of 4 bins */
-	static const struct injection injections[] = {{2, 20, 50, VAPRO_PREEMPTED, 7 * MS},
-						      {2, 30, 34, VAPRO_STOPPED, 9 * MS}};
+	static const struct injection injections[] = {{2, 20, 50, VAPRO_PREEMPTED, 7 * MS, 0, NULL},
+						      {2, 30, 34, VAPRO_STOPPED, 9 * MS, 0, NULL}};
 	const struct result_variance *variance, *other;
 	const struct result_cause *preempted, *stopped;
 	const struct job_result *result;
@@ -155,12 +172,67 @@ static void test_short_in_a_long_one(void **state)
 	analysis__free(analysis);
 }
 
+/* A stop that falls into calls held them up: it takes nothing from the other cause. */
+static void test_stopped_in_calls(void **state)
+{
+	static const struct injection injections[] = {{2, 20, 50, VAPRO_PREEMPTED, 7 * MS, 0, NULL},
+						      {2, 30, 36, VAPRO_STOPPED, 8 * MS, 1, NULL}};
+	const struct result_variance *variance;
+	const struct result_cause *preempted, *stopped;
+	const struct job_result *result;
+	struct vapro_config config;
+	struct analysis *analysis;
+
+	(void)state;
+	sim_config(&config);
+	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
+	result = run(analysis, injections, 2);
+	check_sums(result);
+	preempted = find(result, "preempted", &variance);
+	stopped = find(result, "stopped", &variance);
+	assert_non_null(preempted);
+	assert_non_null(stopped);
+	assert_true(fabs(preempted->lost_seconds - 30 * FRAGMENTS * 7e-3) < 0.02);
+	assert_true(fabs(stopped->lost_seconds - 6 * FRAGMENTS * 8e-3) < 0.02);
+	assert_int_equal(stopped->begin_ns, SIM_BEGIN_NS + 30 * BIN);
+	assert_int_equal(stopped->end_ns, SIM_BEGIN_NS + 36 * BIN);
+	analysis__free(analysis);
+}
+
+/* A hog of three bins in 14 s of a daemon is 4 % of the loss, and strong while it runs. */
+static void test_short_hog(void **state)
+{
+	static const struct injection injections[] = {{2, 5, 75, VAPRO_PREEMPTED, 8 * MS, 0, "daemon"},
+						      {2, 30, 33, VAPRO_PREEMPTED, 8 * MS, 0, "hog"}};
+	const struct result_variance *variance;
+	const struct result_cause *hog = NULL;
+	const struct job_result *result;
+	struct vapro_config config;
+	struct analysis *analysis;
+
+	(void)state;
+	sim_config(&config);
+	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
+	result = run(analysis, injections, 2);
+	check_sums(result);
+	assert_int_equal(result->variance_count, 1);
+	variance = &result->variances[0];
+	assert_int_equal(variance->cause_count, 2);
+	assert_string_equal(variance->causes[0].culprit->comm, "daemon");
+	hog = &variance->causes[1];
+	assert_string_equal(hog->culprit->comm, "hog");
+	assert_true(fabs(hog->lost_seconds - 3 * FRAGMENTS * 8e-3) < 0.01);
+	assert_int_equal(hog->begin_ns, SIM_BEGIN_NS + 30 * BIN);
+	assert_int_equal(hog->end_ns, SIM_BEGIN_NS + 33 * BIN);
+	analysis__free(analysis);
+}
+
 /* Of a region of several ranks, a cause has those that it concerned. */
 static void test_own_ranks(void **state)
 {
-	static const struct injection injections[] = {{2, 20, 40, VAPRO_PREEMPTED, 9 * MS},
-						      {3, 20, 40, VAPRO_PREEMPTED, 9 * MS},
-						      {3, 25, 35, VAPRO_THROTTLED, 6 * MS}};
+	static const struct injection injections[] = {{2, 20, 40, VAPRO_PREEMPTED, 9 * MS, 0, NULL},
+						      {3, 20, 40, VAPRO_PREEMPTED, 9 * MS, 0, NULL},
+						      {3, 25, 35, VAPRO_THROTTLED, 6 * MS, 0, NULL}};
 	const struct result_cause *throttled, *preempted;
 	const struct result_variance *variance;
 	const struct job_result *result;
@@ -187,8 +259,8 @@ static void test_own_ranks(void **state)
 /* A part of less than --min-lost that is hardly any of the loss is no cause, and is lost to no sum either. */
 static void test_little(void **state)
 {
-	static const struct injection injections[] = {{2, 20, 50, VAPRO_PREEMPTED, 9 * MS},
-						      {2, 30, 31, VAPRO_STEAL, 5 * MS}};
+	static const struct injection injections[] = {{2, 20, 50, VAPRO_PREEMPTED, 9 * MS, 0, NULL},
+						      {2, 30, 31, VAPRO_STEAL, 5 * MS, 0, NULL}};
 	const struct result_variance *variance;
 	const struct job_result *result;
 	struct vapro_config config;
@@ -221,6 +293,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_short_in_a_long_one),
+	    cmocka_unit_test(test_stopped_in_calls),
+	    cmocka_unit_test(test_short_hog),
 	    cmocka_unit_test(test_own_ranks),
 	    cmocka_unit_test(test_little),
 	    cmocka_unit_test(test_quiet),
