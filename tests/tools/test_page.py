@@ -424,6 +424,22 @@ class Page(unittest.TestCase):
         self.open(page)
         self.assertIn("82.0 % in dgemm (blas.c:120), 41 samples", self.browser.text("detail"))
 
+    def test_hang(self):
+        """A job that hangs is the verdict and stands above the causes."""
+        records, page = os.path.join(self.folder, "hang.ndjson"), os.path.join(self.folder, "hang.html")
+        self.assertEqual(run(VAPRO, "analyze", "-o", records, self.capture).returncode, 0)
+        with open(records, encoding="utf-8") as file:
+            line = next(line for line in map(json.loads, file) if line["type"] == "window")
+        hang = {key: line[key] for key in ("schema", "time", "host", "job", "uid") if key in line}
+        with open(records, "a", encoding="utf-8") as file:
+            file.write(json.dumps(dict(hang, type="hang", id=99, alarm=True, severity="critical", text="hang: rank 3 " + HOSTILE)) + "\n")
+        self.assertEqual(run(VAPRO, "report", "--html", page, records).returncode, 0)
+        browser = self.open(page)
+        self.assertIn("hang: rank 3", browser.text("verdict"))
+        self.assertIn("hang: rank 3", browser.js("document.querySelector('#causes-table tbody tr').textContent"))
+        self.assertGreater(browser.js("document.querySelectorAll('#causes-table tbody tr').length"), 1)
+        self.assertIsNone(browser.js("window.harm"))
+
     def test_empty(self):
         """A run without a window."""
         records, page = os.path.join(self.folder, "empty.ndjson"), os.path.join(self.folder, "empty.html")

@@ -30,6 +30,39 @@ static const struct vapro_state sample_vertex = {
     .common = "bytes=8 function=MPI_Allreduce",
 };
 
+/* A hang: rank 2 is in a call, for rank 0, and the others wait for it since the end of the sample. */
+static inline struct result_hang sample__hang(void)
+{
+	static const int32_t late[] = {2}, others[] = {0, 1, 3}, zero[] = {0};
+	static const struct result_hang_group groups[] = {
+	    {.condition = VAPRO_HANG_IN_CALL,
+	     .state = &sample_edge,
+	     .since_ns = SAMPLE_UTC + 15000000000ULL,
+	     .ranks = late,
+	     .rank_count = 1,
+	     .waits_for = zero,
+	     .waits_for_count = 1},
+	    {.condition = VAPRO_HANG_IN_CALL,
+	     .state = &sample_vertex,
+	     .since_ns = SAMPLE_UTC + 14000000000ULL,
+	     .ranks = others,
+	     .rank_count = 3,
+	     .did_not_enter = late,
+	     .did_not_enter_count = 1},
+	};
+
+	return (struct result_hang){.id = 9,
+				    .state = VAPRO_REGION_OPEN,
+				    .kind = VAPRO_HANG_CALLS,
+				    .alarm = true,
+				    .severity = VAPRO_CRITICAL,
+				    .begin_ns = SAMPLE_UTC + 15000000000ULL,
+				    .end_ns = SAMPLE_UTC + 75000000000ULL,
+				    .rated_share = 0.8,
+				    .groups = groups,
+				    .group_count = 2};
+}
+
 /* Fills *result with static data: rank 2 is slow from 5 s to 8 s, the others wait for it. */
 static inline void sample__fill(struct job_result *result)
 {

@@ -226,6 +226,24 @@ static bool add_causes(cJSON *page, const struct run_report *report)
 				report->cause_list.count > CAUSES_MOST ? report->cause_list.count - CAUSES_MOST : 0, 0);
 }
 
+/* Adds the alarms that a job hangs, which stand before all causes. */
+static bool add_hangs(cJSON *page, const struct run_report *report)
+{
+	const struct summary *summary = run_report__summary(report);
+	cJSON *list = cJSON_AddArrayToObject(page, "hangs");
+	bool ok = list;
+
+	for (size_t i = 0; ok && i < summary->hang_count; i++) {
+		const struct hang_said *hang = &summary->hangs[i];
+		cJSON *item = hang->alarm ? page_json__append(list) : NULL;
+
+		ok = !hang->alarm || (item && json__add_text(item, "job", hang->job) &&
+				      json__add_text(item, "severity", json_severity_name[hang->severity]) &&
+				      json__add_text(item, "text", hang->text));
+	}
+	return ok;
+}
+
 static bool add_findings(cJSON *page, const struct run_report *report)
 {
 	const struct summary *summary = run_report__summary(report);
@@ -241,10 +259,10 @@ static bool add_findings(cJSON *page, const struct run_report *report)
 		     json__add_text(item, "text", findings__text(finding, text, sizeof(text)));
 	}
 	for (size_t i = 0; ok && i < summary->hang_count; i++) {
-		cJSON *item = page_json__append(list);
+		cJSON *item = summary->hangs[i].alarm ? NULL : page_json__append(list);
 
-		ok = item && json__add_text(item, "kind", "hang") &&
-		     json__add_text(item, "text", summary->hangs[i].text);
+		ok = summary->hangs[i].alarm || (item && json__add_text(item, "kind", "note") &&
+						 json__add_text(item, "text", summary->hangs[i].text));
 	}
 	list = ok ? cJSON_AddArrayToObject(page, "chosen") : NULL;
 	ok = list;
@@ -375,7 +393,7 @@ cJSON *page_json__report(const struct run_report *report, const struct report_in
 	     json__add_number(page, "seconds", (double)(report->end_ns - report->start_ns) / 1e9, 9) &&
 	     json__add_text(page, "level", level) && json__add_text(page, "verdict", verdict) &&
 	     add_source(page, input) && add_observer(page, report) && add_jobs(page, report) &&
-	     add_causes(page, report) && add_totals(page, report) &&
+	     add_hangs(page, report) && add_causes(page, report) && add_totals(page, report) &&
 	     json__add(page, "regions", page_json__regions(report)) &&
 	     json__add_number(page, "regions_more",
 			      report->region_count > PAGE_REGIONS ? (double)(report->region_count - PAGE_REGIONS) : 0,

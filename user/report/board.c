@@ -14,7 +14,7 @@
 	4 /* a user has a part of the jobs for sure: that of so many users, or of all where these are more */
 #define REGIONS_MOST 64		      /* of a job */
 #define LINE_MOST 32768		      /* bytes of a line that is retained */
-#define BYTES_MOST (8U << 20)	      /* bytes of all records of regions */
+#define BYTES_MOST (8U << 20)	      /* bytes of all records of regions and hangs */
 #define WINDOW_BYTES_MOST (4U << 20)  /* bytes of all records of windows, beyond the latest of each job */
 #define RECENT_BINS 10		      /* bins at a window's end whose mean is the present speed */
 #define ANOTHER_USER "(another user)" /* in place of a task's name */
@@ -57,6 +57,14 @@ static void free_region(struct board *board, struct board_region *region)
 	set_text(board, &region->diagnosis, (struct board_text){0});
 }
 
+static void drop_hang(struct board *board, struct board_job *job, size_t at)
+{
+	board->bytes -= strlen(job->hangs[at].line) + 1;
+	free(job->hangs[at].line);
+	job->hang_count--;
+	memmove(&job->hangs[at], &job->hangs[at + 1], (job->hang_count - at) * sizeof(job->hangs[at]));
+}
+
 /* Drops the oldest windows of a job. */
 static void drop_windows(struct board *board, struct board_job *job, size_t count)
 {
@@ -76,6 +84,8 @@ void board_job__free(struct board *board, struct board_job *job)
 	for (size_t i = 0; i < job->region_count; i++)
 		free_region(board, &job->regions[i]);
 	free(job->regions);
+	while (job->hang_count)
+		drop_hang(board, job, 0);
 	free(job->rows);
 	free(job->name);
 }
@@ -208,8 +218,13 @@ static void add_row(struct board_job *job, const struct result_heatmap *map, uin
 	row->evaluated = fmax(row->evaluated, (double)valid / map->bins);
 }
 
-static void forget_regions(struct board *board, struct board_job *job, uint64_t now_ns)
+/* Forgets regions and hangs that ended too long ago. */
+static void forget_ended(struct board *board, struct board_job *job, uint64_t now_ns)
 {
+	for (size_t i = job->hang_count; i-- > 0;) {
+		if (job->hangs[i].ended_ns && job->hangs[i].ended_ns + BOARD_RETAINED_NS <= now_ns)
+			drop_hang(board, job, i);
+	}
 	for (size_t i = job->region_count; i-- > 0;) {
 		struct board_region *region = &job->regions[i];
 
@@ -230,7 +245,7 @@ void board__begin(struct board *board, const struct job_result *result)
 		return;
 	job->end_ns = result->end_ns;
 	job->row_count = 0;
-	forget_regions(board, job, result->end_ns);
+	forget_ended(board, job, result->end_ns);
 	for (uint32_t i = 0; i < result->heatmap_count; i++) {
 		const struct result_heatmap *map = &result->heatmaps[i];
 
@@ -374,6 +389,29 @@ static void add_diagnosis(struct board *board, const char *line, cJSON *record)
 		retain(board, &region->diagnosis, line, record, &variance->diagnosis);
 }
 
+/* Retains the latest line of a hang. Without memory, or room on the board, the earlier line remains. */
+static void add_hang(struct board *board, const char *line, const cJSON *record)
+{
+	struct board_job *job = &board->jobs[board->current];
+	const char *state = record__text(record, KEY(hang, state));
+	uint64_t id = record__uint(record, KEY(hang, id));
+	size_t at = 0, size = strlen(line) + 1;
+	char *copy = size <= LINE_MOST && board->bytes + size <= BYTES_MOST ? strdup(line) : NULL;
+
+	if (!copy)
+		return;
+	while (at < job->hang_count && job->hangs[at].id != id)
+		at++;
+	if (at < job->hang_count || job->hang_count == BOARD_HANGS)
+		drop_hang(board, job, at < job->hang_count ? at : 0);
+	job->hangs[job->hang_count++] = (struct board_hang){
+	    .id = id,
+	    .ended_ns = state && !strcmp(state, "closed") ? board->result->end_ns : 0,
+	    .line = copy,
+	};
+	board->bytes += size;
+}
+
 /* Retains a window's record. Without memory, or where it is too long, the earlier ones remain. */
 static void add_window(struct board *board, const char *line)
 {
@@ -406,7 +444,6 @@ static void replace(char **text, const char *line)
 
 void board__line(struct board *board, enum record_object type, const char *line)
 {
-	bool variance = type == RECORD_OBJECT_variance;
 	cJSON *record;
 
 	if (type == RECORD_OBJECT_hello)
@@ -417,11 +454,13 @@ void board__line(struct board *board, enum record_object type, const char *line)
 		return;
 	if (type == RECORD_OBJECT_window)
 		add_window(board, line);
-	if (!variance && type != RECORD_OBJECT_diagnosis)
+	if (type != RECORD_OBJECT_variance && type != RECORD_OBJECT_diagnosis && type != RECORD_OBJECT_hang)
 		return;
 	record = cJSON_Parse(line);
-	if (record && variance)
+	if (record && type == RECORD_OBJECT_variance)
 		add_variance(board, line, record);
+	else if (record && type == RECORD_OBJECT_hang)
+		add_hang(board, line, record);
 	else if (record)
 		add_diagnosis(board, line, record);
 	cJSON_Delete(record);

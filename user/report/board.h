@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The live state of a run, for those who look at it while it goes on (`vapro top`, and `vapro report` without a file):
- * of each job its latest windows, the speed of its ranks at the last one's end, and its slow regions. It is filled from
- * the results and records of windows, and written as records (ARCHITECTURE section 9) for one reader: a user sees the
- * jobs of that user only, and of tasks that took CPU time only those that the user may see. What it holds is bounded;
- * what it leaves out is counted.
+ * of each job its latest windows, the speed of its ranks at the last one's end, its slow regions and hangs. It is
+ * filled from the results and records of windows, and written as records (ARCHITECTURE section 9) for one reader: a
+ * user sees the jobs of that user only, and of tasks that took CPU time only those that the user may see. What it holds
+ * is bounded; what it leaves out is counted.
  */
 #ifndef VAPRO_REPORT_BOARD_H
 #define VAPRO_REPORT_BOARD_H

@@ -21,6 +21,14 @@ struct board_region {
 	struct board_text variance, diagnosis;
 };
 
+/* A hang, which is about tasks of the job's own user only. */
+struct board_hang {
+	uint64_t id, ended_ns; /* ended_ns: end of the window in which it was closed; 0: it lasts */
+	char *line;
+};
+
+#define BOARD_HANGS 8 /* of a job: the latest */
+
 struct board_window {
 	char *line;
 	uint64_t end_ns;
@@ -45,6 +53,8 @@ struct board_job {
 	struct board_region *regions;
 	size_t region_count, region_capacity;
 	uint64_t regions_left_out;
+	struct board_hang hangs[BOARD_HANGS]; /* the latest last */
+	size_t hang_count;
 };
 
 struct board {
@@ -57,7 +67,7 @@ struct board {
 	size_t current;			 /* this job's place among jobs */
 	char *hello;			 /* the hello record, or NULL */
 	char *stage;			 /* the latest stage record, or NULL */
-	size_t bytes;			 /* of the records of regions */
+	size_t bytes;			 /* of the records of regions and hangs */
 	size_t window_bytes;		 /* of the records of windows */
 	uint64_t end_ns;		 /* of the latest window; 0: none */
 };

@@ -109,13 +109,15 @@ static bool is_recent(const struct board_reader *reader, uint64_t ended_ns, uint
 	return reader->report || !ended_ns || ended_ns + BOARD_OVER_NS > end_ns;
 }
 
-static int put_regions(const struct board_job *job, const struct board_reader *reader, FILE *out)
+static int put_findings(const struct board_job *job, const struct board_reader *reader, FILE *out)
 {
 	size_t first = reader->report || !job->window_count ? 0 : job->window_count - 1;
 	int ret = 0;
 
 	for (size_t i = first; !ret && i < job->window_count; i++)
 		ret = print(out, job->windows[i].line);
+	for (size_t i = 0; !ret && i < job->hang_count; i++)
+		ret = is_recent(reader, job->hangs[i].ended_ns, job->end_ns) ? print(out, job->hangs[i].line) : 0;
 	for (size_t i = 0; !ret && i < job->region_count; i++) {
 		const struct board_region *region = &job->regions[i];
 
@@ -189,7 +191,7 @@ int board__write(const struct board *board, const struct board_facts *facts, con
 			continue;
 		ret = put_job(facts, &(struct named_job){job->name, job->user, job}, processes, process_count, out);
 		if (!ret)
-			ret = put_regions(job, reader, out);
+			ret = put_findings(job, reader, out);
 	}
 	for (size_t i = 0; !ret && i < process_count; i++) {
 		const struct board_process *process = &processes[i];

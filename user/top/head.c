@@ -9,7 +9,7 @@
 
 /* Sums over the jobs that are shown. */
 struct sums {
-	size_t jobs, processes, closed, regions, alarms;
+	size_t jobs, processes, closed, regions, alarms, hangs;
 	double lost_s, overhead_pct,
 	    overhead_most_pct; /* overhead: now, mean and most of the processes; NAN: unknown */
 	uint64_t lost;	       /* fragments */
@@ -23,6 +23,7 @@ static void add_job(struct sums *sums, const struct top_job *job, double *overhe
 	sums->processes += job->process_count;
 	sums->regions += job->region_count;
 	sums->alarms += job->alarm_count;
+	sums->hangs += top_job__hangs(job);
 	sums->lost_s += job->lost_s;
 	sums->left_out += job->regions_left_out;
 	for (int i = 0; i < VAPRO_LOSSES; i++) {
@@ -95,6 +96,8 @@ static void say_work(const struct top_model *model, const struct sums *sums, cha
 				    : "no process of yours is watched");
 		return;
 	}
+	if (sums->hangs)
+		add(text, size, "%zu job%s no progress", sums->hangs, sums->hangs == 1 ? " makes" : "s make");
 	add(text, size, "%zu job%s, %zu process%s, %zu slow region%s (%zu alarm%s)", sums->jobs, plural(sums->jobs),
 	    sums->processes, sums->processes == 1 ? "" : "es", sums->regions, plural(sums->regions), sums->alarms,
 	    plural(sums->alarms));
@@ -141,5 +144,5 @@ void top_head__say(const struct top_model *model, struct top_head *head)
 
 	say_work(model, &sums, head->work, sizeof(head->work));
 	say_costs(model, &sums, head->costs, sizeof(head->costs));
-	head->alarm = sums.alarms;
+	head->alarm = sums.alarms || sums.hangs;
 }

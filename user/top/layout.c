@@ -26,7 +26,8 @@ static const char *const help_lines[] = {
     "computation, communication and IO; - means that it could not be evaluated.",
     "EVAL: share of the last window that could be evaluated. OVERH: what the probes",
     "cost. PROBES: open; reduced or closed to keep the budget; ended.",
-    "SLOW: slow regions that last, ! an alarm. LOST: time lost and caused by them.",
+    "SLOW: slow regions that last, ! an alarm; HANG: no rank makes progress.",
+    "LOST: time lost and caused by the slow regions.",
     "",
     "The man page vapro(1) has more, in its section top.",
 };
@@ -98,6 +99,66 @@ static void draw_lists(struct top_model *model, enum top_list list, struct grid 
 	above = model->rows[list].count + 2 > most ? most : need > most ? most : need;
 	draw_list(model, list, grid, top, above);
 	draw_list(model, TOP_REGIONS, grid, top + above, height - above);
+}
+
+/* ---- jobs that make no progress */
+
+#define HANGS_MOST 3 /* jobs of which it is said above the list of jobs, a row each */
+
+static const char *hang_mark(const struct top_job *job)
+{
+	return top_job__hangs(job) ? "! " : "  ";
+}
+
+static enum grid_style hang_style(const struct top_job *job)
+{
+	return top_job__hangs(job) ? GRID_BAD : job->hang_lasts ? GRID_PLAIN : GRID_DIM;
+}
+
+/* Draws a hang into as many rows as it needs, of height at most. Returns how many these are. */
+static unsigned draw_hang(const struct top_job *job, struct grid *grid, unsigned top, unsigned height)
+{
+	char *text = NULL;
+	unsigned row = 0;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return 0;
+	wrap__print(out, hang_mark(job), job->hang, 2, grid->width);
+	if (fclose(out)) {
+		free(text);
+		return 0;
+	}
+	for (char *at = text, *stop; row < height && (stop = strchr(at, '\n')); at = stop + 1, row++) {
+		*stop = 0;
+		grid__left(grid, top + row, 0, grid->width, hang_style(job), at);
+	}
+	free(text);
+	return row;
+}
+
+/* Says above the lists which jobs make no progress, in a third of the height at most. Returns the rows taken. */
+static unsigned draw_hangs(const struct top_model *model, struct grid *grid, unsigned top, unsigned height)
+{
+	const struct top_rows *rows = &model->rows[TOP_JOBS];
+	const struct top_job *job = top_model__job(model);
+	unsigned row = 0;
+
+	if (model->page == TOP_PAGE_REGION)
+		return 0;
+	if (model->page != TOP_PAGE_JOBS)
+		return job && job->hang ? draw_hang(job, grid, top, height / 3) : 0;
+	for (size_t i = 0; i < rows->count && row < HANGS_MOST && row < height / 3; i++) {
+		char text[1024];
+
+		job = &model->snapshot->jobs[rows->items[i]];
+		if (!job->hang)
+			continue;
+		snprintf(text, sizeof(text), "%s%s: %s", hang_mark(job), job->name, job->hang);
+		grid__left(grid, top + row++, 0, grid->width, hang_style(job), text);
+	}
+	return row;
 }
 
 /* ---- a region's page */
@@ -262,8 +323,11 @@ void top_layout__draw(struct top_model *model, struct grid *grid)
 		grid__left(grid, 1, 0, grid->width, head.alarm ? GRID_BAD : GRID_PLAIN, head.work);
 		grid__left(grid, 2, 0, grid->width, GRID_PLAIN, head.costs);
 		draw_place(model, grid, 3);
-		if (bottom > HEAD)
-			draw_page(model, grid, HEAD, bottom - HEAD);
+		if (bottom > HEAD) {
+			unsigned said = draw_hangs(model, grid, HEAD, bottom - HEAD);
+
+			draw_page(model, grid, HEAD + said, bottom - HEAD - said);
+		}
 	}
 	if (*model->notice && !model->help) {
 		grid__style(grid, model->snapshot ? 2 : 1, GRID_PLAIN);
@@ -328,6 +392,15 @@ int top_layout__text(struct top_model *model, FILE *out, unsigned width)
 	wrap__print(out, "", head.costs, 0, width);
 	model->page = TOP_PAGE_JOBS;
 	top_model__arrange(model);
+	for (size_t i = 0; i < model->rows[TOP_JOBS].count; i++) {
+		const struct top_job *job = &model->snapshot->jobs[model->rows[TOP_JOBS].items[i]];
+		char *text;
+
+		if (!job->hang || asprintf(&text, "%s: %s", job->name, job->hang) < 0)
+			continue;
+		wrap__print(out, hang_mark(job), text, 2, width);
+		free(text);
+	}
 	if (model->rows[TOP_JOBS].count)
 		error = write_list(model, TOP_JOBS, out, width);
 	for (size_t i = 0; !error && i < model->rows[TOP_JOBS].count; i++) {

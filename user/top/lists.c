@@ -167,8 +167,11 @@ static int compare_jobs(const struct top_job *a, const struct top_job *b, unsign
 	int found = order == JOBS_USER	     ? strcmp(a->user_name, b->user_name)
 		    : order == JOBS_SPEED    ? compare_numbers(top__slowest(a->speed), top__slowest(b->speed))
 		    : order == JOBS_OVERHEAD ? compare_most(a->overhead_pct, b->overhead_pct)
-		    : order == JOBS_LOST     ? compare_most(a->lost_s, b->lost_s)
 					     : 0;
+
+	if (order == JOBS_LOST)
+		found = top_job__hangs(a) != top_job__hangs(b) ? top_job__hangs(b) - top_job__hangs(a)
+							       : compare_most(a->lost_s, b->lost_s);
 
 	if (!found)
 		found = strcmp(a->name, b->name);

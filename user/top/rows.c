@@ -151,7 +151,9 @@ void top_rows__job(struct grid *grid, unsigned row, const struct top_job *job)
 	}
 	draw_percent(grid, row, at, 6, job->overhead_pct);
 	snprintf(text, sizeof(text), "%zu%s", job->region_count, job->alarm_count ? "!" : "");
-	grid__right(grid, row, at + 7, 4, job->alarm_count ? GRID_BAD : GRID_PLAIN, text);
+	if (top_job__hangs(job))
+		snprintf(text, sizeof(text), "HANG");
+	grid__right(grid, row, at + 7, 4, job->alarm_count || top_job__hangs(job) ? GRID_BAD : GRID_PLAIN, text);
 	duration__text(job->lost_s, text, sizeof(text));
 	grid__right(grid, row, at + 12, 9, GRID_PLAIN, job->lost_s > 0 ? text : "-");
 }

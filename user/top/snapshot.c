@@ -24,6 +24,7 @@ void top_snapshot__free(struct top_snapshot *snapshot)
 		free(job->processes);
 		free(job->name);
 		free(job->host);
+		free(job->hang);
 	}
 	free(snapshot->jobs);
 	free(snapshot->host);
@@ -36,6 +37,11 @@ void top_snapshot__free(struct top_snapshot *snapshot)
 const struct regions *top_snapshot__regions(const struct top_snapshot *snapshot)
 {
 	return summary__regions(snapshot->summary);
+}
+
+bool top_job__hangs(const struct top_job *job)
+{
+	return job->hang && job->hang_lasts && job->hang_alarm;
 }
 
 bool top_job__has(const struct top_job *job, const struct region *region)
@@ -168,6 +174,25 @@ static void add_window(struct top_snapshot *snapshot, const cJSON *record)
 		job->lost[i] = record__member_uint(lost, vapro_loss_name[i]);
 }
 
+/* Takes the hang of a job, unless one is known that lasts. Returns whether there was memory. */
+static bool add_hang(struct top_snapshot *snapshot, const cJSON *record)
+{
+	struct top_job *job = find_job(snapshot, record);
+	const char *state = record__text(record, KEY(hang, state));
+
+	if (!job || !state || !record__text(record, KEY(hang, text))) {
+		snapshot->bad_lines++;
+		return true;
+	}
+	if (job->hang && job->hang_lasts)
+		return true;
+	free(job->hang);
+	job->hang = copy_of(record, KEY(hang, text));
+	job->hang_lasts = strcmp(state, "closed") != 0;
+	job->hang_alarm = record__true(record, KEY(hang, alarm));
+	return job->hang;
+}
+
 static bool add_status(struct top_snapshot *snapshot, const cJSON *record)
 {
 	const char *shows = record__text(record, KEY(status, shows));
@@ -200,6 +225,8 @@ static bool add_record(struct top_snapshot *snapshot, const cJSON *record, top_u
 		return add_job(snapshot, record, user_name);
 	else if (!strcmp(type, "window"))
 		add_window(snapshot, record);
+	else if (!strcmp(type, "hang"))
+		return add_hang(snapshot, record);
 	else if (!strcmp(type, "stage") && record__text(record, KEY(stage, parts_of)) && !snapshot->stage)
 		return (snapshot->stage = copy_of(record, KEY(stage, parts_of)));
 	else if (!strcmp(type, "variance") || !strcmp(type, "diagnosis")) {

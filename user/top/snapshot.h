@@ -36,6 +36,8 @@ struct top_job {
 	/* sums over its regions that last and are no effects of others */
 	size_t region_count, alarm_count;
 	double lost_s; /* lost and caused */
+	char *hang;    /* time without progress in words, the one that lasts or else the last one; NULL: there is none */
+	bool hang_lasts, hang_alarm;
 };
 
 struct top_snapshot {
@@ -67,6 +69,9 @@ const struct regions *top_snapshot__regions(const struct top_snapshot *snapshot)
 
 /* Returns whether a region is the effect of one that is in the snapshot, too, and is shown with that. */
 bool top_snapshot__has_cause(const struct top_snapshot *snapshot, const struct region *region);
+
+/* Returns whether a job hangs now, which is an alarm. */
+bool top_job__hangs(const struct top_job *job);
 
 /* Returns whether a region is one of a job. */
 bool top_job__has(const struct top_job *job, const struct region *region);

@@ -277,10 +277,25 @@ static void test_hosts(void **state)
 	run_report__free(&report);
 }
 
+static char *write_page(const struct run_report *report)
+{
+	static const char *const files[] = {"a " HOSTILE};
+	const struct report_input input = {
+	    .files = files, .count = 1, .kind = FILE_KIND_RECORDS, .run_read = 1, .runs = 1};
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_int_equal(page__write(report, &input, "0", out), 0);
+	fclose(out);
+	assert_int_equal(strncmp(text, PAGE_BEGIN, strlen(PAGE_BEGIN)), 0);
+	return text;
+}
+
 static void test_verdicts(void **state)
 {
 	struct run_report report;
-	char text[RUN_REPORT_VERDICT_SIZE];
+	char text[RUN_REPORT_VERDICT_SIZE], *page;
 
 	(void)state;
 	read_text(&report, WINDOW("2026-01-01T00:00:10.000000000Z", "0.5"));
@@ -299,6 +314,19 @@ static void test_verdicts(void **state)
 	assert_string_equal(run_report__verdict(&report, text), "critical");
 	assert_string_equal(text, "hang: no rank");
 	run_report__free(&report);
+	/* alarms stand above the causes, what is none among the findings */
+	read_text(&report,
+		  WINDOW("2026-01-01T00:00:10.000000000Z", "0.5")
+		      HEAD("hang") "\"job\":\"j\",\"id\":4,\"alarm\":true,\"severity\":\"critical\",\"text\":"
+				   "\"hang: no rank\"}\n" HEAD(
+				       "hang") "\"job\":\"j\",\"id\":5,\"alarm\":false,\"severity\":\"info\",\"text\":"
+					       "\"waiting for input\"}\n");
+	page = write_page(&report);
+	assert_non_null(strstr(page, "\"hangs\":[{\"job\":\"j\",\"severity\":\"critical\",\"text\":"
+				     "\"hang: no rank\"}]"));
+	assert_non_null(strstr(page, "{\"kind\":\"note\",\"text\":\"waiting for input\"}"));
+	free(page);
+	run_report__free(&report);
 	read_text(&report, HEAD("hello") "\"version\":\"1\"}\n");
 	assert_string_equal(run_report__verdict(&report, text), "no result");
 	assert_string_equal(text, "no MPI or multi-threaded process was found");
@@ -312,21 +340,6 @@ static unsigned count(const char *text, const char *part)
 	for (; (text = strstr(text, part)); text += strlen(part))
 		found++;
 	return found;
-}
-
-static char *write_page(const struct run_report *report)
-{
-	static const char *const files[] = {"a " HOSTILE};
-	const struct report_input input = {
-	    .files = files, .count = 1, .kind = FILE_KIND_RECORDS, .run_read = 1, .runs = 1};
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	assert_int_equal(page__write(report, &input, "0", out), 0);
-	fclose(out);
-	assert_int_equal(strncmp(text, PAGE_BEGIN, strlen(PAGE_BEGIN)), 0);
-	return text;
 }
 
 /* Returns the contents of the element with this beginning; malloc'ed. */

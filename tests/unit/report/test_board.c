@@ -267,6 +267,64 @@ static void test_bounds(void **state)
 	free(variances);
 }
 
+/* A hang is shown in its latest revision, to its own user, and a minute after it was over only in a report. */
+static void test_hangs(void **state)
+{
+	const struct board_reader root = {.all = true, .report = true};
+	struct board *board = boarded__new(NULL);
+	struct result_hang hang = sample__hang();
+	struct job_result result;
+	size_t size;
+	char *text;
+
+	(void)state;
+	sample__fill(&result);
+	result.user = BOARDED_USER;
+	result.hang = &hang;
+	for (hang.revision = 0; hang.revision < 2; hang.revision++)
+		boarded__window(board, &result);
+	board__end(board, result.end_ns);
+	text = boarded__write(board, BOARDED_USER, false, &size);
+	assert_int_equal(count(text, "hang", ""), 1);
+	assert_int_equal(count(text, "hang", "\"revision\":1"), 1);
+	free(text);
+	text = boarded__write(board, BOARDED_OTHER, false, &size);
+	assert_int_equal(count(text, "hang", ""), 0);
+	free(text);
+	hang.state = VAPRO_REGION_CLOSED;
+	boarded__window(board, &result);
+	hang.id++;
+	boarded__window(board, &result);
+	text = boarded__write(board, BOARDED_USER, false, &size);
+	assert_int_equal(count(text, "hang", "\"state\":\"closed\""), 2);
+	free(text);
+	result.hang = NULL;
+	result.end_ns += 61000000000ULL;
+	boarded__window(board, &result);
+	board__end(board, result.end_ns);
+	text = boarded__write(board, BOARDED_USER, false, &size);
+	assert_int_equal(count(text, "hang", ""), 0);
+	free(text);
+	text = boarded__read(board, &root, &size);
+	assert_int_equal(count(text, "hang", ""), 2);
+	free(text);
+	/* hangs without end */
+	result.hang = &hang;
+	for (; hang.id < 100; hang.id++)
+		boarded__window(board, &result);
+	text = boarded__read(board, &root, &size);
+	assert_int_equal(count(text, "hang", ""), 8);
+	assert_int_equal(count(text, "hang", "\"id\":99,"), 1);
+	free(text);
+	result.hang = NULL;
+	result.end_ns += 3600000000000ULL;
+	boarded__window(board, &result);
+	text = boarded__read(board, &root, &size);
+	assert_int_equal(count(text, "hang", ""), 0);
+	free(text);
+	board__free(board);
+}
+
 /* Collects the lines of a window as one text. */
 static int collect(void *text, enum record_object type, const char *line)
 {
@@ -406,7 +464,7 @@ int main(void)
 	    cmocka_unit_test(test_root_sees_all),   cmocka_unit_test(test_users_see_their_own),
 	    cmocka_unit_test(test_tasks_of_others), cmocka_unit_test(test_stage),
 	    cmocka_unit_test(test_bounds),	    cmocka_unit_test(test_report),
-	    cmocka_unit_test(test_records)};
+	    cmocka_unit_test(test_hangs),	    cmocka_unit_test(test_records)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

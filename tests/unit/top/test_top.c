@@ -371,6 +371,82 @@ static void test_many_rows(void **state)
 	board__free(board);
 }
 
+/* A job that hangs comes first, and is said above the lists: in a row among all jobs, whole on its own page. */
+static void test_hang(void **state)
+{
+	struct board *board = boarded__new(NULL);
+	struct result_hang hang = sample__hang();
+	struct top_snapshot *snapshot;
+	struct job_result result;
+	char *text;
+	size_t size;
+	FILE *out;
+
+	(void)state;
+	sample__fill(&result);
+	result.user = BOARDED_USER;
+	result.hang = &hang;
+	for (int over = 0; over < 2; over++) {
+		hang.state = over ? VAPRO_REGION_CLOSED : VAPRO_REGION_OPEN;
+		hang.outcome = over ? VAPRO_HANG_RESUMED : VAPRO_HANG_GOES_ON;
+		boarded__window(board, &result);
+		board__end(board, result.end_ns);
+		text = boarded__write(board, BOARDED_USER, true, &size);
+		snapshot = top_snapshot__read(text, size, name_user);
+		free(text);
+		assert_non_null(snapshot);
+		assert_int_equal(snapshot->bad_lines, 0);
+		assert_int_equal(top_job__hangs(&snapshot->jobs[0]), !over);
+		top_model__update(&model, snapshot);
+		draw(80, 24);
+		if (over) {
+			HIDDEN("HANG");
+			HIDDEN("no progress");
+			SHOWN("  slurm:1234.0: hang: no rank made progress from");
+			continue;
+		}
+		SHOWN("1 job makes no progress; 2 jobs, 5 processes");
+		SHOWN("HANG");
+		SHOWN("! slurm:1234.0: hang: no rank has made progress since 08:00:15");
+		assert_true(row_of("slurm:1234.0  ") < row_of("secret:9.0  "));
+		out = open_memstream(&text, &size);
+		assert_int_equal(top_layout__text(&model, out, 400), 0);
+		fclose(out);
+		assert_non_null(strstr(text, "\n! slurm:1234.0: hang: no rank has made progress"));
+		assert_non_null(strstr(text, "which rank 2 has not entered"));
+		free(text);
+		top_model__open(&model, &model.snapshot->jobs[0]);
+		model.page = TOP_PAGE_JOB;
+		draw(80, 24);
+		SHOWN("! hang: no rank has made progress since 08:00:15 UTC");
+		SHOWN("has not entered");
+		draw(80, 8); /* in which there is no room for all of it */
+		HIDDEN("has not entered");
+		model.page = TOP_PAGE_JOBS;
+	}
+	board__free(board);
+}
+
+/* A record of a hang that is none of a job, or says nothing, counts as bad. */
+static void test_bad_hangs(void **state)
+{
+	static const char text[] =
+	    "{\"type\":\"status\",\"host\":\"n\",\"version\":\"1\"}\n"
+	    "{\"type\":\"job_status\",\"job\":\"a\",\"uid\":7}\n"
+	    "{\"type\":\"hang\",\"job\":\"b\",\"uid\":7,\"state\":\"open\",\"text\":\"x\"}\n"
+	    "{\"type\":\"hang\",\"job\":\"a\",\"uid\":7,\"state\":\"open\"}\n"
+	    "{\"type\":\"hang\",\"job\":\"a\",\"uid\":7,\"state\":\"open\",\"text\":\"it\\u001bis\"}\n"
+	    "{\"type\":\"hang\",\"job\":\"a\",\"uid\":7,\"state\":\"closed\",\"text\":\"later\"}\n";
+	struct top_snapshot *snapshot = top_snapshot__read(text, strlen(text), NULL);
+
+	(void)state;
+	assert_non_null(snapshot);
+	assert_int_equal(snapshot->bad_lines, 2);
+	assert_string_equal(snapshot->jobs[0].hang, "it?is"); /* what lasts counts, without its control character */
+	assert_false(top_job__hangs(&snapshot->jobs[0]));     /* no alarm */
+	top_snapshot__free(snapshot);
+}
+
 static void test_freeze(void **state)
 {
 	(void)state;
@@ -449,7 +525,7 @@ static void test_plain_text(void **state)
 
 	(void)state;
 	out = open_memstream(&drawn, &size);
-	assert_int_equal(top_layout__text(&model, out, 100), 0);
+	assert_int_equal(top_layout__text(&model, out, 400), 0);
 	fclose(out);
 	SHOWN("job slurm:1234.0 of u1000\n");
 	SHOWN("     2     1002");
@@ -496,10 +572,12 @@ static void test_characters(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(test_snapshot),   TEST(test_bad_snapshots),   TEST(test_jobs_page),	   TEST(test_small),
-	    TEST(test_drill_down), TEST(test_scrolled_region), TEST(test_orders),	   TEST(test_cursor_follows),
-	    TEST(test_many_rows),  TEST(test_freeze),	       TEST(test_filter_and_user), TEST(test_help_and_quit),
-	    TEST(test_notice),	   TEST(test_plain_text),      TEST(test_characters),
+	    TEST(test_snapshot),	TEST(test_bad_snapshots),  TEST(test_jobs_page),
+	    TEST(test_small),		TEST(test_drill_down),	   TEST(test_scrolled_region),
+	    TEST(test_orders),		TEST(test_cursor_follows), TEST(test_hang),
+	    TEST(test_bad_hangs),	TEST(test_many_rows),	   TEST(test_freeze),
+	    TEST(test_filter_and_user), TEST(test_help_and_quit),  TEST(test_notice),
+	    TEST(test_plain_text),	TEST(test_characters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

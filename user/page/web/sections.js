@@ -71,6 +71,12 @@ function clipped(text) {
 
 function fillCauses() {
 	const body = byId("causes-table").tBodies[0];
+	for (const hang of page.hangs) {
+		const row = make("tr", "");
+		cell(row, badge(hang.severity));
+		cell(row, clipped(hang.text + (several() && hang.job ? " [job " + hang.job + "]" : ""))).colSpan = 5;
+		body.append(row);
+	}
 	for (const cause of page.causes) {
 		const row = make("tr", "");
 		cell(row, badge(cause.severity));
@@ -93,8 +99,8 @@ function fillCauses() {
 	}
 	const none = byId("causes-none");
 	if (!page.causes.length) {
-		byId("causes-table").parentElement.hidden = true;
-		none.hidden = false;
+		byId("causes-table").parentElement.hidden = !page.hangs.length;
+		none.hidden = page.hangs.length > 0;
 		none.textContent = !page.jobs.length ? "None is in the records." : page.level === "no result" ? "None can be named, because nothing could be evaluated." : "None: no slow region was found in what could be evaluated.";
 	} else if (page.causes_more) {
 		none.hidden = false;
