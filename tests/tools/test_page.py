@@ -440,6 +440,23 @@ class Page(unittest.TestCase):
         self.assertGreater(browser.js("document.querySelectorAll('#causes-table tbody tr').length"), 1)
         self.assertIsNone(browser.js("window.harm"))
 
+    def test_little_compared(self):
+        """The second sentence, on coverage, is that of `vapro view`."""
+        records, page = os.path.join(self.folder, "little.ndjson"), os.path.join(self.folder, "little.html")
+        self.assertEqual(run(VAPRO, "analyze", "-o", records, self.capture).returncode, 0)
+        with open(records, encoding="utf-8") as file:
+            lines = [json.loads(line) for line in file]
+        for line in lines:
+            if line["type"] == "window":
+                line["coverage"] = {key: value / 20 for key, value in line["coverage"].items()}
+        with open(records, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(line) + "\n" for line in lines)
+        view = run(VAPRO, "view", "--width", "2000", "--color", "never", "--no-pager", records).stdout
+        self.assertEqual(run(VAPRO, "report", "--html", page, records).returncode, 0)
+        browser = self.open(page)
+        self.assertIn("could be compared", browser.text("notes"))
+        self.assertIn(browser.text("notes"), view)
+
     def test_empty(self):
         """A run without a window."""
         records, page = os.path.join(self.folder, "empty.ndjson"), os.path.join(self.folder, "empty.html")

@@ -380,6 +380,18 @@ static bool add_scales(cJSON *page)
 	return ok;
 }
 
+/* Adds how far jobs could be compared, where that is little. */
+static bool add_notes(cJSON *page, const struct run_report *report)
+{
+	cJSON *list = cJSON_AddArrayToObject(page, "notes");
+	char text[RUN_REPORT_VERDICT_SIZE];
+	bool ok = list;
+
+	for (size_t i = 0; ok && i < run_report__summary(report)->job_count; i++)
+		ok = !run_report__coverage(report, i, text) || append_text(list, text);
+	return ok;
+}
+
 cJSON *page_json__report(const struct run_report *report, const struct report_input *input, const char *version)
 {
 	char verdict[RUN_REPORT_VERDICT_SIZE], start[32];
@@ -392,9 +404,9 @@ cJSON *page_json__report(const struct run_report *report, const struct report_in
 	     json__add_text(page, "start", start) &&
 	     json__add_number(page, "seconds", (double)(report->end_ns - report->start_ns) / 1e9, 9) &&
 	     json__add_text(page, "level", level) && json__add_text(page, "verdict", verdict) &&
-	     add_source(page, input) && add_observer(page, report) && add_jobs(page, report) &&
-	     add_hangs(page, report) && add_causes(page, report) && add_totals(page, report) &&
-	     json__add(page, "regions", page_json__regions(report)) &&
+	     add_notes(page, report) && add_source(page, input) && add_observer(page, report) &&
+	     add_jobs(page, report) && add_hangs(page, report) && add_causes(page, report) &&
+	     add_totals(page, report) && json__add(page, "regions", page_json__regions(report)) &&
 	     json__add_number(page, "regions_more",
 			      report->region_count > PAGE_REGIONS ? (double)(report->region_count - PAGE_REGIONS) : 0,
 			      0) &&

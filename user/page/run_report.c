@@ -315,3 +315,18 @@ const char *run_report__verdict(const struct run_report *report, char *text)
 	}
 	return "no result";
 }
+
+bool run_report__coverage(const struct run_report *report, size_t at, char *text)
+{
+	const struct summary *summary = run_report__summary(report);
+	const struct job_summary *job = &summary->jobs[at];
+	char verdict[RUN_REPORT_VERDICT_SIZE];
+
+	for (int little = 0; little < 2; little++) {
+		if (summary__say_coverage(summary, &report->cause_list, job, little, text, RUN_REPORT_VERDICT_SIZE)) {
+			run_report__verdict(report, verdict);
+			return strcmp(verdict, text) != 0;
+		}
+	}
+	return false;
+}

@@ -80,4 +80,10 @@ static inline const struct summary *run_report__summary(const struct run_report 
  */
 const char *run_report__verdict(const struct run_report *report, char *text);
 
+/*
+ * Writes what follows the verdict about the at'th job (from 0): how far it could be compared, where that is little or
+ * not at all and the verdict does not say it. text: as above. Returns whether there is such a sentence.
+ */
+bool run_report__coverage(const struct run_report *report, size_t at, char *text);
+
 #endif

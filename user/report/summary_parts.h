@@ -106,6 +106,13 @@ bool summary__no_result(const struct summary *summary, const struct job_summary 
 bool summary__little_compared(const struct summary *summary, const struct job_summary *job, char *text, size_t size);
 
 /*
+ * Says of a job in which nothing was found and nothing compared why that is or, of another one, that little was
+ * compared. list: the causes that were found. Returns whether there is such a sentence.
+ */
+bool summary__say_coverage(const struct summary *summary, const struct cause_list *list, const struct job_summary *job,
+			   bool little, char *text, size_t size);
+
+/*
  * Says why there is no result at all, where there is neither a window nor a region; command and replayed: as in struct
  * summary_options. Returns whether that is so.
  */

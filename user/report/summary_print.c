@@ -253,25 +253,6 @@ static double rank_seconds(const struct summary *summary)
 	return all;
 }
 
-/* Whether a cause of a job is listed. */
-static bool is_found(const struct cause_list *list, const struct job_summary *job)
-{
-	for (uint32_t i = 0; i < list->count; i++)
-		if (list->items[i].user == job->user && !strcmp(list->items[i].job, job->said))
-			return true;
-	return false;
-}
-
-/* Whether a job hung: that is its result. */
-static bool hangs(const struct summary *summary, const char *job)
-{
-	for (size_t i = 0; i < summary->hang_count; i++) {
-		if (summary->hangs[i].alarm && !strcmp(summary->hangs[i].job, job))
-			return true;
-	}
-	return false;
-}
-
 /* Prints alarms that jobs hang, or times without progress that are none. Returns whether there was one. */
 static bool print_hangs(const struct summary *summary, FILE *out, unsigned width, bool alarms)
 {
@@ -301,11 +282,7 @@ static void print_coverage(const struct summary *summary, const struct cause_lis
 
 	for (int little = 0; little < 2; little++) {
 		for (size_t i = 0; i < summary->job_count; i++) {
-			const struct job_summary *job = &summary->jobs[i];
-			bool none = !is_found(list, job) && !hangs(summary, job->said) &&
-				    summary__no_result(summary, job, text, sizeof(text));
-
-			if (little ? !none && summary__little_compared(summary, job, text, sizeof(text)) : none)
+			if (summary__say_coverage(summary, list, &summary->jobs[i], little, text, sizeof(text)))
 				wrap__print(out, "", text, 0, width);
 		}
 	}

@@ -161,3 +161,30 @@ void summary__say_nothing_found(const struct summary *summary, char *text, size_
 	else
 		snprintf(text, size, "no slow region found");
 }
+
+/* Whether a cause of a job is listed. */
+static bool is_found(const struct cause_list *list, const struct job_summary *job)
+{
+	for (uint32_t i = 0; i < list->count; i++)
+		if (list->items[i].user == job->user && !strcmp(list->items[i].job, job->said))
+			return true;
+	return false;
+}
+
+/* Whether a job hung: that is its result. */
+static bool hangs(const struct summary *summary, const char *job)
+{
+	for (size_t i = 0; i < summary->hang_count; i++) {
+		if (summary->hangs[i].alarm && !strcmp(summary->hangs[i].job, job))
+			return true;
+	}
+	return false;
+}
+
+bool summary__say_coverage(const struct summary *summary, const struct cause_list *list, const struct job_summary *job,
+			   bool little, char *text, size_t size)
+{
+	bool none = !is_found(list, job) && !hangs(summary, job->said) && summary__no_result(summary, job, text, size);
+
+	return little ? !none && summary__little_compared(summary, job, text, size) : none;
+}

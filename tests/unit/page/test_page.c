@@ -333,6 +333,41 @@ static void test_verdicts(void **state)
 	run_report__free(&report);
 }
 
+/* The second sentence on coverage is that of the terminal, and does not repeat the verdict. */
+static void test_coverage(void **state)
+{
+	static const struct {
+		const char *covered, *finding, *verdict, *coverage;
+	} cases[] = {
+	    {"0.7", VARIANCE("3", "0", "computation", "2.5", "null"), "critical", NULL},
+	    {"0.05", VARIANCE("3", "0", "computation", "2.5", "null"), "critical", "only 5.0 % of the time of job j "},
+	    {"0.05", "", "quiet", "only 5.0 % of the time of job j "},
+	    {"0.0", "", "no result", NULL},
+	    {"0.0", HEAD("hang") "\"job\":\"j\",\"id\":4,\"alarm\":true,\"severity\":\"critical\",\"text\":\"h\"}\n",
+	     "critical", "only 0.0 % of the time of job j "},
+	};
+	char text[RUN_REPORT_VERDICT_SIZE], records[4096], *page;
+	struct run_report report;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		snprintf(records, sizeof(records), WINDOW("2026-01-01T00:00:10.000000000Z", "%s") "%s",
+			 cases[i].covered, cases[i].covered, cases[i].finding);
+		read_text(&report, records);
+		assert_string_equal(run_report__verdict(&report, text), cases[i].verdict);
+		assert_int_equal(run_report__coverage(&report, 0, text), cases[i].coverage != NULL);
+		page = write_page(&report);
+		if (cases[i].coverage) {
+			assert_memory_equal(text, cases[i].coverage, strlen(cases[i].coverage));
+			assert_non_null(strstr(page, "\"notes\":[\"only "));
+		} else {
+			assert_non_null(strstr(page, "\"notes\":[]"));
+		}
+		free(page);
+		run_report__free(&report);
+	}
+}
+
 static unsigned count(const char *text, const char *part)
 {
 	unsigned found = 0;
@@ -479,19 +514,13 @@ static void test_full_disk(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_bytes),
-	    cmocka_unit_test(test_full_resolution),
-	    cmocka_unit_test(test_two_resolutions),
-	    cmocka_unit_test(test_bounded),
-	    cmocka_unit_test(test_regions),
-	    cmocka_unit_test(test_verdicts),
-	    cmocka_unit_test(test_hosts),
-	    cmocka_unit_test(test_no_window),
-	    cmocka_unit_test(test_effects),
-	    cmocka_unit_test(test_page_has_cells),
-	    cmocka_unit_test(test_texts_are_no_markup),
-	    cmocka_unit_test(test_full_disk),
-	    cmocka_unit_test(test_many_regions),
+	    cmocka_unit_test(test_bytes),	    cmocka_unit_test(test_full_resolution),
+	    cmocka_unit_test(test_two_resolutions), cmocka_unit_test(test_bounded),
+	    cmocka_unit_test(test_regions),	    cmocka_unit_test(test_verdicts),
+	    cmocka_unit_test(test_coverage),	    cmocka_unit_test(test_hosts),
+	    cmocka_unit_test(test_no_window),	    cmocka_unit_test(test_effects),
+	    cmocka_unit_test(test_page_has_cells),  cmocka_unit_test(test_texts_are_no_markup),
+	    cmocka_unit_test(test_full_disk),	    cmocka_unit_test(test_many_regions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,6 +29,7 @@ function fillHead() {
 	if (!(page.level in words))
 		verdict.append(badge(page.level), ": ");
 	verdict.append(user(page.verdict));
+	byId("notes").append(...page.notes.map(note => make("p", "", user(note))));
 	for (const one of page.jobs)
 		addFacts(one);
 	if (page.totals.sure || page.totals.unsure)
