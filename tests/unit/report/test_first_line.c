@@ -41,6 +41,12 @@
 	"\"causes\":[{\"cause\":\"stopped\",\"explained\":true,\"ranks\":\"1\",\"lost_seconds\":1,"                    \
 	"\"begin\":\"2027-01-15T08:00:20Z\",\"end\":\"2027-01-15T08:00:21Z\"}]}\n"
 
+/* No rank makes progress. */
+#define HANG(alarm, severity, text)                                                                                    \
+	HEAD("hang")                                                                                                   \
+	"\"job\":\"j\",\"uid\":1000,\"id\":4,\"state\":\"open\",\"alarm\":" alarm ",\"severity\":\"" severity          \
+	"\",\"text\":\"" text "\"}\n"
+
 static const struct {
 	const char *what, *records;
 	const char *first;    /* the first line begins so */
@@ -64,6 +70,28 @@ static const struct {
      "no slow region found in the 5.0 % of the ranks' time that could be compared\nonly 5.0 % of the time of job j",
      {"What would help: hardware counters, or --workload"},
      {"no result", "longer run"}},
+    {"hung: an unanswered receive, of which the calls were seen, in a job of which nothing was compared",
+     ATTACHED WINDOW("0", "100", "not_seen")
+	 HANG("true", "critical", "hang: no rank has made progress: rank 1 is in x"),
+     "critical: hang: no rank has made progress: rank 1 is in x\nonly 0.0 % of the time of job j (/opt/app, ",
+     {NULL},
+     {"no result", "longer run"}},
+    {"hung, after an alarm, in a job that was compared",
+     ATTACHED WINDOW("0.9", "10", "rare") STOP("critical", "true", "confirmed")
+	 HANG("true", "critical", "hang: no rank has made progress"),
+     "critical: hang: no rank has made progress\nwarning: stopped (signal or tracer): rank 1: 1.00 s lost",
+     {NULL},
+     {"no result", "could be compared"}},
+    {"hung, where all else was well",
+     ATTACHED WINDOW("0.9", "10", "rare") HANG("true", "critical", "hang: no rank has made progress"),
+     "critical: hang: no rank has made progress\n",
+     {NULL},
+     {"no result", "no slow region found"}},
+    {"waiting for input, in a job of which nothing was compared",
+     ATTACHED WINDOW("0", "90", "few_fragments") HANG("false", "info", "waiting for input: no rank has made progress"),
+     "no result: 0.0 % of the time of job j (/opt/app, ",
+     {"\nnote: waiting for input: no rank has made progress\n"},
+     {"info:"}},
     {"hung: an unanswered receive",
      ATTACHED WINDOW("0", "100", "not_seen")
 	 WARNING("no_calls", "7",
