@@ -272,7 +272,7 @@ int result__diagnosis(const struct builder *builder, const struct diagnosis_of *
 	struct result_diagnosis *diagnosis = &out->diagnosis;
 	bool waiting = variance && variance->waiting;
 	bool transfer = variance && variance->transfer > variance->late;
-	char text[2048];
+	char verdict[2048], advice[2048];
 
 	if (!item || result__shared(builder, rows, count, &diagnosis->shared, &diagnosis->shared_count) ||
 	    build_factors(builder, item, diagnosis) || build_regressions(builder, item, diagnosis) ||
@@ -287,9 +287,13 @@ int result__diagnosis(const struct builder *builder, const struct diagnosis_of *
 	root_cause__find(out, waiting, transfer);
 	if (variance && result__causes(builder, variance, item, out))
 		return -ENOMEM;
-	advice__write(out, waiting, transfer, text, sizeof(text));
-	diagnosis->advice = arena__copy(&builder->context->arena, text);
-	verdict__write(out, waiting, transfer, text, sizeof(text));
-	diagnosis->verdict = arena__copy(&builder->context->arena, text);
+	if (variance && !variance->matched) {
+		verdict__write_gone(out, verdict, advice, sizeof(verdict));
+	} else {
+		advice__write(out, waiting, transfer, advice, sizeof(advice));
+		verdict__write(out, waiting, transfer, verdict, sizeof(verdict));
+	}
+	diagnosis->advice = arena__copy(&builder->context->arena, advice);
+	diagnosis->verdict = arena__copy(&builder->context->arena, verdict);
 	return diagnosis->advice && diagnosis->verdict ? 0 : -ENOMEM;
 }

@@ -340,6 +340,20 @@ static void say_loss(struct text *text, const struct result_variance *variance, 
 		say(text, " (finer counters follow)");
 }
 
+void verdict__write_gone(const struct result_variance *variance, char *verdict, char *advice, size_t size)
+{
+	unsigned long long into = variance->effect_of;
+
+	if (into) {
+		snprintf(verdict, size, "%s: a part of what variance %llu is about.", variance->who, into);
+		snprintf(advice, size, "See variance %llu.", into);
+	} else {
+		snprintf(verdict, size, "%s: withdrawn, since nothing was lost as better references show.",
+			 variance->who);
+		snprintf(advice, size, "Nothing is to be done.");
+	}
+}
+
 void verdict__write(const struct result_variance *variance, bool waiting, bool transfer, char *buf, size_t size)
 {
 	struct text text = {buf, size, 0};

@@ -17,4 +17,10 @@ void verdict__place(const struct result_shared *shared, uint32_t count, uint32_t
 /* Writes the verdict, at most size bytes, of a variance whose diagnosis is complete otherwise. */
 void verdict__write(const struct result_variance *variance, bool waiting, bool transfer, char *buf, size_t size);
 
+/*
+ * Writes the verdict and the advice, at most size bytes each, of a variance that is none any more: it was merged into
+ * the one that it is an effect of, or withdrawn.
+ */
+void verdict__write_gone(const struct result_variance *variance, char *verdict, char *advice, size_t size);
+
 #endif

@@ -64,13 +64,8 @@ static void add_bundle(struct analysis *analysis, uint32_t rank, uint32_t bin, u
 	assert_int_equal(analysis__add_bundle(analysis, &bundle), 0);
 }
 
-/* Runs one window of a job with injections. */
-static const struct job_result *run(struct analysis *analysis, const struct injection *injections,
-				    uint32_t injection_count)
+static void announce(struct analysis *analysis)
 {
-	const struct job_result *results;
-	uint32_t count;
-
 	for (uint32_t rank = 0; rank < RANKS; rank++) {
 		struct vapro_thread thread = {
 		    .id = rank, .rank = (int32_t)rank, .world_size = RANKS, .pid = 10 + rank, .job = "j", .host = "h"};
@@ -84,16 +79,34 @@ static const struct job_result *run(struct analysis *analysis, const struct inje
 		state.class = i ? VAPRO_COMMUNICATION : VAPRO_COMPUTATION;
 		assert_int_equal(analysis__add_state(analysis, &state), 0);
 	}
-	for (uint32_t bin = 0; bin < BINS; bin++) {
+}
+
+/* A window of the bins [begin, end) with injections. */
+static const struct job_result *window(struct analysis *analysis, uint32_t begin, uint32_t end,
+				       const struct injection *injections, uint32_t injection_count)
+{
+	const struct job_result *results;
+	uint32_t count;
+
+	for (uint32_t bin = begin; bin < end; bin++) {
 		for (uint32_t rank = 0; rank < RANKS; rank++) {
 			add_bundle(analysis, rank, bin, 0, injections, injection_count);
 			add_bundle(analysis, rank, bin, 1, injections, injection_count);
 		}
 	}
-	assert_int_equal(
-	    analysis__end_window(analysis, SIM_BEGIN_NS, SIM_BEGIN_NS + BINS * BIN, false, &results, &count), 0);
+	assert_int_equal(analysis__end_window(analysis, SIM_BEGIN_NS + begin * BIN, SIM_BEGIN_NS + end * BIN, false,
+					      &results, &count),
+			 0);
 	assert_int_equal(count, 1);
 	return results;
+}
+
+/* Runs one window of a job with injections. */
+static const struct job_result *run(struct analysis *analysis, const struct injection *injections,
+				    uint32_t injection_count)
+{
+	announce(analysis);
+	return window(analysis, 0, BINS, injections, injection_count);
 }
 
 /* Finds a cause of any variance; it must be there once. */
@@ -276,6 +289,44 @@ static void test_little(void **state)
 	analysis__free(analysis);
 }
 
+/* Late fragments join two regions: the one that is over says of which it is a part, and states no loss. */
+static void test_merged(void **state)
+{
+	static const struct injection two[] = {{2, 62, 75, VAPRO_STOPPED, 15 * MS},
+					       {4, 66, 75, VAPRO_STOPPED, 15 * MS}},
+				      late = {3, 66, 75, VAPRO_STOPPED, 15 * MS},
+				      on[] = {{2, 75, 80, VAPRO_STOPPED, 15 * MS},
+					      {3, 75, 80, VAPRO_STOPPED, 15 * MS},
+					      {4, 75, 80, VAPRO_STOPPED, 15 * MS}};
+	const struct result_variance *merged = NULL;
+	const struct job_result *result;
+	struct vapro_config config;
+	struct analysis *analysis;
+	char text[100];
+
+	(void)state;
+	sim_config(&config);
+	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
+	result = run(analysis, two, 2);
+	assert_int_equal(result->variance_count, 2);
+	for (uint32_t bin = 66; bin < 75; bin++)
+		add_bundle(analysis, 3, bin, 0, &late, 1);
+	result = window(analysis, BINS, BINS + 50, on, 3);
+	for (uint32_t i = 0; i < result->variance_count; i++) {
+		if (!strncmp(result->variances[i].evidence, "merged into", 11))
+			merged = &result->variances[i];
+	}
+	assert_non_null(merged);
+	assert_int_equal(merged->state, VAPRO_REGION_CLOSED);
+	assert_int_equal(merged->severity, VAPRO_INFO);
+	snprintf(text, sizeof(text), "rank 4: a part of what variance %llu is about.",
+		 (unsigned long long)merged->effect_of);
+	assert_string_equal(merged->diagnosis.verdict, text);
+	snprintf(text, sizeof(text), "See variance %llu.", (unsigned long long)merged->effect_of);
+	assert_string_equal(merged->diagnosis.advice, text);
+	analysis__free(analysis);
+}
+
 /* Nothing wrong: nothing found. */
 static void test_quiet(void **state)
 {
@@ -297,6 +348,7 @@ int main(void)
 	    cmocka_unit_test(test_short_hog),
 	    cmocka_unit_test(test_own_ranks),
 	    cmocka_unit_test(test_little),
+	    cmocka_unit_test(test_merged),
 	    cmocka_unit_test(test_quiet),
 	};
 
