@@ -303,6 +303,13 @@ def in_file(path):
     return found if runs else None
 
 
+def demand_none(path):
+    """Raises AssertionError where the records of a file contradict themselves, or it holds no result of a run."""
+    found = in_file(path)
+    assert found is not None, f"{path}: it holds no result of a run"
+    assert not found, f"{path}: " + "; ".join(": ".join(one) for one in found)
+
+
 def below(folders, since=0):
     """(files with results, [sentence]) of the record files in folders and below them that were changed after a time of time.time()."""
     files, found = 0, []

@@ -15,6 +15,8 @@ import subprocess
 import tempfile
 import time
 
+import contradictions
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 IGNORED = ("epoch", "pass", "clock", "host")
 NO_SERVER = None if shutil.which("nats-server") else "nats-server is not installed"
@@ -221,7 +223,10 @@ class Nodes:
         """What `vapro analyze` finds in the captures."""
         text = subprocess.run([os.path.join(self.build, "vapro"), "analyze", *captures], check=True,
                               stdout=subprocess.PIPE).stdout.decode()
-        return [comparable(json.loads(line)) for line in text.splitlines()]
+        records = [json.loads(line) for line in text.splitlines()]
+        found = contradictions.contradictions(records)
+        assert not found, found
+        return [comparable(record) for record in records]
 
     def lines(self, job=None):
         """The files of all workers: {(job, epoch): lines}, less a line that is being written."""

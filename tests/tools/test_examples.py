@@ -17,6 +17,9 @@ import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]) else os.path.join(ROOT, "build"))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+import contradictions  # noqa: E402
 COMMANDS = ("run", "analyze", "diagnose", "diff", "view", "report", "top", "stg", "publish", "check")
 
 
@@ -64,6 +67,7 @@ class Examples(unittest.TestCase):
                 with open(os.path.join(cls.folder.name, name + ".capture"), "rb") as one:
                     two_runs.write(one.read())
         subprocess.run([os.path.join(BUILD, "vapro"), "analyze", "-o", "run.ndjson", "run.capture"], check=True, cwd=cls.folder.name)
+        contradictions.demand_none(os.path.join(cls.folder.name, "run.ndjson"))
 
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))

@@ -18,6 +18,9 @@ import xml.etree.ElementTree as xml
 import trace_rules
 
 BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]) else "build")
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
+import contradictions  # noqa: E402
 TABLES = ("jobs", "causes", "variances", "states", "cells")
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = 'a</script><b>"x",\'\r\n=1+1 \u202e\u0007\U0001f600 &amp;'
@@ -44,6 +47,7 @@ class Exports(unittest.TestCase):
         subprocess.run([os.path.join(BUILD, "tests", "make_capture"), "--ranks", "48", "--seconds", "40", "--noise", "0.05", "--ranks-per-host", "16",
                         "--bundles", "40", cls.path("run.capture")], check=True, stdout=subprocess.DEVNULL)
         subprocess.run([os.path.join(BUILD, "vapro"), "analyze", "-o", cls.path("run.ndjson"), cls.path("run.capture")], check=True)
+        contradictions.demand_none(cls.path("run.ndjson"))
         with open(cls.path("run.ndjson"), encoding="utf-8") as file:
             cls.records = [json.loads(line) for line in file]
 

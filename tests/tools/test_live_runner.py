@@ -125,7 +125,7 @@ class Runs(unittest.TestCase):
                 self.assertIn("Result: FAIL", printed)
 
     def test_contradictions(self):
-        """Records that contradict themselves are printed and counted; what was there before does not count."""
+        """Records that contradict themselves fail the run, also where the test passes; what was there before does not count."""
         times = '"begin":"2027-01-15T08:00:00.0Z","end":"2027-01-15T08:00:10.0Z"'
         window = '{"type":"window","job":"j",%s,"ranks":"0","world_size":1,"performance":{"computation":null}}' % times
         cause = ('{"type":"cause","time":"2027-01-15T08:00:10.0Z","job":"j","final":true,"number":1,"cause":"stopped","confirmed":true,"alarm":true,"severity":"%s",'
@@ -137,7 +137,7 @@ class Runs(unittest.TestCase):
                 lines = "\n".join((window, variance, cause % (severity, times)))
                 self.add("a", f"mkdir -p {self.directory}/a && cat >{self.directory}/a/out.ndjson <<'EOF'\n{lines}\nEOF\n{PASSES}")
                 code, printed, _ = self.run_all()
-                self.assertEqual(code, 0)
+                self.assertEqual(code == 0, good, printed)
                 with open(os.path.join(self.directory, "results", "contradictions.t"), encoding="utf-8") as file:
                     self.assertIn("\nok 1 -" if good else "not ok 1 - records contradict themselves nowhere: 1", file.read())
                 self.assertIn(f"{int(not good)} contradictions in 1 record files of 1 tests", printed)

@@ -16,6 +16,9 @@ import tempfile
 import unittest
 
 BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]) else "build")
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
+import contradictions  # noqa: E402
 FAILED, USAGE, REFUSED = 1, 2, 3
 
 
@@ -27,6 +30,7 @@ class Mistakes(unittest.TestCase):
         subprocess.run([os.path.join(BUILD, "tests", "make_capture"), "--ranks", "4", "--seconds", "20", "--noise", "0.02",
                         cls.path("run.capture")], check=True, stdout=subprocess.DEVNULL)
         subprocess.run([os.path.join(BUILD, "vapro"), "analyze", "-o", cls.path("run.ndjson"), cls.path("run.capture")], check=True)
+        contradictions.demand_none(cls.path("run.ndjson"))
         with open(cls.path("run.ndjson"), "rb") as file:
             records = file.read()
         for name, data in (("run.ndjson.gz", gzip.compress(records)), ("run.ndjson.bz2", bz2.compress(records)),

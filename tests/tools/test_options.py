@@ -17,6 +17,9 @@ import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]) else os.path.join(ROOT, "build"))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+import contradictions  # noqa: E402
 USUAL, ALL = 25, 50
 COMMANDS = ("run", "analyze", "diagnose", "diff", "view", "report", "top", "stg", "publish", "check")
 LIBRARIES = "-lbpf -ldw -lelf -liberty -lcjson -lgsl -lgslcblas -lnats -lzstd -lz -lm -lncursesw"
@@ -116,6 +119,7 @@ class Values(unittest.TestCase):
             subprocess.run([os.path.join(BUILD, "tests", "make_capture"), "--ranks", "4", "--seconds", "20", "--noise", "0.02", capture],
                            check=True, stdout=subprocess.DEVNULL)
             self.assertEqual(run("vapro", "analyze", "-o", records, capture)[0], 0)
+            contradictions.demand_none(records)
             for color, expected in (("always", True), ("never", False), ("auto", False)):
                 code, out, err = run("vapro", "view", "--color", color, records)
                 self.assertEqual((code, "\033" in out), (0, expected), color + err)

@@ -16,6 +16,7 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), 
 BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]) else os.path.join(ROOT, "build"))
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "tools"))
+import contradictions  # noqa: E402
 from browser import Browser  # noqa: E402
 
 VAPRO = os.path.join(BUILD, "vapro")
@@ -37,6 +38,7 @@ class Command(unittest.TestCase):
         for name in ("one", "two"):
             run(os.path.join(BUILD, "tests", "make_capture"), "--ranks", "2", "--seconds", "12", name + ".capture", cwd=cls.folder)
         run(VAPRO, "analyze", "-o", "one.ndjson", "one.capture", cwd=cls.folder)
+        contradictions.demand_none(os.path.join(cls.folder, "one.ndjson"))
 
     def report(self, *words, **options):
         return subprocess.run([VAPRO, "report", *words], capture_output=True, text=True, timeout=60, cwd=self.folder, **{"stdin": subprocess.DEVNULL, **options})
@@ -367,6 +369,7 @@ class Page(unittest.TestCase):
         """The first region and the causes are those of `vapro view`."""
         records = os.path.join(self.folder, "run.ndjson")
         self.assertEqual(run(VAPRO, "analyze", "-o", records, self.capture).returncode, 0)
+        contradictions.demand_none(records)
         view = re.sub(r"\s+", " ", run(VAPRO, "view", "--width", "2000", "--color", "never", "--no-pager", records).stdout)
         browser = self.open()
         self.assertIn(browser.js("page.verdict"), view)

@@ -15,6 +15,9 @@ import jsonschema
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]) else os.path.join(ROOT, "build"))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+import contradictions  # noqa: E402
 
 
 def run(*words, **options):
@@ -64,6 +67,7 @@ class Records(unittest.TestCase):
         capture = self.capture("slow", "--noise", "0.05", "--counters")
         done = run("vapro", "analyze", "--output", "-", capture)
         self.assertIn(done.returncode, (0, 1), done.stderr)
+        self.assertEqual(contradictions.contradictions([json.loads(line) for line in done.stdout.splitlines()]), [])
         self.assertLessEqual({"hello", "window", "heatmap", "variance", "diagnosis", "cause"}, self.check(done.stdout))
 
     def test_comparison(self):

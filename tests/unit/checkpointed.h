@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "analysis/analysis_private.h"
+#include "written_records.h"
 #include "report/window_json.h"
 
 struct lines {
@@ -158,6 +159,8 @@ int __wrap_analysis__end_window(struct analysis *analysis, uint64_t begin_ns, ui
 
 static inline void end_run(void)
 {
+	if (run.into && !run.checkpoints)
+		written_records__all(run.into->text ? run.into->text : "");
 	analysis__free(run.former);
 	run.former = NULL;
 	run.into = NULL;

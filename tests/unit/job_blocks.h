@@ -5,6 +5,7 @@
 #define VAPRO_TESTS_JOB_BLOCKS_H
 
 #include "captured.h"
+#include "written_records.h"
 #include "wire/split.h"
 #include "worker/job.h"
 
@@ -121,6 +122,7 @@ static inline char *in_order(const struct sent *sent)
 	assert_int_equal(worker_job__finish(job, mono_at(1)), 0);
 	assert_true(found.windows >= 2);
 	worker_job__free(job);
+	written_records__all(found.lines);
 	return found.lines;
 }
 

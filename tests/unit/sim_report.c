@@ -12,6 +12,9 @@
 
 #include <cmocka.h>
 
+#include "written_records.h"
+#include "report/window_json.h"
+
 static struct sim_found *find(struct sim_report *report, uint64_t id)
 {
 	for (int i = 0; i < report->found_count; i++) {
@@ -88,8 +91,26 @@ static void note(struct sim_report *report, const struct result_variance *v)
 	}
 }
 
+/* Leaves the window's records: a report begins a run. */
+static void write_records(const struct sim_report *report, const struct job_result *r)
+{
+	const struct json_context context = {.host = "n1"};
+	static FILE *file;
+
+	if (!report->windows) {
+		if (file)
+			fclose(file);
+		file = written_records__open();
+	}
+	if (!file)
+		return;
+	assert_int_equal(window_json__put(r, &context, written_records__put, file), 0);
+	fflush(file);
+}
+
 void sim_read(struct sim_report *report, const struct job_result *r)
 {
+	write_records(report, r);
 	report->windows++;
 	report->coverage_last = r->coverage_total;
 	report->coverage_max = fmax(report->coverage_max, r->coverage_total);

@@ -309,7 +309,7 @@ static int build_variance(const struct builder *builder, const struct emitted_va
 	    .confidence = variance->confirmed  ? VAPRO_CONFIRMED
 			  : variance->by_place ? VAPRO_PLACE
 					       : VAPRO_UNCONFIRMED,
-	    .severity = variance->merged_into ? VAPRO_INFO : variance->severity,
+	    .severity = variance->matched ? variance->severity : VAPRO_INFO,
 	    .from_start = from_start(builder, variance),
 	    .alarm = variance->alarm,
 	    .effect_of = variance->effect_of,

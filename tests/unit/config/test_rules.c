@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "capture/capture.h"
+#include "written_records.h"
 #include "config/config_json.h"
 #include "model/bands.h"
 #include "report/pipeline.h"
@@ -261,6 +262,7 @@ static void run(const char *bands, struct vapro_score *score, double *performanc
 	file = fopen(out, "r");
 	assert_true(getdelim(&text, &size, 0, file) > 0);
 	fclose(file);
+	written_records__all(text);
 	at = strstr(text, "\"performance\":{\"computation\":");
 	assert_non_null(at);
 	*performance = atof(at + strlen("\"performance\":{\"computation\":"));

@@ -16,6 +16,7 @@
 #include <zlib.h>
 
 #include "config/rules.h"
+#include "written_records.h"
 #include "report/pipeline.h"
 #include "report/summary.h"
 #include "sim.h"
@@ -128,6 +129,7 @@ static void compare(enum vapro_workload_source source, unsigned every)
 	assert_true(several.resumed >= 7);
 	plain = read_all(path_a, &size);
 	resumed = read_all(path_b, &other);
+	written_records__all(plain);
 	assert_int_equal(size, other);
 	assert_string_equal(plain, resumed);
 	assert_memory_equal(&one.totals, &several.totals, sizeof(one.totals));

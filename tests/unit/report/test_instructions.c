@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "capture/capture.h"
+#include "written_records.h"
 #include "report/pipeline.h"
 #include "report/line_sink.h"
 #include "sim.h"
@@ -131,6 +132,7 @@ static char *contents(void)
 	if (getdelim(&text, &size, 0, file) < 0)
 		fail_msg("no lines");
 	fclose(file);
+	written_records__all(text);
 	return text;
 }
 
