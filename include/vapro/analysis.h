@@ -311,6 +311,7 @@ enum vapro_hang_condition {
 	VAPRO_HANG_WAITS_FOR_INPUT,
 	VAPRO_HANG_UNSEEN, /* not known */
 	VAPRO_HANG_IN_CALL,
+	VAPRO_HANG_NO_DATA, /* nothing came from its node */
 	VAPRO_HANG_CONDITIONS,
 };
 

@@ -240,6 +240,7 @@ static int find_hang(struct analysis_context *context, struct analysis_job *job,
 	    .facts = &job->facts,
 	    .partial = partial,
 	    .last = span->last,
+	    .begin_ns = span->begin_ns,
 	    .end_ns = span->end_ns,
 	    .last_id = &context->last_variance,
 	};

@@ -47,6 +47,8 @@ static struct hang_member member_of(const struct hang_look *look, const struct h
 		member.since_ns = of->to_ns;
 	} else if (thread && thread->stopped_to + 1 >= input->end_ns / VAPRO_BIN_NS)
 		member.condition = condition_of_stop[thread->stopped_by];
+	else if (look->heard && !look->heard[row])
+		member.condition = VAPRO_HANG_NO_DATA;
 	else if (call)
 		member.condition =
 		    hang_look__waits_for_input(input, call) ? VAPRO_HANG_WAITS_FOR_INPUT : VAPRO_HANG_IN_CALL;
@@ -55,15 +57,24 @@ static struct hang_member member_of(const struct hang_look *look, const struct h
 	return member;
 }
 
+/* Finds what each rank does. A rank of which nothing came since it was found does what it did then. */
 static int find_members(struct hang *hang, const struct hang_look *look)
 {
+	size_t known = hang->open ? hang->count : 0;
+
 	hang->count = 0;
 	for (uint32_t row = 0; row < look->job->row_count; row++) {
+		struct hang_member member;
+
 		if (!is_rank(look->job, row))
 			continue;
 		if (grow(&hang->members, &hang->capacity, hang->count + 1, sizeof(*hang->members)))
 			return -ENOMEM;
-		hang->members[hang->count++] = member_of(look, hang, row);
+		member = member_of(look, hang, row);
+		if (member.condition != VAPRO_HANG_NO_DATA || hang->count >= known ||
+		    hang->members[hang->count].row != row)
+			hang->members[hang->count] = member;
+		hang->count++;
 	}
 	return 0;
 }
@@ -81,7 +92,7 @@ static enum vapro_hang_kind kind_of(const struct hang *hang, const struct hang_l
 		return VAPRO_HANG_TRACED;
 	if (any[VAPRO_HANG_STOPPED_RANK])
 		return VAPRO_HANG_STOPPED;
-	if (look->input->partial || any[VAPRO_HANG_UNSEEN])
+	if (look->input->partial || any[VAPRO_HANG_UNSEEN] || any[VAPRO_HANG_NO_DATA])
 		return VAPRO_HANG_NOT_KNOWN;
 	return any[VAPRO_HANG_WAITS_FOR_INPUT] ? VAPRO_HANG_INPUT : VAPRO_HANG_CALLS;
 }

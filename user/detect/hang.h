@@ -8,8 +8,8 @@
  * then it may be setting up, or wait for its user.
  *
  * Calls that did not end are known from open bundles. What was not seen is not guessed: where the governor closed
- * probes after the last progress, a rank without an open call may be in one, and where some ranks are not watched,
- * these may be at work.
+ * probes after the last progress, a rank without an open call may be in one, and where some ranks are not watched, or
+ * nothing came from their node, these may be at work.
  */
 #ifndef VAPRO_DETECT_HANG_H
 #define VAPRO_DETECT_HANG_H
@@ -48,10 +48,10 @@ struct hang_input {
 	const struct bundle_rec *open, *recs; /* open calls, and what the view has of finished fragments */
 	size_t open_count, rec_count;
 	const struct coverage_facts *facts;
-	bool partial;	   /* some ranks are not watched */
-	bool last;	   /* the last window */
-	uint64_t end_ns;   /* UTC: the window's end */
-	uint32_t *last_id; /* the run's last number of a variance or hang */
+	bool partial;		   /* some ranks are not watched */
+	bool last;		   /* the last window */
+	uint64_t begin_ns, end_ns; /* UTC: the window */
+	uint32_t *last_id;	   /* the run's last number of a variance or hang */
 };
 
 /* Judges a window: finds a hang, follows one or ends it. Returns 0 or -ENOMEM. */

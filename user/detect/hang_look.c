@@ -156,9 +156,49 @@ static void note_work(struct hang_look *look)
 	}
 }
 
+/*
+ * Whether something of the job is missing in the window: the facts of a process, of which each node sends those of all
+ * that it watches, or blocks. Input without facts misses none.
+ */
+static bool misses_data(const struct hang_look *look)
+{
+	const struct coverage_facts *facts = look->input->facts;
+	unsigned living = 0;
+
+	for (size_t row = 0; row < look->job->row_count; row++)
+		living += is_rank(look->job, row) && !look->job->rows[row].to_ns;
+	return facts->processes && (facts->processes < living || facts->lost[VAPRO_LOST_PUBLISHED]);
+}
+
+static bool was_heard(const struct hang_look *look, const struct stg_thread *thread)
+{
+	uint64_t begin_ns = look->input->begin_ns;
+
+	return look->in_call[thread->about.id] || thread->last_ns > begin_ns ||
+	       thread->work_to >= begin_ns / VAPRO_BIN_NS + 2;
+}
+
+/* Where something is missing, finds out of which ranks anything came. Returns 0 or -ENOMEM. */
+static int note_heard(struct hang_look *look)
+{
+	if (!misses_data(look))
+		return 0;
+	look->heard = calloc(look->job->row_count + 1, 1);
+	if (!look->heard)
+		return -ENOMEM;
+	for (size_t row = 0; row < look->job->row_count; row++) {
+		const struct stg_thread *thread = thread_after(look->input, look->job->rows[row].first);
+
+		for (; thread; thread = thread_after(look->input, thread->next))
+			look->heard[look->job->rows[row].leader] |= was_heard(look, thread);
+	}
+	return 0;
+}
+
 void hang_look__end(struct hang_look *look)
 {
 	free(look->open);
+	free(look->heard);
 	free(look->in_call);
 }
 
@@ -173,6 +213,10 @@ int hang_look__begin(struct hang_look *look, const struct hang_input *input)
 	}
 	note_fragments(look);
 	note_open(look);
+	if (note_heard(look)) {
+		hang_look__end(look);
+		return -ENOMEM;
+	}
 	exclude_waiting_io(look);
 	note_work(look);
 	return 0;

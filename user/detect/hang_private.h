@@ -10,6 +10,7 @@ struct hang_look {
 	const struct stg_job *job;
 	uint32_t *open;		/* by row of a rank: its open call among the open bundles, + 1; 0: none */
 	unsigned char *in_call; /* by thread of the run: 1 in an open call, 2 in one that may be at work */
+	unsigned char *heard;	/* by row of a rank: something came of it in the window; NULL: its node was heard */
 	uint64_t progress_ns;	/* the last end of a fragment that is progress, or begin of an open call */
 	uint64_t active_ns;	/* the same, or the last use of a CPU outside of calls */
 	uint64_t resumed_ns;	/* the last such time of ranks that live: work on end, or a fragment */

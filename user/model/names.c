@@ -29,7 +29,7 @@ const char *const vapro_hang_kind_name[VAPRO_HANG_KINDS] = {
 const char *const vapro_hang_condition_name[VAPRO_HANG_CONDITIONS] = {
     [VAPRO_HANG_STOPPED_RANK] = "stopped", [VAPRO_HANG_TRACED_RANK] = "traced", [VAPRO_HANG_FROZEN_RANK] = "frozen",
     [VAPRO_HANG_ENDED] = "ended",	   [VAPRO_HANG_ASLEEP] = "asleep",	[VAPRO_HANG_WAITS_FOR_INPUT] = "input",
-    [VAPRO_HANG_UNSEEN] = "not_known",	   [VAPRO_HANG_IN_CALL] = "in_call",
+    [VAPRO_HANG_UNSEEN] = "not_known",	   [VAPRO_HANG_IN_CALL] = "in_call",	[VAPRO_HANG_NO_DATA] = "no_data",
 };
 
 const char *const vapro_hang_outcome_name[VAPRO_HANG_OUTCOMES] = {

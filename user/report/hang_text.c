@@ -66,6 +66,7 @@ static const char *const condition_text[VAPRO_HANG_CONDITIONS] = {
     [VAPRO_HANG_WAITS_FOR_INPUT] = "waiting for input of which none was seen before, in",
     [VAPRO_HANG_UNSEEN] = "not seen in a call since",
     [VAPRO_HANG_IN_CALL] = "in",
+    [VAPRO_HANG_NO_DATA] = "without data from its node since",
 };
 
 static void say_group(FILE *out, const struct result_hang_group *group, const struct source_names *names, bool over)
@@ -102,6 +103,15 @@ static void say_head(FILE *out, const struct result_hang *hang)
 		fprintf(out, "has made progress since %s UTC (%s)", time_of_day(hang->begin_ns, begin), length);
 }
 
+static bool has(const struct result_hang *hang, enum vapro_hang_condition condition)
+{
+	for (uint32_t i = 0; i < hang->group_count; i++) {
+		if (hang->groups[i].condition == condition)
+			return true;
+	}
+	return false;
+}
+
 char *hang_text__write(const struct result_hang *hang, const struct source_names *names)
 {
 	bool over = hang->outcome == VAPRO_HANG_RESUMED || hang->outcome == VAPRO_HANG_JOB_ENDED;
@@ -122,10 +132,11 @@ char *hang_text__write(const struct result_hang *hang, const struct source_names
 		fprintf(out, "; %u rank%s of the job %s not watched here, and may be at work", hang->unseen_ranks,
 			hang->unseen_ranks > 1 ? "s" : "", hang->unseen_ranks > 1 ? "are" : "is");
 	else if (hang->kind == VAPRO_HANG_NOT_KNOWN)
-		fputs("; whether the job hangs is not known, since probes were closed to keep the overhead down or "
-		      "nothing "
-		      "is known of a rank's time on CPUs",
-		      out);
+		fprintf(
+		    out, "; whether the job hangs is not known, since %s",
+		    has(hang, VAPRO_HANG_NO_DATA)
+			? "a rank of which nothing came may be at work"
+			: "probes were closed to keep the overhead down or nothing is known of a rank's time on CPUs");
 	if (fclose(out)) {
 		free(text);
 		return NULL;

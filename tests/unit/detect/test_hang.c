@@ -84,10 +84,11 @@ static const struct vapro_state states[STATES] = {
 
 /* What a rank does from a moment on. */
 struct act {
-	int state;     /* in this call; -1 outside of calls */
-	bool on_cpu;   /* all the time */
-	double ends_s; /* the rank ends; 0: never */
-	double from_s; /* begin, s; 0: STOP */
+	int state;			   /* in this call; -1 outside of calls */
+	bool on_cpu;			   /* all the time */
+	double ends_s;			   /* the rank ends; 0: never */
+	double from_s;			   /* begin, s; 0: STOP */
+	double silent_from_s, silent_to_s; /* nothing comes from its node; 0: it does */
 	uint32_t stopped_by;
 	bool stopped;
 };
@@ -100,6 +101,7 @@ static struct {
 	struct act acts[RANKS_MOST];
 	double governed_from_s, resumes_s; /* 0: never */
 	bool no_account, no_collective;
+	bool no_facts;		 /* input without those of processes */
 	struct result_hang hang; /* as last emitted */
 	struct result_hang_group groups[RESULT_HANG_GROUPS];
 	int32_t ranks_of[RESULT_HANG_GROUPS][RANKS_MOST], waited_of[RESULT_HANG_GROUPS][RANKS_MOST],
@@ -220,6 +222,15 @@ static void window(double from_s, double to_s, bool last)
 		const struct act *act = &job.acts[rank];
 		double stop_s = act->from_s ? act->from_s : STOP;
 
+		if (act->silent_from_s && to_s > act->silent_from_s && to_s <= act->silent_to_s)
+			continue;
+		if (!job.no_facts) {
+			bool governed = job.governed_from_s && to_s > job.governed_from_s && !rank;
+			const struct vapro_process_facts facts = {
+			    .pid = 100 + rank, .job = "j", .wall_ns = 10 * S, .governed_ns = governed ? S : 0};
+
+			assert_int_equal(analysis__add_facts(job.analysis, &facts), 0);
+		}
 		if (act->ends_s && act->ends_s > from_s && act->ends_s <= to_s)
 			assert_int_equal(analysis__thread_seen(job.analysis, rank, BEGIN, at(act->ends_s)), 0);
 		work(rank, from_s, fmin(to_s, stop_s));
@@ -231,12 +242,6 @@ static void window(double from_s, double to_s, bool last)
 			add(rank, act->state, at(stop_s), at(to_s), VAPRO_BUNDLE_OPEN);
 		for (double s = from_s; s < to_s - 0.1; s += 0.2)
 			account(rank, s);
-		if (job.governed_from_s && to_s > job.governed_from_s && !rank) {
-			const struct vapro_process_facts facts = {
-			    .pid = 100, .job = "j", .wall_ns = 10 * S, .governed_ns = S};
-
-			assert_int_equal(analysis__add_facts(job.analysis, &facts), 0);
-		}
 	}
 	assert_int_equal(analysis__end_window(job.analysis, at(from_s), at(to_s), last, &results, &count), 0);
 	for (uint32_t i = 0; i < count; i++) {
@@ -536,6 +541,52 @@ static void test_partial(void **unused)
 	assert_int_equal(job.hang.unseen_ranks, 2);
 }
 
+/*
+ * A node of which nothing comes, since its blocks are lost or its vaprod was killed: what its rank does is not known,
+ * so that a rank that computes is no hang of the others, which wait for it.
+ */
+static void test_silent_node(void **unused)
+{
+	(void)unused;
+	for (int back = 0; back < 2; back++) {
+		if (back)
+			end(NULL);
+		begin(4);
+		for (int i = 0; i < 3; i++)
+			job.acts[i].state = ALLREDUCE;
+		job.acts[3] =
+		    (struct act){.state = -1, .on_cpu = true, .silent_from_s = 30, .silent_to_s = back ? 50 : 1000};
+		run(100);
+		assert_int_equal(job.opened, !back);
+		if (back)
+			continue;
+		assert_int_equal(job.hang.kind, VAPRO_HANG_NOT_KNOWN);
+		assert_false(job.hang.alarm);
+		assert_int_equal(job.hang.group_count, 2);
+		assert_int_equal(job.groups[1].condition, VAPRO_HANG_NO_DATA);
+		assert_int_equal(job.ranks_of[1][0], 3);
+	}
+}
+
+/* A rank that sleeps on a node of which data comes is asleep, and one whose node falls silent later did what it did. */
+static void test_silent_later(void **unused)
+{
+	(void)unused;
+	begin(4);
+	for (int i = 0; i < 3; i++)
+		job.acts[i].state = ALLREDUCE;
+	job.acts[3] = (struct act){.state = -1, .silent_from_s = 70, .silent_to_s = 1000};
+	run(70);
+	assert_int_equal(job.hang.kind, VAPRO_HANG_CALLS);
+	assert_int_equal(job.groups[0].condition, VAPRO_HANG_ASLEEP);
+	run(200);
+	assert_true(job.emitted > 1);
+	assert_int_equal(job.hang.kind, VAPRO_HANG_CALLS);
+	assert_true(job.hang.alarm);
+	assert_int_equal(job.groups[0].condition, VAPRO_HANG_ASLEEP);
+	assert_int_equal(job.ranks_of[0][0], 3);
+}
+
 /* Wrong roots: each rank is in a broadcast that the other has not entered. Other communicators name no ranks. */
 static void test_who_waits(void **unused)
 {
@@ -580,6 +631,7 @@ static void test_last_window(void **unused)
 {
 	(void)unused;
 	begin(2);
+	job.no_facts = true;
 	job.acts[0].state = ALLREDUCE;
 	job.acts[1].state = RECV;
 	run(50);
@@ -647,6 +699,8 @@ int main(void)
 	    cmocka_unit_test_teardown(test_probes_closed, end),
 	    cmocka_unit_test_teardown(test_without_account, end),
 	    cmocka_unit_test_teardown(test_partial, end),
+	    cmocka_unit_test_teardown(test_silent_node, end),
+	    cmocka_unit_test_teardown(test_silent_later, end),
 	    cmocka_unit_test_teardown(test_who_waits, end),
 	    cmocka_unit_test_teardown(test_rank_ended, end),
 	    cmocka_unit_test_teardown(test_last_window, end),

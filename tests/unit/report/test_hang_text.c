@@ -133,6 +133,15 @@ static void test_not_known(void **state)
 	    "known, since probes were closed to keep the overhead down or nothing is known of a rank's time on CPUs");
 }
 
+static void test_no_data(void **state)
+{
+	(void)state;
+	hang.kind = VAPRO_HANG_NOT_KNOWN;
+	groups[0].condition = VAPRO_HANG_NO_DATA;
+	expect("perhaps a hang: " SINCE "rank 1 is without data from its node since MPI_Recv at app+0x20" REST
+	       "; whether the job hangs is not known, since a rank of which nothing came may be at work");
+}
+
 /* Names of others reach a terminal without what controls it. */
 static void test_harmless(void **state)
 {
@@ -285,6 +294,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_words, setup, clear),
 	    cmocka_unit_test_setup_teardown(test_over, setup, clear),
 	    cmocka_unit_test_setup_teardown(test_not_known, setup, clear),
+	    cmocka_unit_test_setup_teardown(test_no_data, setup, clear),
 	    cmocka_unit_test_setup_teardown(test_harmless, setup, clear),
 	    cmocka_unit_test_setup_teardown(test_record, setup, clear),
 	    cmocka_unit_test_setup_teardown(test_summary, setup, clear),
