@@ -293,6 +293,52 @@ static void test_unanswered_receive(void **unused)
 	assert_near((double)(job.groups[1].since_ns - BEGIN) / 1e9, STOP, 0.1);
 }
 
+/* The same of 16 ranks, on two hosts: one receives for ever, is blocked in IO, or reads from a file and uses no CPU. */
+static void test_many_ranks(void **unused)
+{
+	static const struct {
+		int state;
+		bool on_cpu;
+		int32_t waits_for;
+	} cases[] = {{RECV, true, 0}, {RECV, false, 0}, {READ, false, -1}, {LOG_READ, false, -1}};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		if (i)
+			end(NULL);
+		begin(16);
+		for (int rank = 0; rank < 16; rank++)
+			job.acts[rank] = (struct act){.state = ALLREDUCE, .on_cpu = rank % 3 == 0};
+		job.acts[11] = (struct act){.state = cases[i].state, .on_cpu = cases[i].on_cpu};
+		run(10);
+		if (cases[i].state == READ)
+			add(11, READ, at(10.001), at(10.002), 0); /* what it waits for came before */
+		run(STOP + AFTER - STRIDE);
+		assert_int_equal(job.emitted, 0);
+		run(STOP + AFTER + STRIDE);
+		assert_int_equal(job.opened, 1);
+		assert_int_equal(job.hang.kind, VAPRO_HANG_CALLS);
+		assert_int_equal(job.hang.severity, VAPRO_CRITICAL);
+		assert_int_equal(job.hang.group_count, 2);
+		assert_int_equal(job.groups[0].rank_count, 1);
+		assert_int_equal(job.ranks_of[0][0], 11);
+		assert_int_equal(job.groups[0].state->id, cases[i].state);
+		assert_int_equal(job.groups[0].waits_for_count, cases[i].waits_for >= 0);
+		if (cases[i].waits_for >= 0)
+			assert_int_equal(job.waited_of[0][0], cases[i].waits_for);
+		assert_int_equal(job.groups[1].rank_count, 15);
+		assert_int_equal(job.groups[1].state->id, ALLREDUCE);
+		assert_int_equal(job.groups[1].did_not_enter_count, 1);
+		assert_int_equal(job.missing_of[1][0], 11);
+		for (int rank = 0; rank < 16; rank++)
+			job.acts[rank].ends_s = 73;
+		run(90);
+		assert_int_equal(job.hang.outcome, VAPRO_HANG_JOB_ENDED);
+		assert_true(job.hang.alarm);
+		assert_int_equal(job.groups[0].state->id, cases[i].state);
+	}
+}
+
 /* The record is emitted again when the length has doubled, not in each window, and once more when the job was killed.
  */
 static void test_stays_when_killed(void **unused)
@@ -687,6 +733,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_teardown(test_unanswered_receive, end),
+	    cmocka_unit_test_teardown(test_many_ranks, end),
 	    cmocka_unit_test_teardown(test_stays_when_killed, end),
 	    cmocka_unit_test_teardown(test_killed_in_a_system_call, end),
 	    cmocka_unit_test_teardown(test_resumed, end),
