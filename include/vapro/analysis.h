@@ -124,6 +124,7 @@ enum vapro_relation {
 	VAPRO_OWN_THREAD, /* the same process */
 	VAPRO_SAME_JOB,	  /* another rank of the job */
 	VAPRO_MONITOR,	  /* vaprod itself */
+	VAPRO_OTHER_JOB,  /* a rank of another job that is watched */
 	VAPRO_RELATIONS,
 };
 
@@ -131,6 +132,8 @@ struct result_interferer {
 	char comm[16];
 	uint32_t pid;
 	enum vapro_relation relation;
+	int32_t rank;	 /* OTHER_JOB: in its job; -1: not known */
+	const char *job; /* OTHER_JOB: its job, by name; else NULL */
 	double seconds;
 };
 

@@ -187,10 +187,11 @@ static bool fill_key(struct causes *causes, struct cause_key *key, const struct 
 	key->user = region->user;
 	key->cause = intern__id(causes->texts, region->cause ? region->cause : CAUSE_UNKNOWN);
 	key->culprit = name_id(causes, region->culprit);
+	key->culprit_job = name_id(causes, region->culprit ? region->culprit_job : NULL);
 	key->place = intern__id(causes->texts, region->culprit ? NULL : region->place);
 	key->confirmed = region->confirmed;
 	return key->job != INTERN_NONE && key->cause != INTERN_NONE && key->culprit != INTERN_NONE &&
-	       key->place != INTERN_NONE;
+	       key->culprit_job != INTERN_NONE && key->place != INTERN_NONE;
 }
 
 int causes__add(struct causes *causes, const struct cause_region *region)
@@ -233,6 +234,7 @@ int causes__add(struct causes *causes, const struct cause_region *region)
 	own->part = region->part;
 	own->revision = region->revision;
 	own->pid = region->pid;
+	own->culprit_rank = region->culprit_rank;
 	own->relation = region->relation;
 	own->class = region->class;
 	own->closed = region->closed;
@@ -268,7 +270,7 @@ static bool is_key_over(const struct causes *causes, const struct cause_key *key
 
 static void mark_key(unsigned char *used, const struct cause_key *key)
 {
-	used[key->job] = used[key->cause] = used[key->culprit] = used[key->place] = 1;
+	used[key->job] = used[key->cause] = used[key->culprit] = used[key->culprit_job] = used[key->place] = 1;
 }
 
 /* Marks the texts of what does not belong to a job that is over. */
@@ -395,6 +397,8 @@ static int add_cause(struct causes *causes, const struct job_result *result, con
 	    .culprit_seconds = cause->culprit ? cause->culprit->seconds : 0,
 	    .task_seconds = cause->culprit ? task_seconds(diagnosis) : 0,
 	    .relation = cause->culprit ? cause->culprit->relation : VAPRO_FOREIGN,
+	    .culprit_job = cause->culprit ? cause->culprit->job : NULL,
+	    .culprit_rank = cause->culprit ? cause->culprit->rank : -1,
 	    .place = diagnosis->shared_count ? diagnosis->shared[0].fact : NULL,
 	    .class = variance->class,
 	    .begin_ns = cause->begin_ns,

@@ -2,8 +2,8 @@
 /*
  * One line per cause: what variances of a job have in common, by cause, culprit and kind of place, rolled up. A
  * thousand regions in which one program preempted ranks are one cause, and a region has as many as took much of it.
- * Culprits are distinguished by their name, not by their process numbers; the kind of place divides causes without a
- * culprit only.
+ * Culprits are distinguished by their name and, where they are ranks of another job, by that job, not by their process
+ * numbers; the kind of place divides causes without a culprit only.
  *
  * Adding is free of order: of each variance the highest revision counts, and sums are whole nanoseconds. It is bounded:
  * of more than CAUSES_REGIONS variances the older half that has ended is summed up for good, and a later revision of
@@ -44,7 +44,9 @@ struct cause_region {
 	uint32_t pid;			      /* of the culprit */
 	double culprit_seconds, task_seconds; /* time of the culprit, and of the CAUSE_TASKS longest tasks together */
 	enum vapro_relation relation;
-	const char *place; /* the first fact that the ranks share: "host", "socket", ...; NULL: none */
+	const char *culprit_job; /* the other job that the culprit is a rank of; NULL: none */
+	int32_t culprit_rank;	 /* in it; -1: not known */
+	const char *place;	 /* the first fact that the ranks share: "host", "socket", ...; NULL: none */
 	enum vapro_class class;
 	uint64_t begin_ns, end_ns; /* UTC */
 	double lost_seconds, caused_seconds;
@@ -59,6 +61,8 @@ struct cause {
 	const char *job;
 	uint32_t user;
 	const char *cause, *culprit, *place; /* culprit and place NULL: none */
+	const char *culprit_job;	     /* the other job that the culprit is of; NULL: none */
+	int32_t culprit_rank;		     /* in it; -1: not known, or several */
 	uint32_t pid;			     /* of the culprit; 0: several */
 	double culprit_share;		     /* its part of the time of the tasks that ran instead; NAN: not known */
 	enum vapro_relation relation;

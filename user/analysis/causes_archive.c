@@ -12,17 +12,18 @@ static const struct archive_column causes_columns[] = {
 static const struct archive_table causes_table = ARCHIVE_TABLE("causes", struct causes, causes_columns);
 
 static const struct archive_column region_columns[] = {
-    ARCHIVE_ONE(struct rolled_region, key.job),	  ARCHIVE_ONE(struct rolled_region, key.user),
-    ARCHIVE_ONE(struct rolled_region, key.cause), ARCHIVE_ONE(struct rolled_region, key.culprit),
-    ARCHIVE_ONE(struct rolled_region, key.place), ARCHIVE_ONE(struct rolled_region, key.confirmed),
-    ARCHIVE_ONE(struct rolled_region, id),	  ARCHIVE_ONE(struct rolled_region, part),
-    ARCHIVE_ONE(struct rolled_region, revision),  ARCHIVE_ONE(struct rolled_region, pid),
-    ARCHIVE_ONE(struct rolled_region, relation),  ARCHIVE_ONE(struct rolled_region, class),
-    ARCHIVE_ONE(struct rolled_region, closed),	  ARCHIVE_ONE(struct rolled_region, alarm),
-    ARCHIVE_ONE(struct rolled_region, effect_of), ARCHIVE_ONE(struct rolled_region, begin_ns),
-    ARCHIVE_ONE(struct rolled_region, end_ns),	  ARCHIVE_ONE(struct rolled_region, lost_ns),
-    ARCHIVE_ONE(struct rolled_region, caused_ns), ARCHIVE_ONE(struct rolled_region, culprit_ns),
-    ARCHIVE_ONE(struct rolled_region, task_ns),
+    ARCHIVE_ONE(struct rolled_region, key.job),	     ARCHIVE_ONE(struct rolled_region, key.user),
+    ARCHIVE_ONE(struct rolled_region, key.cause),    ARCHIVE_ONE(struct rolled_region, key.culprit),
+    ARCHIVE_ONE(struct rolled_region, key.place),    ARCHIVE_ONE(struct rolled_region, key.confirmed),
+    ARCHIVE_ONE(struct rolled_region, id),	     ARCHIVE_ONE(struct rolled_region, part),
+    ARCHIVE_ONE(struct rolled_region, revision),     ARCHIVE_ONE(struct rolled_region, pid),
+    ARCHIVE_ONE(struct rolled_region, relation),     ARCHIVE_ONE(struct rolled_region, class),
+    ARCHIVE_ONE(struct rolled_region, closed),	     ARCHIVE_ONE(struct rolled_region, alarm),
+    ARCHIVE_ONE(struct rolled_region, effect_of),    ARCHIVE_ONE(struct rolled_region, begin_ns),
+    ARCHIVE_ONE(struct rolled_region, end_ns),	     ARCHIVE_ONE(struct rolled_region, lost_ns),
+    ARCHIVE_ONE(struct rolled_region, caused_ns),    ARCHIVE_ONE(struct rolled_region, culprit_ns),
+    ARCHIVE_ONE(struct rolled_region, task_ns),	     ARCHIVE_ONE(struct rolled_region, key.culprit_job),
+    ARCHIVE_ONE(struct rolled_region, culprit_rank),
 };
 static const struct archive_table region_table = ARCHIVE_TABLE("rolled", struct rolled_region, region_columns);
 
@@ -33,16 +34,28 @@ static const struct archive_column host_columns[] = {{"host", ARCHIVE_U32, 1, 0,
 static const struct archive_table host_table = {"hosts", host_columns, 1, sizeof(uint32_t)};
 
 static const struct archive_column sum_columns[] = {
-    ARCHIVE_ONE(struct cause_sum, key.job),    ARCHIVE_ONE(struct cause_sum, key.user),
-    ARCHIVE_ONE(struct cause_sum, key.cause),  ARCHIVE_ONE(struct cause_sum, key.culprit),
-    ARCHIVE_ONE(struct cause_sum, key.place),  ARCHIVE_ONE(struct cause_sum, key.confirmed),
-    ARCHIVE_ONE(struct cause_sum, alarm),      ARCHIVE_ONE(struct cause_sum, pid),
-    ARCHIVE_ONE(struct cause_sum, pids),       ARCHIVE_ONE(struct cause_sum, relation),
-    ARCHIVE_ONE(struct cause_sum, begin_ns),   ARCHIVE_ONE(struct cause_sum, end_ns),
-    ARCHIVE_ONE(struct cause_sum, lost_ns),    ARCHIVE_ONE(struct cause_sum, caused_ns),
-    ARCHIVE_ONE(struct cause_sum, culprit_ns), ARCHIVE_ONE(struct cause_sum, task_ns),
-    ARCHIVE_ONE(struct cause_sum, regions),    ARCHIVE_ONE(struct cause_sum, intervals),
-    ARCHIVE_MANY(struct cause_sum, class_ns),  ARCHIVE_ONE(struct cause_sum, worst_count),
+    ARCHIVE_ONE(struct cause_sum, key.job),
+    ARCHIVE_ONE(struct cause_sum, key.user),
+    ARCHIVE_ONE(struct cause_sum, key.cause),
+    ARCHIVE_ONE(struct cause_sum, key.culprit),
+    ARCHIVE_ONE(struct cause_sum, key.place),
+    ARCHIVE_ONE(struct cause_sum, key.confirmed),
+    ARCHIVE_ONE(struct cause_sum, alarm),
+    ARCHIVE_ONE(struct cause_sum, pid),
+    ARCHIVE_ONE(struct cause_sum, pids),
+    ARCHIVE_ONE(struct cause_sum, relation),
+    ARCHIVE_ONE(struct cause_sum, begin_ns),
+    ARCHIVE_ONE(struct cause_sum, end_ns),
+    ARCHIVE_ONE(struct cause_sum, lost_ns),
+    ARCHIVE_ONE(struct cause_sum, caused_ns),
+    ARCHIVE_ONE(struct cause_sum, culprit_ns),
+    ARCHIVE_ONE(struct cause_sum, task_ns),
+    ARCHIVE_ONE(struct cause_sum, regions),
+    ARCHIVE_ONE(struct cause_sum, intervals),
+    ARCHIVE_MANY(struct cause_sum, class_ns),
+    ARCHIVE_ONE(struct cause_sum, worst_count),
+    ARCHIVE_ONE(struct cause_sum, key.culprit_job),
+    ARCHIVE_ONE(struct cause_sum, culprit_rank),
 };
 static const struct archive_table sum_table = ARCHIVE_TABLE("sums", struct cause_sum, sum_columns);
 
@@ -63,11 +76,11 @@ static const struct archive_column time_columns[] = {
 static const struct archive_table time_table = ARCHIVE_TABLE("times", struct job_time, time_columns);
 
 static const struct archive_column emitted_columns[] = {
-    ARCHIVE_ONE(struct emitted_cause, key.job),	  ARCHIVE_ONE(struct emitted_cause, key.user),
-    ARCHIVE_ONE(struct emitted_cause, key.cause), ARCHIVE_ONE(struct emitted_cause, key.culprit),
-    ARCHIVE_ONE(struct emitted_cause, key.place), ARCHIVE_ONE(struct emitted_cause, key.confirmed),
-    ARCHIVE_ONE(struct emitted_cause, cost_ns),	  ARCHIVE_ONE(struct emitted_cause, severity),
-    ARCHIVE_ONE(struct emitted_cause, alarm),
+    ARCHIVE_ONE(struct emitted_cause, key.job),		ARCHIVE_ONE(struct emitted_cause, key.user),
+    ARCHIVE_ONE(struct emitted_cause, key.cause),	ARCHIVE_ONE(struct emitted_cause, key.culprit),
+    ARCHIVE_ONE(struct emitted_cause, key.culprit_job), ARCHIVE_ONE(struct emitted_cause, key.place),
+    ARCHIVE_ONE(struct emitted_cause, key.confirmed),	ARCHIVE_ONE(struct emitted_cause, cost_ns),
+    ARCHIVE_ONE(struct emitted_cause, severity),	ARCHIVE_ONE(struct emitted_cause, alarm),
 };
 static const struct archive_table emitted_table =
     ARCHIVE_TABLE("emitted causes", struct emitted_cause, emitted_columns);
@@ -78,7 +91,7 @@ static bool possible_key(const struct causes *causes, const struct cause_key *ke
 
 	/* 0 is no text: a culprit and a place may be unknown */
 	return key->job && key->job < count && key->cause && key->cause < count && key->culprit < count &&
-	       key->place < count;
+	       key->culprit_job < count && key->place < count;
 }
 
 static void archive_region(struct archive *archive, const struct causes *causes, struct rolled_region *region)

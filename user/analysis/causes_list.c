@@ -15,8 +15,8 @@
 
 static int compare_keys(const struct cause_key *a, const struct cause_key *b)
 {
-	const uint32_t left[] = {a->job, a->user, a->confirmed, a->cause, a->culprit, a->place};
-	const uint32_t right[] = {b->job, b->user, b->confirmed, b->cause, b->culprit, b->place};
+	const uint32_t left[] = {a->job, a->user, a->confirmed, a->cause, a->culprit, a->culprit_job, a->place};
+	const uint32_t right[] = {b->job, b->user, b->confirmed, b->cause, b->culprit, b->culprit_job, b->place};
 
 	for (size_t i = 0; i < sizeof(left) / sizeof(*left); i++) {
 		if (left[i] != right[i])
@@ -79,6 +79,7 @@ static int sum_region(struct cause_sum *sum, const struct rolled_region *region)
 		sum->end_ns = region->end_ns;
 	sum->pids |= sum->regions && sum->pid != region->pid;
 	sum->pid = region->pid;
+	sum->culprit_rank = sum->regions && sum->culprit_rank != region->culprit_rank ? -1 : region->culprit_rank;
 	/* The most foreign relation counts: a name may be that of a rank and of a stranger. */
 	if (!sum->regions || region->relation < sum->relation)
 		sum->relation = region->relation;
@@ -273,6 +274,8 @@ static int list_cause(const struct causes *causes, const struct cause_sum *sum, 
 	    .pid = sum->pids ? 0 : sum->pid,
 	    .culprit_share = sum->task_ns ? fmin(1, (double)sum->culprit_ns / (double)sum->task_ns) : NAN,
 	    .relation = sum->relation,
+	    .culprit_job = intern__text(causes->texts, sum->key.culprit_job),
+	    .culprit_rank = sum->culprit_rank,
 	    .confirmed = sum->key.confirmed,
 	    .alarm = sum->alarm,
 	    .class = most,
@@ -319,6 +322,7 @@ static int compare_causes(const void *a, const void *b)
 	order = order ? order : (x->user > y->user) - (x->user < y->user);
 	order = order ? order : strcmp(x->cause, y->cause);
 	order = order ? order : compare_or_null(x->culprit, y->culprit);
+	order = order ? order : compare_or_null(x->culprit_job, y->culprit_job);
 	return order ? order : compare_or_null(x->place, y->place);
 }
 
@@ -360,6 +364,7 @@ int causes__emitted(struct causes *causes, const struct cause *cause)
 				.user = cause->user,
 				.cause = intern__id(causes->texts, cause->cause),
 				.culprit = intern__id(causes->texts, cause->culprit),
+				.culprit_job = intern__id(causes->texts, cause->culprit_job),
 				.place = intern__id(causes->texts, cause->place),
 				.confirmed = cause->confirmed};
 	struct emitted_cause *emitted = emitted_of(causes, &key);

@@ -8,7 +8,7 @@
 
 /* What regions of one cause have in common, as ids of texts. */
 struct cause_key {
-	uint32_t job, user, cause, culprit, place;
+	uint32_t job, user, cause, culprit, culprit_job, place;
 	bool confirmed;
 };
 
@@ -30,6 +30,7 @@ struct rolled_region {
 	uint64_t id;
 	uint32_t part; /* number of the cause among those of the variance, from 0 on */
 	uint32_t revision, pid;
+	int32_t culprit_rank;
 	enum vapro_relation relation;
 	enum vapro_class class;
 	bool closed, alarm;
@@ -46,6 +47,7 @@ struct cause_sum {
 	bool alarm;
 	uint32_t pid;
 	bool pids; /* several processes */
+	int32_t culprit_rank;
 	enum vapro_relation relation;
 	struct cause_minutes minutes; /* lost and caused */
 	uint64_t begin_ns, end_ns, lost_ns, caused_ns, culprit_ns, task_ns, regions, intervals, class_ns[VAPRO_CLASSES];

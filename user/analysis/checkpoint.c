@@ -150,6 +150,7 @@ static const struct archive_column interference_columns[] = {
     ARCHIVE_ONE(struct interference_rec, bin),		 ARCHIVE_ONE(struct interference_rec, counted),
     ARCHIVE_MANY(struct interference_rec, task.comm),	 ARCHIVE_ONE(struct interference_rec, task.pid),
     ARCHIVE_ONE(struct interference_rec, task.relation), ARCHIVE_ONE(struct interference_rec, task.seconds),
+    ARCHIVE_ONE(struct interference_rec, task.rank),	 ARCHIVE_ONE(struct interference_rec, other_job),
 };
 static const struct archive_table interference_table =
     ARCHIVE_TABLE("interference", struct interference_rec, interference_columns);

@@ -301,18 +301,21 @@ static int diagnose_parts(struct analysis_context *context, struct analysis_job 
 	return 0;
 }
 
-static int diagnose_interference(struct analysis_job *job, const struct analysis_span *span)
+static int diagnose_interference(const struct analysis_context *context, struct analysis_job *job,
+				 const struct analysis_span *span)
 {
 	for (size_t i = 0; i < job->interference_count; i++) {
 		struct interference_rec *at = &job->interference[i];
+		struct result_interferer task;
 		struct diagnosis_of *item;
 		uint32_t owner = analysis__owner_of(job, at);
 
 		if (!owner)
 			continue;
 		item = diagnoses__get(&job->diagnoses, owner);
-		if (!item || diagnoses__interfere(item, at->bin < span->retire ? CASE_RETIRING : CASE_STAYING,
-						  &at->task, at->row, at->bin))
+		task = analysis__task(context, at);
+		if (!item || diagnoses__interfere(item, at->bin < span->retire ? CASE_RETIRING : CASE_STAYING, &task,
+						  at->row, at->bin))
 			return -ENOMEM;
 		at->counted = at->bin < span->retire;
 	}
@@ -375,7 +378,7 @@ int analysis__diagnose(struct analysis_context *context, struct analysis_job *jo
 		       const struct parts *parts)
 {
 	if (analysis__forget_normal(context) || diagnose_parts(context, job, parts) ||
-	    add_normal_rows(context, job, span, parts) || diagnose_interference(job, span))
+	    add_normal_rows(context, job, span, parts) || diagnose_interference(context, job, span))
 		return -ENOMEM;
 	if (diagnoses__sum(&job->diagnoses))
 		return -ENOMEM;

@@ -52,7 +52,9 @@ int history__add_interference(const struct analysis_context *context, struct his
 	if (reserve(&history->interference, &history->interference_capacity, history->interference_count + 1,
 		    sizeof(*history->interference)))
 		return -ENOMEM;
-	history->interference[history->interference_count++] = *interference;
+	history->interference[history->interference_count] = *interference;
+	/* the number of a job that is over is given again */
+	history->interference[history->interference_count++].other_job = STG_NONE;
 	return 0;
 }
 

@@ -137,21 +137,29 @@ int analysis__add_bundle_at(struct analysis *analysis, const struct vapro_bundle
 	return 0;
 }
 
-static enum vapro_relation relation_of(const struct stg *stg, const struct stg_thread *thread,
-				       const struct vapro_interference *interference)
+/* Finds out what a task is to the job of a thread that it ran instead of. */
+static void relate(const struct stg *stg, const struct stg_thread *thread,
+		   const struct vapro_interference *interference, struct interference_rec *rec)
 {
 	const struct stg_thread *other;
 	uint32_t pid;
 
+	rec->other_job = STG_NONE;
+	rec->task.relation = VAPRO_MONITOR;
 	if (interference->monitor)
-		return VAPRO_MONITOR;
+		return;
+	rec->task.relation = VAPRO_OWN_THREAD;
 	if (interference->process == thread->about.pid ||
 	    stg__task(stg, thread->about.host, thread->about.pid, interference->pid))
-		return VAPRO_OWN_THREAD;
+		return;
 	/* older captures do not know the process: an MPI program's ranks run on their first threads */
 	pid = interference->process ? interference->process : interference->pid;
 	other = stg__task(stg, thread->about.host, pid, pid);
-	return other && other->job == thread->job ? VAPRO_SAME_JOB : VAPRO_FOREIGN;
+	rec->task.relation = !other ? VAPRO_FOREIGN : other->job == thread->job ? VAPRO_SAME_JOB : VAPRO_OTHER_JOB;
+	if (rec->task.relation != VAPRO_OTHER_JOB)
+		return;
+	rec->other_job = other->job;
+	rec->task.rank = other->about.rank;
 }
 
 int analysis__add_interference(struct analysis *analysis, const struct vapro_interference *interference)
@@ -174,9 +182,9 @@ int analysis__add_interference(struct analysis *analysis, const struct vapro_int
 	    .row = thread->row,
 	    .bin = clock_shift__bin(&analysis->context, job, id, interference->bin),
 	    .task = {.pid = interference->pid,
-		     .relation = relation_of(analysis->context.stg, thread, interference),
 		     .seconds = (double)(interference->preempted_ns + interference->wakeup_wait_ns) / 1e9},
 	};
+	relate(analysis->context.stg, thread, interference, rec);
 	memcpy(rec->task.comm, interference->comm, sizeof(rec->task.comm));
 	rec->task.comm[sizeof(rec->task.comm) - 1] = 0;
 	return 0;

@@ -175,14 +175,21 @@ static bool is_strong(const struct preempter *task)
 	return task->seconds * 1e9 >= STRONG_SHARE * (double)(task->end - task->begin) * VAPRO_BIN_NS;
 }
 
-static bool is_foreign(enum vapro_relation relation)
+static bool is_foreign(const struct result_interferer *task)
 {
-	return relation == VAPRO_FOREIGN || relation == VAPRO_MONITOR;
+	return interferers__is_foreign(task) || task->relation == VAPRO_MONITOR;
 }
 
-/* Sums the tasks of a name, by rows in the time of all. */
+/* Whether two tasks are one culprit: of a name, and of a job where they are ranks of others. */
+static bool same_culprit(const struct result_interferer *a, const struct result_interferer *b)
+{
+	return !strcmp(a->comm, b->comm) && !strcmp(a->job ? a->job : "", b->job ? b->job : "");
+}
+
+/* Sums the tasks that are one culprit with a task, by rows in the time of all. */
 static struct preempter sum_tasks(const struct builder *builder, const struct variance *variance,
-				  const struct interferers *tasks, const char *comm, struct row_part *rows)
+				  const struct interferers *tasks, const struct result_interferer *task,
+				  struct row_part *rows)
 {
 	struct preempter sum = {0};
 
@@ -190,7 +197,8 @@ static struct preempter sum_tasks(const struct builder *builder, const struct va
 	for (size_t i = 0; i < tasks->count; i++) {
 		const struct interferer *item = &tasks->items[i];
 
-		if (strcmp(item->task.comm, comm) != 0 || !is_foreign(item->task.relation))
+		if (strcmp(item->task.comm, task->comm) != 0 || strcmp(item->job, task->job ? task->job : "") != 0 ||
+		    !is_foreign(&item->task))
 			continue;
 		sum.seconds += item->task.seconds;
 		sum.scattered |= item->row_count > INTERFERER_ROWS;
@@ -230,14 +238,14 @@ static int divide_by_tasks(const struct builder *builder, const struct variance 
 	for (uint32_t i = 0; i < diagnosis->interferer_count && *count < known + TASKS_MOST; i++) {
 		const struct result_interferer *task = &diagnosis->interferers[i];
 		struct result_cause *cause = &causes[*count];
-		bool named = !strcmp(task->comm, first->culprit->comm);
+		bool named = same_culprit(task, first->culprit);
 		double share;
 
 		for (uint32_t k = known; k < *count; k++)
-			named |= !strcmp(task->comm, causes[k].culprit->comm);
-		if (named || !is_foreign(task->relation))
+			named |= same_culprit(task, causes[k].culprit);
+		if (named || !is_foreign(task))
 			continue;
-		sum = sum_tasks(builder, variance, tasks, task->comm, rows);
+		sum = sum_tasks(builder, variance, tasks, task, rows);
 		share = sum.seconds / diagnosis->interfered;
 		if (sum.scattered || sum.begin == sum.end || share * lost < builder->context->config.min_lost_s ||
 		    (share * lost < TASK_SHARE * out->lost_seconds && !is_strong(&sum)))
@@ -253,7 +261,7 @@ static int divide_by_tasks(const struct builder *builder, const struct variance 
 		first->caused_seconds -= cause->caused_seconds;
 		(*count)++;
 	}
-	sum = sum_tasks(builder, variance, tasks, first->culprit->comm, rows);
+	sum = sum_tasks(builder, variance, tasks, first->culprit, rows);
 	if (sum.scattered || sum.begin == sum.end)
 		return 0;
 	first->rank_count = 0;
@@ -284,7 +292,7 @@ static int add_attributed(const struct builder *builder, const struct variance *
 		if (place_cause(builder, variance, rows, cause))
 			return -ENOMEM;
 		(*count)++;
-		if (cause->culprit && is_foreign(cause->culprit->relation) &&
+		if (cause->culprit && is_foreign(cause->culprit) &&
 		    divide_by_tasks(builder, variance, &item->interferers[CASE_SUM], rows, out, causes, count))
 			return -ENOMEM;
 	}

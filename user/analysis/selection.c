@@ -95,6 +95,7 @@ static int add_interference(struct analysis_context *context, struct analysis_jo
 	for (size_t i = 0; i < job->interference_count; i++) {
 		const struct interference_rec *at = &job->interference[i];
 		uint64_t middle = at->bin * VAPRO_BIN_NS + VAPRO_BIN_NS / 2;
+		struct result_interferer task;
 
 		if (middle < context->selection.begin_ns || middle >= context->selection.end_ns ||
 		    !analysis__row_selected(&context->selection, &about->rows[at->row]))
@@ -102,8 +103,9 @@ static int add_interference(struct analysis_context *context, struct analysis_jo
 		/* an interference is added once: in the window where it is new */
 		if (at->bin < span->begin || at->bin >= span->end)
 			continue;
+		task = analysis__task(context, at);
 		for (size_t k = 0; k < job->chosen.count; k++) {
-			if (diagnoses__interfere(job->chosen.items[k], CASE_RETIRING, &at->task, at->row, at->bin))
+			if (diagnoses__interfere(job->chosen.items[k], CASE_RETIRING, &task, at->row, at->bin))
 				return -ENOMEM;
 		}
 	}

@@ -129,8 +129,14 @@ static int build_interferers(const struct builder *builder, const struct diagnos
 	interferers = result__take(builder, diagnosis->interferer_count, sizeof(*interferers));
 	if (!interferers)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < diagnosis->interferer_count; i++)
-		interferers[i] = item->interferers[CASE_SUM].items[i].task;
+	for (uint32_t i = 0; i < diagnosis->interferer_count; i++) {
+		const struct interferer *from = &item->interferers[CASE_SUM].items[i];
+
+		interferers[i] = from->task;
+		interferers[i].job = *from->job ? arena__copy(&builder->context->arena, from->job) : NULL;
+		if (*from->job && !interferers[i].job)
+			return -ENOMEM;
+	}
 	diagnosis->interferers = interferers;
 	diagnosis->interfered = interferers__seconds(&item->interferers[CASE_SUM]);
 	return 0;

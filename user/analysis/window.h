@@ -32,7 +32,8 @@
 struct interference_rec {
 	uint32_t thread, row; /* row: as of the present window */
 	uint64_t bin;
-	bool counted; /* counted for good */
+	bool counted;	    /* counted for good */
+	uint32_t other_job; /* number of the other job that the task is a rank of; STG_NONE */
 	struct result_interferer task;
 };
 
@@ -144,6 +145,9 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 /* Judges all bundles of the job, and sums the cost of undisturbed ones. References must be fresh. */
 void analysis_window__judge(struct analysis_context *context, struct analysis_job *job,
 			    const struct analysis_span *span);
+
+/* Returns the task of an interference with the name of its job, which lives as long as that. */
+struct result_interferer analysis__task(const struct analysis_context *context, const struct interference_rec *at);
 
 /* Returns the variance that an interference lies in, or 0. */
 uint32_t analysis__owner_of(const struct analysis_job *job, const struct interference_rec *at);

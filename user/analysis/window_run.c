@@ -214,6 +214,15 @@ static int find_variances(struct analysis_context *context, struct analysis_job 
 	return error;
 }
 
+struct result_interferer analysis__task(const struct analysis_context *context, const struct interference_rec *at)
+{
+	struct result_interferer task = at->task;
+
+	if (at->other_job != STG_NONE && at->other_job < stg__jobs(context->stg))
+		task.job = stg__job(context->stg, at->other_job)->name;
+	return task;
+}
+
 uint32_t analysis__owner_of(const struct analysis_job *job, const struct interference_rec *at)
 {
 	uint32_t owner = 0;

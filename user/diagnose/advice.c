@@ -195,7 +195,7 @@ static void advise_preempted(const struct result_variance *variance, char *buf, 
 {
 	const struct result_diagnosis *diagnosis = &variance->diagnosis;
 	const struct result_interferer *top = interferers__named(diagnosis);
-	char ran[40], all[40];
+	char ran[40], all[40], words[INTERFERER_WORDS];
 
 	if (top)
 		rounded(top->seconds, ran, sizeof(ran));
@@ -211,6 +211,12 @@ static void advise_preempted(const struct result_variance *variance, char *buf, 
 		snprintf(buf, size,
 			 "This monitor (%.15s, pid %u) ran %s on the CPU of %s: give it a CPU of its own (--cpus).",
 			 top->comm, top->pid, ran, variance->who);
+	else if (top->relation == VAPRO_OTHER_JOB)
+		snprintf(
+		    buf, size,
+		    "%.15s (pid %u, %s) ran %s on the CPU of %s: both jobs are allowed that CPU; give each CPUs of "
+		    "its own.",
+		    top->comm, top->pid, interferers__says(top, words), ran, variance->who);
 	else if (top->relation != VAPRO_FOREIGN)
 		snprintf(buf, size,
 			 "Threads of the job ran on each other's CPUs, although there are enough: bind each rank and "

@@ -55,6 +55,7 @@ static const struct archive_table moment_table = ARCHIVE_TABLE("moments", struct
 static const struct archive_column task_columns[] = {
     ARCHIVE_MANY(struct interferer, task.comm),	   ARCHIVE_ONE(struct interferer, task.pid),
     ARCHIVE_ONE(struct interferer, task.relation), ARCHIVE_ONE(struct interferer, task.seconds),
+    ARCHIVE_ONE(struct interferer, task.rank),	   ARCHIVE_MANY(struct interferer, job),
     ARCHIVE_ONE(struct interferer, begin),	   ARCHIVE_ONE(struct interferer, end),
     ARCHIVE_ONE(struct interferer, row_count),	   ARCHIVE_MANY(struct interferer, rows),
     ARCHIVE_MANY(struct interferer, row_seconds),

@@ -3,6 +3,7 @@
 
 #include "base/grow.h"
 
+#include <stdio.h>
 #include <vapro/bundle.h>
 
 /* A node runs thousands of short tasks: at this number the half that took least is forgotten. */
@@ -15,7 +16,8 @@
 const char *const interferers__relation[VAPRO_RELATIONS] = {[VAPRO_FOREIGN] = "foreign",
 							    [VAPRO_OWN_THREAD] = "own_thread",
 							    [VAPRO_SAME_JOB] = "same_job",
-							    [VAPRO_MONITOR] = "monitor"};
+							    [VAPRO_MONITOR] = "monitor",
+							    [VAPRO_OTHER_JOB] = "other_job"};
 
 static int compare(const void *a, const void *b)
 {
@@ -91,6 +93,9 @@ int interferers__add(struct interferers *interferers, const struct result_interf
 {
 	struct interferer item = {.task = *task, .row_count = 1, .rows = {row}, .row_seconds = {task->seconds}};
 
+	item.task.job = NULL;
+	snprintf(item.job, sizeof(item.job), "%s", task->job ? task->job : "");
+
 	if (!task->pid || task->seconds <= 0)
 		return 0;
 	if (task->seconds >= MARK_LEAST * VAPRO_BIN_NS / 1e9) {
@@ -150,14 +155,26 @@ const struct result_interferer *interferers__named(const struct result_diagnosis
 	return first[0] && seconds[0] >= OTHERS_LEAST * (seconds[0] + seconds[1]) ? first[0] : first[first[1] != NULL];
 }
 
-const char *interferers__says(enum vapro_relation relation)
+bool interferers__is_foreign(const struct result_interferer *task)
+{
+	return task->relation == VAPRO_FOREIGN || task->relation == VAPRO_OTHER_JOB;
+}
+
+const char *interferers__says(const struct result_interferer *task, char *buf)
 {
 	static const char *const words[VAPRO_RELATIONS] = {[VAPRO_FOREIGN] = "",
 							   [VAPRO_OWN_THREAD] = "a thread of the same process",
 							   [VAPRO_SAME_JOB] = "a rank of the job",
-							   [VAPRO_MONITOR] = "this monitor"};
+							   [VAPRO_MONITOR] = "this monitor",
+							   [VAPRO_OTHER_JOB] = "a rank of another job"};
 
-	return words[relation];
+	if (task->relation != VAPRO_OTHER_JOB || !task->job || !*task->job)
+		snprintf(buf, INTERFERER_WORDS, "%s", words[task->relation]);
+	else if (task->rank < 0)
+		snprintf(buf, INTERFERER_WORDS, "a task of job %s", task->job);
+	else
+		snprintf(buf, INTERFERER_WORDS, "rank %d of job %s", (int)task->rank, task->job);
+	return buf;
 }
 
 void interferers__clear(struct interferers *interferers)

@@ -8,10 +8,12 @@
 
 #include <stddef.h>
 
+#define INTERFERER_JOB 64 /* bytes of the name of another job; a longer one is cut */
 #define INTERFERER_ROWS 4 /* a task is on one CPU at a time: few rows of a job lose to it */
 
 struct interferer {
-	struct result_interferer task; /* its seconds are those of all rows */
+	struct result_interferer task; /* its seconds are those of all rows; it names no job */
+	char job[INTERFERER_JOB];      /* the other job that it is a rank of; "": none */
 	uint64_t begin, end;	       /* bins of which it took a twentieth or more of a row; equal: none */
 	uint32_t row_count;	       /* more than INTERFERER_ROWS: some are not listed */
 	uint32_t rows[INTERFERER_ROWS];
@@ -47,8 +49,13 @@ const struct result_interferer *interferers__named(const struct result_diagnosis
 /* Names of enum vapro_relation in records. */
 extern const char *const interferers__relation[VAPRO_RELATIONS];
 
-/* Returns a task's relation to the job, for people: "" for a foreign one. */
-const char *interferers__says(enum vapro_relation relation);
+/* Returns whether a task belongs to neither the job nor this monitor. */
+bool interferers__is_foreign(const struct result_interferer *task);
+
+#define INTERFERER_WORDS (INTERFERER_JOB + 32)
+
+/* Writes what a task is to the job, for people, at most INTERFERER_WORDS bytes; "" for a foreign one. Returns buf. */
+const char *interferers__says(const struct result_interferer *task, char *buf);
 
 /* Sorts by seconds, most first. */
 void interferers__sort(struct interferers *interferers);

@@ -59,7 +59,7 @@ static const struct result_factor *greatest_part(const struct result_diagnosis *
 static bool say_preempted(struct text *text, const struct result_diagnosis *diagnosis, const char *factor)
 {
 	const struct result_interferer *top = interferers__named(diagnosis);
-	const char *relation;
+	char relation[INTERFERER_WORDS];
 
 	if ((strcmp(factor, "preempted") && strcmp(factor, "wakeup_wait")) || !top)
 		return false;
@@ -69,7 +69,7 @@ static bool say_preempted(struct text *text, const struct result_diagnosis *diag
 		    diagnosis->oversubscribed.cpus == 1 ? "" : "s");
 		return true;
 	}
-	relation = interferers__says(top->relation);
+	interferers__says(top, relation);
 	say(text, "because %s%.15s (pid %u%s%s) ran on %s",
 	    top->seconds >= MOSTLY * diagnosis->interfered ? "" : "other tasks, most of all ", top->comm, top->pid,
 	    *relation ? ", " : "", relation, diagnosis->rows > 1 ? "their CPUs" : "its CPU");

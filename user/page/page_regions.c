@@ -73,6 +73,11 @@ static bool add_interferers(cJSON *object, const cJSON *diagnosis)
 		const char *comm = record__text(task, KEY(interferer, comm));
 		int relation =
 		    record__word(record__text(task, KEY(interferer, relation)), interferers__relation, VAPRO_RELATIONS);
+		const struct result_interferer what = {
+		    .relation = relation < VAPRO_RELATIONS ? (enum vapro_relation)relation : VAPRO_FOREIGN,
+		    .rank = (int32_t)record__number(task, KEY(interferer, rank), -1),
+		    .job = record__text(task, KEY(interferer, job))};
+		char words[INTERFERER_WORDS];
 		cJSON *item;
 
 		if (!comm)
@@ -81,10 +86,7 @@ static bool add_interferers(cJSON *object, const cJSON *diagnosis)
 		ok = item && json__add_text(item, "comm", comm) &&
 		     json__add_uint(item, "pid", record__uint(task, KEY(interferer, pid))) &&
 		     json__add_number(item, "seconds", record__number(task, KEY(interferer, seconds), NAN), 6) &&
-		     json__add_text(item, "relation",
-				    relation < VAPRO_RELATIONS && relation != VAPRO_FOREIGN
-					? interferers__says((enum vapro_relation)relation)
-					: NULL);
+		     json__add_text(item, "relation", *interferers__says(&what, words) ? words : NULL);
 	}
 	return ok;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "diagnose/interferers.h"
 #include "report/json.h"
 #include "report/record.h"
 
@@ -294,7 +295,7 @@ static const struct result_variance *variance_of(const struct job_result *result
 
 static bool is_shown(const struct board *board, const struct result_interferer *task)
 {
-	return task->relation != VAPRO_FOREIGN || (board->shows && board->shows(board->ctx, board->result->user, task));
+	return !interferers__is_foreign(task) || (board->shows && board->shows(board->ctx, board->result->user, task));
 }
 
 /* Returns whether a diagnosis names a task that the job's user may not see. */
@@ -307,14 +308,29 @@ static bool names_others(const struct board *board, const struct result_diagnosi
 	return others;
 }
 
-/* Replaces the culprit in the causes of a record. */
-static void hide_culprit(cJSON *record)
+/* Returns whether a name is that of a task which the job's user may not see. */
+static bool is_hidden(const struct board *board, const struct result_diagnosis *diagnosis, const char *comm)
+{
+	for (uint32_t i = 0; i <= diagnosis->interferer_count; i++) {
+		const struct result_interferer *task =
+		    i < diagnosis->interferer_count ? &diagnosis->interferers[i] : diagnosis->culprit;
+
+		if (task && !strncmp(task->comm, comm, sizeof(task->comm)) && !is_shown(board, task))
+			return true;
+	}
+	return false;
+}
+
+/* Replaces the culprits in the causes of a record that the job's user may not see. */
+static void hide_culprits(const struct board *board, const struct result_diagnosis *diagnosis, cJSON *record)
 {
 	cJSON *cause;
 
 	cJSON_ArrayForEach(cause, cJSON_GetObjectItemCaseSensitive(record, "causes"))
 	{
-		if (record__text(cause, KEY(region_cause, culprit)))
+		const char *culprit = record__text(cause, KEY(region_cause, culprit));
+
+		if (culprit && is_hidden(board, diagnosis, culprit))
 			cJSON_ReplaceItemInObjectCaseSensitive(cause, "culprit", cJSON_CreateString(ANOTHER_USER));
 	}
 }
@@ -325,11 +341,9 @@ static char *without_others(const struct board *board, const struct result_diagn
 	cJSON *list = cJSON_GetObjectItemCaseSensitive(record, "interferers");
 
 	cJSON_DeleteItemFromObjectCaseSensitive(record, "verdict");
-	if (diagnosis->culprit && !is_shown(board, diagnosis->culprit)) {
-		if (record__text(record, KEY(diagnosis, culprit)))
-			cJSON_ReplaceItemInObjectCaseSensitive(record, "culprit", cJSON_CreateString(ANOTHER_USER));
-		hide_culprit(record);
-	}
+	if (diagnosis->culprit && !is_shown(board, diagnosis->culprit) && record__text(record, KEY(diagnosis, culprit)))
+		cJSON_ReplaceItemInObjectCaseSensitive(record, "culprit", cJSON_CreateString(ANOTHER_USER));
+	hide_culprits(board, diagnosis, record);
 	if (list)
 		cJSON_ReplaceItemInObjectCaseSensitive(record, "advice", cJSON_CreateNull());
 	for (uint32_t i = 0; i < diagnosis->interferer_count; i++) {
@@ -339,6 +353,10 @@ static char *without_others(const struct board *board, const struct result_diagn
 			continue;
 		cJSON_ReplaceItemInObjectCaseSensitive(item, "comm", cJSON_CreateString(ANOTHER_USER));
 		cJSON_ReplaceItemInObjectCaseSensitive(item, "pid", cJSON_CreateNumber(0));
+		cJSON_ReplaceItemInObjectCaseSensitive(item, "relation",
+						       cJSON_CreateString(interferers__relation[VAPRO_FOREIGN]));
+		cJSON_DeleteItemFromObjectCaseSensitive(item, "job");
+		cJSON_DeleteItemFromObjectCaseSensitive(item, "rank");
 	}
 	return cJSON_PrintUnformatted(record);
 }

@@ -33,7 +33,10 @@ static bool add_culprit(cJSON *object, const struct cause *cause)
 	return culprit && record__put_text(culprit, KEY(culprit, comm), cause->culprit) &&
 	       record__put_number(culprit, KEY(culprit, pid), cause->pid ? cause->pid : NAN) &&
 	       record__put_number(culprit, KEY(culprit, time_pct_of_interferers), 100 * cause->culprit_share) &&
-	       record__put_text(culprit, KEY(culprit, relation), interferers__relation[cause->relation]);
+	       record__put_text(culprit, KEY(culprit, relation), interferers__relation[cause->relation]) &&
+	       (!cause->culprit_job || record__put_text(culprit, KEY(culprit, job), cause->culprit_job)) &&
+	       (!cause->culprit_job || cause->culprit_rank < 0 ||
+		record__put_uint(culprit, KEY(culprit, rank), (uint64_t)cause->culprit_rank));
 }
 
 static bool add_hosts(cJSON *object, const struct cause *cause)

@@ -84,6 +84,14 @@ static void say_share(char *text, double share)
 		say(text, ", %.*f %% of the job", share < 0.0001 ? 4 : share < 0.1 ? 2 : 0, 100 * share);
 }
 
+/* Names a rank of another job, or the job. */
+static void say_other_job(char *text, const struct cause *cause)
+{
+	if (cause->culprit_rank >= 0)
+		say(text, "rank %d of ", (int)cause->culprit_rank);
+	say(text, "job %.64s (%.32s)", cause->culprit_job, cause->culprit);
+}
+
 char *cause_text__write(const struct cause *cause, char *buf)
 {
 	char duration[40];
@@ -91,14 +99,19 @@ char *cause_text__write(const struct cause *cause, char *buf)
 	*buf = 0;
 	if (!strcmp(cause->cause, CAUSE_PREEMPTED)) {
 		if (!cause->culprit)
-			say(buf, "other tasks preempted ");
+			say(buf, "other tasks");
 		else if (cause->relation == VAPRO_MONITOR)
-			say(buf, "this monitor (%.32s) preempted ", cause->culprit);
-		else if (cause->relation == VAPRO_FOREIGN)
-			say(buf, "%.32s%s preempted ", cause->culprit,
-			    cause->culprit_share < MOSTLY ? " and others" : "");
+			say(buf, "this monitor (%.32s)", cause->culprit);
+		else if (cause->culprit_job)
+			say_other_job(buf, cause);
+		else if (cause->relation == VAPRO_FOREIGN || cause->relation == VAPRO_OTHER_JOB)
+			say(buf, "%.32s", cause->culprit);
 		else
-			say(buf, "%.32s, a task of the job itself, preempted ", cause->culprit);
+			say(buf, "%.32s, a task of the job itself,", cause->culprit);
+		if ((cause->relation == VAPRO_FOREIGN || cause->relation == VAPRO_OTHER_JOB) &&
+		    cause->culprit_share < MOSTLY)
+			say(buf, " and others");
+		say(buf, " preempted ");
 		say_ranks(buf, cause);
 		say_hosts(buf, cause);
 	} else {

@@ -187,7 +187,10 @@ static bool copy_cause(struct region_part *part, const struct result_cause *caus
 	snprintf(part->cause, sizeof(part->cause), "%s", cause->cause);
 	regions__defuse(part->cause);
 	part->explained = cause->explained;
-	part->culprit = cause->culprit != NULL;
+	if (cause->culprit)
+		snprintf(part->culprit, sizeof(part->culprit), "%.*s", (int)sizeof(cause->culprit->comm),
+			 cause->culprit->comm);
+	regions__defuse(part->culprit);
 	part->lost_seconds = cause->lost_seconds;
 	part->caused_seconds = cause->caused_seconds;
 	part->begin_ns = cause->begin_ns;
@@ -309,12 +312,14 @@ static void print_interferers(const struct region *region, FILE *out, unsigned w
 
 	for (size_t i = 0; i < region->interferer_count; i++) {
 		const struct region_interferer *task = &region->interferers[i];
-		char duration[40], pid[64] = "", share[64] = "";
+		const struct result_interferer what = {
+		    .relation = task->relation, .rank = task->rank, .job = task->job};
+		char duration[40], pid[INTERFERER_WORDS + 32] = "", share[64] = "", words[INTERFERER_WORDS];
 
 		duration__text(task->seconds, duration, sizeof(duration));
 		if (task->pid)
 			snprintf(pid, sizeof(pid), " (pid %u%s%s)", task->pid, task->relation ? ", " : "",
-				 interferers__says(task->relation));
+				 interferers__says(&what, words));
 		if (task->relation == VAPRO_MONITOR && region->lost_seconds > 0)
 			snprintf(share, sizeof(share), ", %.2g %% of the loss",
 				 100 * fmin(1, task->seconds / region->lost_seconds));

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <vapro/analysis.h>
 
+#include "diagnose/interferers.h"
+
 #define REGION_CAUSES 48
 #define REGION_INTERFERERS 3
 
@@ -26,13 +28,16 @@ struct region_interferer {
 	char comm[32];
 	uint32_t pid;
 	enum vapro_relation relation;
+	int32_t rank;		  /* OTHER_JOB: in its job; -1: not known */
+	char job[INTERFERER_JOB]; /* its job; "": none */
 	double seconds;
 };
 
 /* A cause of a region; all of them add up to its loss. */
 struct region_part {
 	char cause[32];
-	bool explained, culprit; /* culprit: that of the region is to blame */
+	char culprit[32]; /* name of the task that is to blame; "": none */
+	bool explained;
 	double lost_seconds, caused_seconds;
 	uint64_t begin_ns, end_ns;
 	int32_t *ranks; /* owned */

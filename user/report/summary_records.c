@@ -122,16 +122,19 @@ static int add_window(struct summary *summary, const cJSON *line, const char **w
 	return ret;
 }
 
-/* Reads the causes of a variance; their ranks are to be freed. Returns how many there are, or -ENOMEM. */
-static int read_causes(const cJSON *list, struct result_cause *causes)
+/*
+ * Reads the causes of a variance, and of their culprits the names; the ranks are to be freed. Returns how many there
+ * are, or -ENOMEM.
+ */
+static int read_causes(const cJSON *list, struct result_cause *causes, struct result_interferer *culprits)
 {
-	static const struct result_interferer culprit;
 	const cJSON *item;
 	int count = 0;
 
 	cJSON_ArrayForEach(item, list)
 	{
 		struct result_cause *cause = &causes[count];
+		const char *culprit = record__text(item, KEY(region_cause, culprit));
 		int32_t *ranks;
 
 		if (count == RESULT_CAUSES || !record__text(item, KEY(region_cause, cause)))
@@ -139,9 +142,11 @@ static int read_causes(const cJSON *list, struct result_cause *causes)
 		*cause =
 		    (struct result_cause){.cause = record__text(item, KEY(region_cause, cause)),
 					  .explained = record__true(item, KEY(region_cause, explained)),
-					  .culprit = record__text(item, KEY(region_cause, culprit)) ? &culprit : NULL,
+					  .culprit = culprit ? &culprits[count] : NULL,
 					  .lost_seconds = record__number(item, KEY(region_cause, lost_seconds), 0),
 					  .caused_seconds = record__number(item, KEY(region_cause, caused_seconds), 0)};
+		culprits[count] = (struct result_interferer){.rank = -1};
+		snprintf(culprits[count].comm, sizeof(culprits[count].comm), "%s", culprit ? culprit : "");
 		if (!record__time(item, KEY(region_cause, begin), &cause->begin_ns) ||
 		    !record__time(item, KEY(region_cause, end), &cause->end_ns) || cause->end_ns < cause->begin_ns)
 			break;
@@ -188,6 +193,7 @@ static int add_variance(struct summary *summary, const cJSON *line, const char *
 	};
 	int class = record__word(record__text(line, KEY(variance, class)), vapro_class_name, VAPRO_CLASSES), word, ret,
 	    count;
+	struct result_interferer culprits[RESULT_CAUSES];
 	struct result_cause causes[RESULT_CAUSES] = {0};
 	const char *shown = record__text(line, KEY(variance, state));
 	struct region *region;
@@ -215,7 +221,7 @@ static int add_variance(struct summary *summary, const cJSON *line, const char *
 		return -ENOMEM;
 	}
 	variance.ranks = ranks;
-	count = read_causes(record__item(line, KEY(variance, causes)), causes);
+	count = read_causes(record__item(line, KEY(variance, causes)), causes, culprits);
 	variance.causes = causes;
 	variance.cause_count = count > 0 ? (uint32_t)count : 0;
 	region = count >= 0 ? regions__get(&summary->regions, job_of(line), variance.id) : NULL;
@@ -268,6 +274,8 @@ static void read_interferers(const cJSON *list, struct result_interferer *interf
 		*task = (struct result_interferer){
 		    .pid = (uint32_t)record__uint(item, KEY(interferer, pid)),
 		    .relation = relation < VAPRO_RELATIONS ? (enum vapro_relation)relation : VAPRO_FOREIGN,
+		    .rank = (int32_t)record__number(item, KEY(interferer, rank), -1),
+		    .job = record__text(item, KEY(interferer, job)),
 		    .seconds = record__number(item, KEY(interferer, seconds), 0)};
 		snprintf(task->comm, sizeof(task->comm), "%s", comm);
 	}

@@ -16,6 +16,9 @@ static void fill_interferer(struct region_interferer *task, const struct result_
 	regions__defuse(task->comm);
 	task->pid = from->pid;
 	task->relation = from->relation;
+	task->rank = from->rank;
+	snprintf(task->job, sizeof(task->job), "%s", from->job ? from->job : "");
+	regions__defuse(task->job);
 	task->seconds = from->seconds;
 }
 
@@ -99,11 +102,33 @@ static double task_seconds(const struct region *region)
 	return sum;
 }
 
+/* Returns the task that a cause of a region blames; NULL: none. Where the region has no more of it, it has a name only.
+ */
+static const struct region_interferer *culprit_of(const struct region *region, const struct region_part *part,
+						  struct region_interferer *name_only)
+{
+	if (!part)
+		return *region->culprit.comm ? &region->culprit : NULL;
+	if (!*part->culprit)
+		return NULL;
+	if (!strcmp(region->culprit.comm, part->culprit))
+		return &region->culprit;
+	for (size_t i = 0; i < region->interferer_count; i++) {
+		if (!strcmp(region->interferers[i].comm, part->culprit))
+			return &region->interferers[i];
+	}
+	*name_only = (struct region_interferer){.rank = -1, .seconds = part->lost_seconds};
+	memcpy(name_only->comm, part->culprit, sizeof(name_only->comm));
+	return name_only;
+}
+
 /* Adds a cause of a region; part_count: the region as a whole, of a record of an earlier version. */
 static int add_part(struct causes *causes, const struct region *region, uint32_t number)
 {
 	const struct region_part *part = number < region->part_count ? &region->parts[number] : NULL;
-	bool culprit = *region->culprit.comm && (!part || part->culprit), explained = !part || part->explained;
+	struct region_interferer name_only;
+	const struct region_interferer *culprit = culprit_of(region, part, &name_only);
+	bool explained = !part || part->explained;
 	int class = record__word(region->class, vapro_class_name, VAPRO_CLASSES);
 	const struct cause_region add = {
 	    .job = region->job,
@@ -115,11 +140,13 @@ static int add_part(struct causes *causes, const struct region *region, uint32_t
 	    .alarm = cause_region__is_sure(region->alarm, explained, number),
 	    .effect_of = region->effect_of,
 	    .cause = part ? part->cause : region->cause,
-	    .culprit = culprit ? region->culprit.comm : NULL,
-	    .pid = culprit ? region->culprit.pid : 0,
-	    .culprit_seconds = culprit ? region->culprit.seconds : 0,
+	    .culprit = culprit ? culprit->comm : NULL,
+	    .pid = culprit ? culprit->pid : 0,
+	    .culprit_seconds = culprit ? culprit->seconds : 0,
 	    .task_seconds = culprit ? task_seconds(region) : 0,
-	    .relation = culprit ? region->culprit.relation : VAPRO_FOREIGN,
+	    .relation = culprit ? culprit->relation : VAPRO_FOREIGN,
+	    .culprit_job = culprit && *culprit->job ? culprit->job : NULL,
+	    .culprit_rank = culprit ? culprit->rank : -1,
 	    .place = region->place,
 	    .class = class < VAPRO_CLASSES ? (enum vapro_class) class : VAPRO_COMPUTATION,
 	    .begin_ns = part ? part->begin_ns : region->begin_ns,

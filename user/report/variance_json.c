@@ -287,6 +287,10 @@ static bool add_interferers(cJSON *object, const struct result_variance *varianc
 		     record__put_uint(item, KEY(interferer, pid), interferer->pid) &&
 		     record__put_number(item, KEY(interferer, seconds), interferer->seconds) &&
 		     record__put_text(item, KEY(interferer, relation), interferers__relation[interferer->relation]);
+		if (ok && interferer->job)
+			ok = record__put_text(item, KEY(interferer, job), interferer->job) &&
+			     (interferer->rank < 0 ||
+			      record__put_uint(item, KEY(interferer, rank), (uint64_t)interferer->rank));
 	}
 	return ok;
 }

@@ -436,6 +436,68 @@ static void a_hog_beside_a_daemon(void **state)
 	assert_near((double)(cause->end_ns - UTC(0)) / 1e9, 20, 1e-6);
 }
 
+/* Ends a window of two jobs, and returns the result of the one named j. */
+static const struct job_result *window_of_two(unsigned from, unsigned to)
+{
+	const struct job_result *results;
+	uint32_t count;
+
+	facts();
+	assert_int_equal(analysis__end_window(analysis, UTC(from), UTC(to), to == 35, &results, &count), 0);
+	for (uint32_t i = 0; i < count; i++)
+		if (!strcmp(results[i].job, "j"))
+			return &results[i];
+	fail();
+	return NULL;
+}
+
+/* A rank of another watched job is named as that, also after that job was over and its number was given again. */
+static void a_rank_of_another_job(void **state)
+{
+	const struct vapro_thread other = {
+	    .id = 2, .rank = 3, .world_size = 4, .pid = 4242, .tid = 4242, .job = "slurm:7.0", .host = "h"};
+	const struct result_interferer *culprit = NULL;
+	const struct result_diagnosis *diagnosis = NULL;
+
+	(void)state;
+	assert_int_equal(analysis__add_thread(analysis, &other), 0);
+	assert_int_equal(analysis__thread_seen(analysis, 2, UTC(0), 0), 0);
+	for (uint64_t at = 0; at < 175; at++) {
+		bool now = at >= 30 && at < 60;
+
+		bin(0, at, (struct vapro_account){0});
+		bin(1, at, (struct vapro_account){.preempted_ns = now ? 100 * MS : 0});
+		if (now)
+			task(1, at, "app", 4242, 100 * MS);
+		if (at < 70)
+			bin(2, at, (struct vapro_account){0});
+		if (at == 70) {
+			const struct vapro_thread next = {
+			    .id = 3, .rank = 0, .world_size = 1, .pid = 5000, .tid = 5000, .job = "next", .host = "h"};
+
+			assert_int_equal(analysis__thread_seen(analysis, 2, UTC(0), UTC(14)), 0);
+			assert_int_equal(analysis__add_thread(analysis, &next), 0);
+		}
+		if (at != 74 && at != 124 && at != 174)
+			continue;
+		result = window_of_two(at == 74 ? 0 : (unsigned)(at - 49) / 5, (unsigned)(at + 1) / 5);
+		for (uint32_t i = 0; i < result->variance_count; i++) {
+			diagnosis = &result->variances[i].diagnosis;
+			culprit = diagnosis->culprit;
+			assert_non_null(culprit);
+			assert_int_equal(culprit->relation, VAPRO_OTHER_JOB);
+			assert_int_equal(culprit->rank, 3);
+			assert_string_equal(culprit->job, "slurm:7.0");
+			assert_non_null(
+			    strstr(diagnosis->verdict, "app (pid 4242, rank 3 of job slurm:7.0) ran on its CPU"));
+			assert_non_null(strstr(diagnosis->advice,
+					       "(pid 4242, rank 3 of job slurm:7.0) ran 3.0 s on the CPU of "
+					       "rank 1: both jobs are allowed that CPU"));
+		}
+	}
+	assert_non_null(culprit);
+}
+
 /*
  * A computation of 18 s without history is reported before its end; then its fragment cannot be judged, and the
  * bins stay what the account says. Without an account all of the computation would be slow, or none of it.
@@ -536,19 +598,13 @@ static void an_early_loss_stays(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    JOB(a_hog_beside_a_daemon),
-	    JOB(a_hog_without_a_fragment),
-	    JOB(a_quota_without_a_fragment),
-	    JOB(a_stop_without_a_fragment),
-	    JOB(stolen_time_without_a_fragment),
-	    JOB(a_quiet_account_is_silent),
-	    JOB(an_oversubscribed_job),
-	    JOB(an_idle_thread_takes_no_part),
-	    JOB(a_thread_that_never_ran_takes_no_part),
-	    JOB(fragments_carry_their_own),
-	    JOB(a_thread_that_works_unseen),
-	    JOB(a_long_computation),
-	    JOB(a_question_about_the_account),
+	    JOB(a_hog_beside_a_daemon),	       JOB(a_rank_of_another_job),
+	    JOB(a_hog_without_a_fragment),     JOB(a_quota_without_a_fragment),
+	    JOB(a_stop_without_a_fragment),    JOB(stolen_time_without_a_fragment),
+	    JOB(a_quiet_account_is_silent),    JOB(an_oversubscribed_job),
+	    JOB(an_idle_thread_takes_no_part), JOB(a_thread_that_never_ran_takes_no_part),
+	    JOB(fragments_carry_their_own),    JOB(a_thread_that_works_unseen),
+	    JOB(a_long_computation),	       JOB(a_question_about_the_account),
 	    JOB(an_early_loss_stays),
 	};
 

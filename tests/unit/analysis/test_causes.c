@@ -382,6 +382,45 @@ static void reads(const struct cause_region *region, const char *wanted)
 	causes__free(causes);
 }
 
+/* Tasks of one name are one culprit, but for those of other jobs: each job is one, and its rank is named if it is one.
+ */
+static void test_other_jobs(void **state)
+{
+	static const struct {
+		const char *job;
+		int32_t rank;
+	} tasks[] = {{NULL, -1}, {"slurm:7", 2}, {"slurm:8", 0}, {"slurm:7", 2}, {"slurm:8", 5}};
+	static const char *const wanted[] = {"job slurm:8 (app) preempted", "rank 2 of job slurm:7 (app) preempted",
+					     "app preempted"};
+	struct causes *causes = new_causes();
+	char text[CAUSE_TEXT_SIZE];
+	struct cause_list list;
+
+	(void)state;
+	for (uint32_t i = 0; i < 5; i++) {
+		const struct cause_region region = {.job = "j",
+						    .id = i + 1,
+						    .confirmed = true,
+						    .cause = "preempted",
+						    .culprit = "app",
+						    .culprit_job = tasks[i].job,
+						    .culprit_rank = tasks[i].rank,
+						    .relation = tasks[i].job ? VAPRO_OTHER_JOB : VAPRO_FOREIGN,
+						    .pid = 100 + i,
+						    .lost_seconds = 1 + i,
+						    .begin_ns = UTC,
+						    .end_ns = UTC + S};
+
+		assert_int_equal(causes__add(causes, &region), 0);
+	}
+	assert_int_equal(causes__list(causes, &list), 0);
+	assert_int_equal(list.count, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(strncmp(cause_text__write(&list.items[i], text), wanted[i], strlen(wanted[i])), 0);
+	causes__free_list(&list);
+	causes__free(causes);
+}
+
 static void test_sentences(void **state)
 {
 	static const int32_t three[] = {3}, unknown[] = {-1};
@@ -405,6 +444,15 @@ static void test_sentences(void **state)
 	region.culprit_seconds = 1;
 	region.task_seconds = 3;
 	reads(&region, "hog and others preempted rank 3 on host n1: 1.50 s lost, 0.15 % of the job");
+	region.relation = VAPRO_OTHER_JOB;
+	region.culprit_job = "slurm:7";
+	region.culprit_rank = 4;
+	reads(&region,
+	      "rank 4 of job slurm:7 (hog) and others preempted rank 3 on host n1: 1.50 s lost, 0.15 % of the job");
+	region.culprit_seconds = 3;
+	region.culprit_rank = -1;
+	reads(&region, "job slurm:7 (hog) preempted rank 3 on host n1: 1.50 s lost, 0.15 % of the job");
+	region.culprit_job = NULL;
 	region.relation = VAPRO_MONITOR;
 	region.culprit = "vaprod";
 	region.caused_seconds = 4;
@@ -659,6 +707,7 @@ int main(void)
 	    cmocka_unit_test(test_rating),
 	    cmocka_unit_test(test_rating_of_a_short_job),
 	    cmocka_unit_test(test_names),
+	    cmocka_unit_test(test_other_jobs),
 	    cmocka_unit_test(test_sentences),
 	    cmocka_unit_test(test_ranks_in_sentences),
 	    cmocka_unit_test(test_records),

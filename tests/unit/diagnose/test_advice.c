@@ -651,6 +651,45 @@ static void test_barrier_of_a_team(void **state)
 	has(verdict, "transfers took longer");
 }
 
+/* Ranks and threads of the job: what to do depends on how many CPUs they have. A rank of another job is named as that.
+ */
+static void test_relations(void **state)
+{
+	static const struct {
+		enum vapro_relation relation;
+		const char *advice;
+	} cases[] = {
+	    {VAPRO_OWN_THREAD, "although there are enough"},
+	    {VAPRO_OTHER_JOB, "app (pid 9, rank 3 of job slurm:7) ran 2.0 s on the CPU of rank 1: both jobs"},
+	    {VAPRO_FOREIGN, "app (pid 9) ran 2.0 s on the CPU of rank 1: move or stop it"},
+	};
+	struct result_interferer task = {.comm = "app", .pid = 9, .seconds = 2, .rank = 3};
+	static const int32_t ranks[] = {1};
+	struct result_factor factors[] = {
+	    {.name = "suspension", .stage = 1, .contribution = 1, .impact_seconds = 2, .major = true},
+	    {.name = "preempted",
+	     .stage = 2,
+	     .parent = "suspension",
+	     .contribution = 1,
+	     .impact_seconds = 2,
+	     .major = true}};
+	struct result_variance variance = {
+	    .who = "rank 1",
+	    .ranks = ranks,
+	    .rank_count = 1,
+	    .lost_seconds = 2,
+	    .diagnosis = {
+		.factors = factors, .factor_count = 2, .interferers = &task, .interferer_count = 1, .interfered = 2}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		task.relation = cases[i].relation;
+		task.job = task.relation == VAPRO_OTHER_JOB ? "slurm:7" : NULL;
+		write_both(&variance, false, false);
+		has(advice, cases[i].advice);
+	}
+}
+
 /* A task of another program is to blame, unless the job's own threads took more than all others together. */
 static void test_named_interferer(void **state)
 {
@@ -682,7 +721,7 @@ int main(void)
 	    cmocka_unit_test(test_places),	     cmocka_unit_test(test_place_within_a_host),
 	    cmocka_unit_test(test_asleep),	     cmocka_unit_test(test_advice_on_causes),
 	    cmocka_unit_test(test_advice_on_tasks),  cmocka_unit_test(test_launcher),
-	    cmocka_unit_test(test_number),
+	    cmocka_unit_test(test_number),	     cmocka_unit_test(test_relations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -155,6 +155,65 @@ static void test_tasks_of_others(void **state)
 	board__free(board);
 }
 
+/* Returns whether a task is no rank of another job. */
+static bool shows_no_job(void *ctx, uint32_t user, const struct result_interferer *task)
+{
+	(void)ctx;
+	(void)user;
+	return task->relation != VAPRO_OTHER_JOB;
+}
+
+/* Of a rank of another user's job neither its name nor its job is shown, also where another task is the first culprit.
+ */
+static void test_ranks_of_others(void **state)
+{
+	static struct result_variance variance;
+	static struct result_interferer tasks[] = {
+	    {.comm = "daemon", .pid = 7, .seconds = 1},
+	    {.comm = "hidden", .pid = 9, .seconds = 0.5, .relation = VAPRO_OTHER_JOB, .rank = 3, .job = "secret:1"}};
+	static struct result_cause causes[2];
+	struct board *board = board__new(shows_no_job, NULL);
+	struct job_result result;
+	const cJSON *task;
+	cJSON *record;
+	size_t size;
+	char *text;
+
+	(void)state;
+	sample__fill(&result);
+	result.user = BOARDED_USER;
+	variance = result.variances[0];
+	for (int i = 0; i < 2; i++) {
+		causes[i] = variance.causes[0];
+		causes[i].culprit = &tasks[i];
+	}
+	variance.causes = causes;
+	variance.cause_count = 2;
+	variance.diagnosis.interferers = tasks;
+	variance.diagnosis.interferer_count = 2;
+	variance.diagnosis.culprit = &tasks[0];
+	result.variances = &variance;
+	result.variance_count = 1;
+	boarded__window(board, &result);
+	board__end(board, result.end_ns);
+	text = boarded__write(board, BOARDED_USER, false, &size);
+	assert_null(strstr(text, "\"hidden\""));
+	assert_null(strstr(text, "secret:1"));
+	assert_null(strstr(text, "other_job"));
+	assert_int_equal(count(text, "variance", "\"culprit\":\"daemon\""), 1);
+	assert_int_equal(count(text, "variance", "\"culprit\":\"(another user)\""), 1);
+	free(text);
+	text = boarded__write(board, 1, true, &size);
+	record = record_of(text, "diagnosis", NULL);
+	task = cJSON_GetArrayItem(cJSON_GetObjectItem(record, "interferers"), 1);
+	assert_string_equal(record__member_text(task, "relation"), "other_job");
+	assert_string_equal(record__member_text(task, "job"), "secret:1");
+	assert_int_equal(record__member_uint(task, "rank"), 3);
+	cJSON_Delete(record);
+	free(text);
+	board__free(board);
+}
+
 /* The stage names another job: a user sees it only for a region of a job of the user. */
 static void test_stage(void **state)
 {
@@ -464,7 +523,8 @@ int main(void)
 	    cmocka_unit_test(test_root_sees_all),   cmocka_unit_test(test_users_see_their_own),
 	    cmocka_unit_test(test_tasks_of_others), cmocka_unit_test(test_stage),
 	    cmocka_unit_test(test_bounds),	    cmocka_unit_test(test_report),
-	    cmocka_unit_test(test_hangs),	    cmocka_unit_test(test_records)};
+	    cmocka_unit_test(test_hangs),	    cmocka_unit_test(test_ranks_of_others),
+	    cmocka_unit_test(test_records)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
