@@ -161,6 +161,7 @@ struct result_diagnosis {
 	uint32_t interferer_count;
 	double interfered;		  /* seconds of all interferers, also of those not listed */
 	struct cpu_demand oversubscribed; /* cpus 0: not oversubscribed, or not by the job's own threads */
+	bool cpus_unknown;		  /* the job's own threads had the CPUs, which may be too few */
 	const struct result_regression *regressions;
 	uint32_t regression_count;
 	uint32_t abnormal, normal; /* fragments of the diagnosis */

@@ -15,7 +15,7 @@ struct cpu_list {
 	uint64_t bits[CPUS_MAX / 64];
 };
 
-/* Rows of one host with equal lists of CPUs. */
+/* Threads of one host with equal lists of CPUs. */
 struct group {
 	uint32_t host;
 	const char *list; /* interned: equal lists have equal addresses */
@@ -26,9 +26,9 @@ struct group {
 
 struct sharing {
 	const struct stg_job *about;
-	const char **lists;  /* by row; NULL unknown */
-	uint32_t *announced; /* by row: number of the thread that the list is of, + 1 */
-	bool *seen;	     /* by row: it has bundles */
+	const char **lists; /* by thread of the run; NULL unknown */
+	const char **rows;  /* by row: the list of a thread of it, for those of its rank without one */
+	bool *seen;	    /* by thread: it has bundles */
 	struct group *groups;
 	size_t count, capacity;
 	uint64_t first_ns, last_ns; /* what the bundles span: a job may begin or end within the view */
@@ -66,11 +66,14 @@ static uint32_t size_of(const struct cpu_list *set)
 	return size;
 }
 
-/* Returns the group of a row, made at first use; NULL where its CPUs are not known, or when out of memory. */
-static struct group *group_of(struct sharing *sharing, uint32_t row)
+/* Returns the group of a thread, made at first use; NULL where its CPUs are not known, or when out of memory. */
+static struct group *group_of(struct sharing *sharing, uint32_t thread, uint32_t row)
 {
 	uint32_t host = sharing->about->rows[row].host_number;
-	const char *list = sharing->lists[row];
+	uint32_t leader = sharing->about->rows[row].leader;
+	const char *list = sharing->lists[thread] ? sharing->lists[thread]
+			   : sharing->rows[row]	  ? sharing->rows[row]
+						  : sharing->rows[leader];
 	struct group *group;
 
 	if (!list)
@@ -102,10 +105,10 @@ static void add_time(struct sharing *sharing, const struct analysis_context *con
 	uint64_t from = span->view * VAPRO_BIN_NS, to = span->end * VAPRO_BIN_NS;
 
 	for (size_t i = 0; i < count && to > from; i++) {
-		uint32_t row = context->series.series[rec[i].series].row;
-		struct group *group = group_of(sharing, row);
+		const struct series *series = &context->series.series[rec[i].series];
+		struct group *group = group_of(sharing, series->thread, series->row);
 
-		sharing->seen[row] = true;
+		sharing->seen[series->thread] = true;
 		if (group)
 			group->runnable_ns += runnable_ns(&rec[i], from, to);
 		if (rec[i].end_ns <= from || rec[i].start_ns >= to)
@@ -118,8 +121,8 @@ static void add_time(struct sharing *sharing, const struct analysis_context *con
 }
 
 /*
- * Adds the threads of rows without any bundle by the kernel's account: the time on a CPU, and in which they were
- * denied one, of the time since the account began.
+ * Adds the threads without any bundle by the kernel's account: the time on a CPU, and in which they were denied one, of
+ * the time since the account began. A rank's further threads call nothing, but each needs a CPU of its own.
  */
 static void add_accounts(struct sharing *sharing, const struct analysis_context *context,
 			 const struct analysis_job *job, const struct analysis_span *span)
@@ -128,10 +131,10 @@ static void add_accounts(struct sharing *sharing, const struct analysis_context 
 		const struct stg_thread *thread = stg__thread(context->stg, (uint32_t)i);
 		struct group *group;
 
-		if (thread->job != job->id || !thread->work_from || thread->to_ns || sharing->seen[thread->row] ||
+		if (thread->job != job->id || !thread->work_from || thread->to_ns || sharing->seen[i] ||
 		    thread->work_from > span->end)
 			continue;
-		group = group_of(sharing, thread->row);
+		group = group_of(sharing, (uint32_t)i, thread->row);
 		if (group)
 			group->threads += fmin(1, (thread->on_cpu_ns + thread->attributed_ns) /
 						      ((double)(span->end - thread->work_from + 1) * VAPRO_BIN_NS));
@@ -143,7 +146,7 @@ static void free_sharing(struct sharing *sharing)
 	if (!sharing)
 		return;
 	free(sharing->lists);
-	free(sharing->announced);
+	free(sharing->rows);
 	free(sharing->seen);
 	free(sharing->groups);
 	free(sharing);
@@ -159,20 +162,21 @@ static struct sharing *new_sharing(const struct analysis_context *context, const
 		return NULL;
 	sharing->about = stg__job(context->stg, job->id);
 	sharing->first_ns = UINT64_MAX;
-	sharing->lists = calloc(sharing->about->row_count + 1, sizeof(*sharing->lists));
-	sharing->announced = calloc(sharing->about->row_count + 1, sizeof(*sharing->announced));
-	sharing->seen = calloc(sharing->about->row_count + 1, sizeof(*sharing->seen));
-	if (!sharing->lists || !sharing->announced || !sharing->seen) {
+	sharing->lists = calloc(stg__threads(context->stg) + 1, sizeof(*sharing->lists));
+	sharing->rows = calloc(sharing->about->row_count + 1, sizeof(*sharing->rows));
+	sharing->seen = calloc(stg__threads(context->stg) + 1, sizeof(*sharing->seen));
+	if (!sharing->lists || !sharing->rows || !sharing->seen) {
 		free_sharing(sharing);
 		return NULL;
 	}
 	for (size_t i = 0; i < context->places.count && i < stg__threads(context->stg); i++) {
 		const struct stg_thread *thread = stg__thread(context->stg, (uint32_t)i);
 
-		if (thread->job != job->id || sharing->announced[thread->row] > thread->about.id)
+		if (thread->job != job->id)
 			continue;
-		sharing->announced[thread->row] = thread->about.id + 1;
-		sharing->lists[thread->row] = context->places.items[i].cpus;
+		sharing->lists[i] = context->places.items[i].cpus;
+		if (!sharing->rows[thread->row] || thread->about.tid == thread->about.pid)
+			sharing->rows[thread->row] = sharing->lists[i];
 	}
 	add_time(sharing, context, job->recs, job->rec_count, span);
 	add_time(sharing, context, job->open, job->open_count, span);
@@ -181,13 +185,13 @@ static struct sharing *new_sharing(const struct analysis_context *context, const
 }
 
 /*
- * Returns the CPUs that the thread of a row may use, and the mean number of the job's threads that may use no
+ * Returns the CPUs that a thread may use, and the mean number of the job's threads that may use no
  * others and were runnable: on a CPU or waiting for one. cpus is 0 where the CPUs are not known.
  */
-static struct cpu_demand demand_of(struct sharing *sharing, uint32_t row)
+static struct cpu_demand demand_of(struct sharing *sharing, const struct interference_rec *at)
 {
 	struct cpu_demand demand = {0};
-	const struct group *own = group_of(sharing, row);
+	const struct group *own = group_of(sharing, at->thread, at->row);
 	double span_ns = sharing->last_ns > sharing->first_ns ? (double)(sharing->last_ns - sharing->first_ns) : 1;
 
 	if (!own)
@@ -223,7 +227,7 @@ int sharing__count_waits(const struct analysis_context *context, struct analysis
 		if (own && !sharing && !(sharing = new_sharing(context, job, span)))
 			return -ENOMEM;
 		if (own)
-			demand = demand_of(sharing, at->row);
+			demand = demand_of(sharing, at);
 		/* where the CPUs are not known, the job's own threads are assumed too many */
 		many = own && (is_oversubscribed(&demand) || !demand.cpus);
 		tally = at->bin < span->retire ? &variance->retiring : &variance->staying;

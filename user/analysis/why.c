@@ -285,8 +285,10 @@ int result__diagnosis(const struct builder *builder, const struct diagnosis_of *
 	    build_interferers(builder, item, variance ? out->lost_seconds : 0, diagnosis) ||
 	    build_limit(builder, item, rows, count, diagnosis) || build_hosts(builder, rows, count, diagnosis))
 		return -ENOMEM;
-	if (variance && tally__own_share(&variance->total) >= MOSTLY_OWN)
+	if (variance && tally__own_share(&variance->total) >= MOSTLY_OWN) {
 		diagnosis->oversubscribed = variance->total.demand;
+		diagnosis->cpus_unknown = !variance->total.demand.cpus;
+	}
 	diagnosis->stage = driver__stage(item, &diagnosis->final);
 	diagnosis->abnormal = (uint32_t)lround(diagnoses__sum_of(item)->abnormal);
 	diagnosis->normal = (uint32_t)lround(diagnoses__sum_of(item)->normal);

@@ -217,6 +217,12 @@ static void advise_preempted(const struct result_variance *variance, char *buf, 
 		    "%.15s (pid %u, %s) ran %s on the CPU of %s: both jobs are allowed that CPU; give each CPUs of "
 		    "its own.",
 		    top->comm, top->pid, interferers__says(top, words), ran, variance->who);
+	else if (top->relation != VAPRO_FOREIGN && diagnosis->cpus_unknown)
+		snprintf(
+		    buf, size,
+		    "Threads of the job ran on each other's CPUs, and which CPUs they may use is not known: compare "
+		    "how many ranks and threads run beside %s with the CPUs that they are allowed.",
+		    variance->who);
 	else if (top->relation != VAPRO_FOREIGN)
 		snprintf(buf, size,
 			 "Threads of the job ran on each other's CPUs, although there are enough: bind each rank and "

@@ -43,7 +43,7 @@ static bool add_gap(cJSON *list, const struct source_names *names, const struct 
 	cJSON *item = record__append(list);
 
 	return item && record__put_state(item, state, names) &&
-	       record__put_number(item, KEY(uncovered, time_pct_of_job), 100 * share) &&
+	       record__put_number(item, KEY(uncovered, time_pct_of_job), 100 * fmin(1, share)) &&
 	       record__put_text(item, KEY(uncovered, reason), vapro_uncovered_name[reason]);
 }
 
@@ -291,7 +291,7 @@ static int put_imbalance(const struct job_result *result, const struct result_im
 {
 	cJSON *object = window_head(RECORD_OBJECT_imbalance, result, context);
 	bool ok = object && record__put_state(object, imbalance->state, context->names) &&
-		  record__put_number(object, KEY(imbalance, time_pct_of_job), 100 * imbalance->share) &&
+		  record__put_number(object, KEY(imbalance, time_pct_of_job), 100 * fmin(1, imbalance->share)) &&
 		  record__put_ranks(object, KEY(imbalance, ranks), imbalance->ranks, imbalance->rank_count) &&
 		  record__put_number(object, KEY(imbalance, ratio), imbalance->ratio) &&
 		  record__put_number(object, KEY(imbalance, ratio_least), imbalance->ratio_least) &&

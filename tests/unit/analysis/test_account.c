@@ -499,6 +499,57 @@ static void a_rank_of_another_job(void **state)
 }
 
 /*
+ * Two ranks with three further threads each that work from 6 s on and call nothing, all of them on two CPUs: eight
+ * threads share these, and binding them would be no help.
+ */
+static void threads_without_fragments(void **state)
+{
+	const struct result_variance *variance = NULL;
+
+	(void)state;
+	states();
+	for (uint32_t i = 2; i < 8; i++) {
+		const struct vapro_thread helper = {.id = i,
+						    .rank = i % 2,
+						    .thread = 1 + (int32_t)i / 2,
+						    .world_size = 2,
+						    .pid = 10 + i % 2,
+						    .tid = 20 + i,
+						    .job = "j",
+						    .host = "h"};
+
+		assert_int_equal(analysis__add_thread(analysis, &helper), 0);
+	}
+	/* of the further threads the CPUs were not announced: those of their rank hold */
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct vapro_place place = {.thread = i, .cpus = "0-1"};
+
+		assert_int_equal(analysis__place(analysis, &place), 0);
+	}
+	for (double t = 0; t<14.99; t += t> 5.999 ? 0.08 : 0.02)
+		for (uint32_t rank = 0; rank < 2; rank++)
+			fragment(rank, 0, t, t + (t > 5.999 ? 0.08 : 0.02), t > 5.999 ? 0.06 : 0);
+	for (uint64_t at = 0; at < 75; at++) {
+		bool many = at >= 30;
+
+		for (uint32_t i = 0; i < 8; i++)
+			bin(i, at,
+			    (struct vapro_account){.preempted_ns = many ? 150 * MS : 0,
+						   .blocked_other_ns = many || i < 2 ? 0 : 199 * MS});
+		for (uint32_t i = 0; many && i < 2; i++)
+			interfere(i, at, 22 + i, 150 * MS);
+	}
+	windows(15);
+	for (uint32_t i = 0; i < result->variance_count; i++)
+		variance = result->variances[i].class == VAPRO_COMPUTATION ? &result->variances[i] : variance;
+	assert_non_null(variance);
+	assert_int_equal(variance->diagnosis.oversubscribed.cpus, 2);
+	assert_true(variance->diagnosis.oversubscribed.threads > 4 && variance->diagnosis.oversubscribed.threads < 8.1);
+	assert_non_null(strstr(variance->diagnosis.advice, "The job is oversubscribed"));
+	assert_non_null(strstr(variance->diagnosis.verdict, "runnable threads share 2 CPUs"));
+}
+
+/*
  * A computation of 18 s without history is reported before its end; then its fragment cannot be judged, and the
  * bins stay what the account says. Without an account all of the computation would be slow, or none of it.
  */
@@ -598,13 +649,21 @@ static void an_early_loss_stays(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    JOB(a_hog_beside_a_daemon),	       JOB(a_rank_of_another_job),
-	    JOB(a_hog_without_a_fragment),     JOB(a_quota_without_a_fragment),
-	    JOB(a_stop_without_a_fragment),    JOB(stolen_time_without_a_fragment),
-	    JOB(a_quiet_account_is_silent),    JOB(an_oversubscribed_job),
-	    JOB(an_idle_thread_takes_no_part), JOB(a_thread_that_never_ran_takes_no_part),
-	    JOB(fragments_carry_their_own),    JOB(a_thread_that_works_unseen),
-	    JOB(a_long_computation),	       JOB(a_question_about_the_account),
+	    JOB(a_hog_beside_a_daemon),
+	    JOB(a_rank_of_another_job),
+	    JOB(threads_without_fragments),
+	    JOB(a_hog_without_a_fragment),
+	    JOB(a_quota_without_a_fragment),
+	    JOB(a_stop_without_a_fragment),
+	    JOB(stolen_time_without_a_fragment),
+	    JOB(a_quiet_account_is_silent),
+	    JOB(an_oversubscribed_job),
+	    JOB(an_idle_thread_takes_no_part),
+	    JOB(a_thread_that_never_ran_takes_no_part),
+	    JOB(fragments_carry_their_own),
+	    JOB(a_thread_that_works_unseen),
+	    JOB(a_long_computation),
+	    JOB(a_question_about_the_account),
 	    JOB(an_early_loss_stays),
 	};
 

@@ -657,11 +657,14 @@ static void test_relations(void **state)
 {
 	static const struct {
 		enum vapro_relation relation;
+		bool unknown;
 		const char *advice;
 	} cases[] = {
-	    {VAPRO_OWN_THREAD, "although there are enough"},
-	    {VAPRO_OTHER_JOB, "app (pid 9, rank 3 of job slurm:7) ran 2.0 s on the CPU of rank 1: both jobs"},
-	    {VAPRO_FOREIGN, "app (pid 9) ran 2.0 s on the CPU of rank 1: move or stop it"},
+	    {VAPRO_OWN_THREAD, false, "although there are enough"},
+	    {VAPRO_OWN_THREAD, true, "which CPUs they may use is not known"},
+	    {VAPRO_SAME_JOB, true, "which CPUs they may use is not known"},
+	    {VAPRO_OTHER_JOB, false, "app (pid 9, rank 3 of job slurm:7) ran 2.0 s on the CPU of rank 1: both jobs"},
+	    {VAPRO_FOREIGN, false, "app (pid 9) ran 2.0 s on the CPU of rank 1: move or stop it"},
 	};
 	struct result_interferer task = {.comm = "app", .pid = 9, .seconds = 2, .rank = 3};
 	static const int32_t ranks[] = {1};
@@ -685,6 +688,7 @@ static void test_relations(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		task.relation = cases[i].relation;
 		task.job = task.relation == VAPRO_OTHER_JOB ? "slurm:7" : NULL;
+		variance.diagnosis.cpus_unknown = cases[i].unknown;
 		write_both(&variance, false, false);
 		has(advice, cases[i].advice);
 	}
