@@ -51,6 +51,12 @@ static void add_row(struct interferer *item, uint32_t row, double seconds)
 		item->row_count++;
 }
 
+static void extend(struct interferer *item, uint64_t begin, uint64_t end)
+{
+	item->begin = item->begin == item->end || begin < item->begin ? begin : item->begin;
+	item->end = end > item->end ? end : item->end;
+}
+
 static void join(struct interferer *into, const struct interferer *from)
 {
 	into->task.seconds += from->task.seconds;
@@ -58,58 +64,73 @@ static void join(struct interferer *into, const struct interferer *from)
 		add_row(into, from->rows[i], from->row_seconds[i]);
 	if (from->row_count > INTERFERER_ROWS)
 		into->row_count = from->row_count;
-	if (from->begin == from->end)
-		return;
-	into->begin = into->begin == into->end || from->begin < into->begin ? from->begin : into->begin;
-	into->end = from->end > into->end ? from->end : into->end;
+	if (from->begin < from->end)
+		extend(into, from->begin, from->end);
 }
 
-static int add_item(struct interferers *interferers, const struct interferer *from)
+static struct interferer *find_item(struct interferers *interferers, const struct result_interferer *task)
 {
-	struct interferer *item;
-
 	for (size_t i = interferers->count; i-- > 0;) {
-		item = &interferers->items[i];
-		if (item->task.pid == from->task.pid &&
-		    !strncmp(item->task.comm, from->task.comm, sizeof(item->task.comm) - 1)) {
-			join(item, from);
-			return 0;
-		}
+		struct interferer *item = &interferers->items[i];
+
+		if (item->task.pid == task->pid && !strncmp(item->task.comm, task->comm, sizeof(item->task.comm) - 1))
+			return item;
 	}
+	return NULL;
+}
+
+/* Makes room for a further task. Returns it, to be filled; NULL when out of memory. */
+static struct interferer *new_item(struct interferers *interferers)
+{
 	if (interferers->count >= INTERFERERS_MAX) {
 		interferers__sort(interferers);
 		while (interferers->count > INTERFERERS_MAX / 2)
 			interferers->forgotten += interferers->items[--interferers->count].task.seconds;
 	}
 	if (grow(&interferers->items, &interferers->capacity, interferers->count + 1, sizeof(*interferers->items)))
-		return -ENOMEM;
-	item = &interferers->items[interferers->count++];
-	*item = *from;
-	item->task.comm[sizeof(item->task.comm) - 1] = '\0';
-	return 0;
+		return NULL;
+	return &interferers->items[interferers->count++];
 }
 
 int interferers__add(struct interferers *interferers, const struct result_interferer *task, uint32_t row, uint64_t bin)
 {
-	struct interferer item = {.task = *task, .row_count = 1, .rows = {row}, .row_seconds = {task->seconds}};
-
-	item.task.job = NULL;
-	snprintf(item.job, sizeof(item.job), "%s", task->job ? task->job : "");
+	bool marked = task->seconds >= MARK_LEAST * VAPRO_BIN_NS / 1e9;
+	struct interferer *item;
 
 	if (!task->pid || task->seconds <= 0)
 		return 0;
-	if (task->seconds >= MARK_LEAST * VAPRO_BIN_NS / 1e9) {
-		item.begin = bin;
-		item.end = bin + 1;
+	item = find_item(interferers, task);
+	if (!item) {
+		item = new_item(interferers);
+		if (!item)
+			return -ENOMEM;
+		*item = (struct interferer){.task = *task};
+		item->task.comm[sizeof(item->task.comm) - 1] = '\0';
+		item->task.job = NULL;
+		item->task.seconds = 0;
+		if (task->job)
+			snprintf(item->job, sizeof(item->job), "%s", task->job);
 	}
-	return add_item(interferers, &item);
+	item->task.seconds += task->seconds;
+	add_row(item, row, task->seconds);
+	if (marked)
+		extend(item, bin, bin + 1);
+	return 0;
 }
 
 int interferers__merge(struct interferers *into, const struct interferers *from)
 {
 	for (size_t i = 0; i < from->count; i++) {
-		if (add_item(into, &from->items[i]))
+		struct interferer *item = find_item(into, &from->items[i].task);
+
+		if (item) {
+			join(item, &from->items[i]);
+			continue;
+		}
+		item = new_item(into);
+		if (!item)
 			return -ENOMEM;
+		*item = from->items[i];
 	}
 	into->forgotten += from->forgotten;
 	return 0;
