@@ -149,7 +149,10 @@ static uint32_t name_id(struct causes *causes, const char *name)
 		return id;
 	}
 	for (id = 1; id <= causes->names; id++) {
-		if (!strcmp(intern__text(causes->texts, id), name))
+		const char *known = intern__text(causes->texts, id);
+
+		/* those of a job that is over were dropped */
+		if (known && !strcmp(known, name))
 			return id;
 	}
 	return intern__id(causes->texts, CAUSES_OTHER);
