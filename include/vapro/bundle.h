@@ -170,7 +170,8 @@ struct vapro_account {
 	uint64_t on_cpu_ns; /* without stolen time */
 	uint64_t preempted_ns, wakeup_wait_ns, throttled_ns, stopped_ns, steal_ns;
 	uint64_t blocked_io_ns, blocked_other_ns;
-	/* enum vapro_stopped_by: the thread is stopped at the bin's end, whatever its times; 0 where it was not looked up
+	/* enum vapro_stopped_by: the thread is stopped at the bin's end, whatever its times; 0 where it was not looked
+	 * up
 	 */
 	uint32_t stopped_by;
 };

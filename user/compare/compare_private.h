@@ -27,9 +27,6 @@ int compare__units(struct comparison *result, uint32_t *unit_of[2], char *err, s
 /* compare_cells.c: adds a row per kind and unit, and one per collective. */
 int compare__cells(struct comparison *result, uint32_t *const unit_of[2]);
 
-/* compare_causes.c: adds a row per unit and cause. */
-int compare__causes(struct comparison *result, uint32_t *const unit_of[2]);
-
 /* compare_judge.c: rows of units, hosts, the job and job-wide states; names what changed. */
 int compare__judge(struct comparison *result, const struct compare_options *options);
 

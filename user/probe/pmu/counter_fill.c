@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "probe/pmu/counters_private.h"
-#include "probe/pmu/events_private.h"
+#include "probe/pmu/topdown.h"
 
 #define USUALS 4096
 #define USUAL_N 1024 /* fragments after which older ones count half */
@@ -16,7 +16,7 @@ struct usual {
 	double n, kernel_ns, part_ns[TOPDOWN_LEVEL1];
 };
 
-static const char *const level1[TOPDOWN_LEVEL1] = EVENT_PARTS_LEVEL1;
+static const char *const level1[TOPDOWN_LEVEL1] = TOPDOWN_LEVEL1_NAMES;
 
 static const struct {
 	const char *name;

@@ -10,14 +10,14 @@
 #define NO_SLOTS "this CPU counts no slots: shares are of cycles, and bad speculation is within backend"
 #define BY_FILLS "shares of lines fetched, not of time"
 
-EVENT_GROUP(zen2_level1, "top-down", 1, NULL, topdown__zen2, .approx = NO_SLOTS, .parts = EVENT_PARTS_LEVEL1,
+EVENT_GROUP(zen2_level1, "top-down", 1, NULL, topdown__zen2, .approx = NO_SLOTS, .parts = TOPDOWN_LEVEL1_NAMES,
 	    .events = {CYCLES, {"de_dis_uop_queue_empty_di0", 0xa9, 0, 0}, {"ex_ret_cops", 0xc1, 0, EVENT_BUSY}});
 
 static const struct event_group *const zen2_groups[] = {&zen2_level1, NULL};
 
 EVENT_CPU(event_cpu_zen2, "amdzen2", "AMD Zen 2", 6, zen2_groups, .instructions = INSTRUCTIONS);
 
-EVENT_GROUP(zen3_level1, "top-down", 1, NULL, topdown__zen2, .approx = NO_SLOTS, .parts = EVENT_PARTS_LEVEL1,
+EVENT_GROUP(zen3_level1, "top-down", 1, NULL, topdown__zen2, .approx = NO_SLOTS, .parts = TOPDOWN_LEVEL1_NAMES,
 	    .events = {CYCLES, {"de_dis_uop_queue_empty_di0", 0xa9, 0, 0}, {"ex_ret_ops", 0xc1, 0, EVENT_BUSY}});
 
 EVENT_GROUP(zen3_memory, "memory", 3, "memory", topdown__fills, .approx = BY_FILLS,
@@ -31,7 +31,7 @@ static const struct event_group *const zen3_groups[] = {&zen3_level1, &zen3_memo
 
 EVENT_CPU(event_cpu_zen3, "amdzen3", "AMD Zen 3", 6, zen3_groups, .instructions = INSTRUCTIONS);
 
-EVENT_GROUP(zen4_level1, "top-down", 1, NULL, topdown__zen4, .parts = EVENT_PARTS_LEVEL1,
+EVENT_GROUP(zen4_level1, "top-down", 1, NULL, topdown__zen4, .parts = TOPDOWN_LEVEL1_NAMES,
 	    .events = {CYCLES,
 		       {"de_no_dispatch_per_slot.no_ops_from_frontend", 0x1000001a0, 0, 0},
 		       {"de_no_dispatch_per_slot.backend_stalls", 0x100001ea0, 0, 0},

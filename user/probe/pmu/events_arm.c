@@ -14,7 +14,7 @@
 #define MISPREDICTED EVENT("BR_MIS_PRED", 0x10, 0, 0)
 
 EVENT_GROUP(n1_level1, "top-down", 1, NULL, topdown__neoverse_n1,
-	    .approx = "this CPU counts no slots: shares are of cycles", .parts = EVENT_PARTS_LEVEL1,
+	    .approx = "this CPU counts no slots: shares are of cycles", .parts = TOPDOWN_LEVEL1_NAMES,
 	    .events = {CYCLES,
 		       {"STALL_FRONTEND", 0x23, 0, 0},
 		       {"STALL_BACKEND", 0x24, 0, 0},
@@ -28,13 +28,13 @@ EVENT_GROUP(memory, "backend", 2, "backend", topdown__part_of, .parts = {"memory
 	    .whole = topdown__whole_second,
 	    .events = {{"STALL_BACKEND_MEM", 0x4005, 0, 0}, {"STALL_BACKEND", 0x24, 0, 0}, CYCLES_TOO});
 
-EVENT_GROUP(v1_level1, "top-down", 1, NULL, topdown__neoverse_v1, .parts = EVENT_PARTS_LEVEL1,
+EVENT_GROUP(v1_level1, "top-down", 1, NULL, topdown__neoverse_v1, .parts = TOPDOWN_LEVEL1_NAMES,
 	    .events = {SLOT_EVENTS, MISPREDICTED});
-EVENT_GROUP(v2_level1, "top-down", 1, NULL, topdown__neoverse_v2, .parts = EVENT_PARTS_LEVEL1,
+EVENT_GROUP(v2_level1, "top-down", 1, NULL, topdown__neoverse_v2, .parts = TOPDOWN_LEVEL1_NAMES,
 	    .events = {SLOT_EVENTS, MISPREDICTED});
-EVENT_GROUP(n2_early_level1, "top-down", 1, NULL, topdown__neoverse_n2_early, .parts = EVENT_PARTS_LEVEL1,
+EVENT_GROUP(n2_early_level1, "top-down", 1, NULL, topdown__neoverse_n2_early, .parts = TOPDOWN_LEVEL1_NAMES,
 	    .events = {SLOT_EVENTS, MISPREDICTED});
-EVENT_GROUP(v3_level1, "top-down", 1, NULL, topdown__neoverse_v3, .parts = EVENT_PARTS_LEVEL1,
+EVENT_GROUP(v3_level1, "top-down", 1, NULL, topdown__neoverse_v3, .parts = TOPDOWN_LEVEL1_NAMES,
 	    .events = {SLOT_EVENTS, {"STALL_FRONTEND_FLUSH", 0x8162, 0, 0}});
 
 static const struct event_group *const v1_groups[] = {&v1_level1, &memory, NULL};
@@ -50,7 +50,7 @@ EVENT_CPU(event_cpu_v2, "neoverse_v2", "Arm Neoverse V2", 8, v2_groups, .instruc
 EVENT_CPU(event_cpu_n3, "neoverse_n3", "Arm Neoverse N3", 5, v3_groups, .instructions = INSTRUCTIONS);
 EVENT_CPU(event_cpu_v3, "neoverse_v3", "Arm Neoverse V3", 10, v3_groups, .instructions = INSTRUCTIONS);
 
-EVENT_GROUP(a64fx_level1, "top-down", 1, NULL, topdown__a64fx, .parts = EVENT_PARTS_LEVEL1,
+EVENT_GROUP(a64fx_level1, "top-down", 1, NULL, topdown__a64fx, .parts = TOPDOWN_LEVEL1_NAMES,
 	    .events = {CYCLES,
 		       {"_0INST_COMMIT", 0x190, 0, 0},
 		       {"LD_COMP_WAIT", 0x184, 0, 0},

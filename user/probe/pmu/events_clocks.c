@@ -6,7 +6,7 @@
  */
 #include <linux/perf_event.h>
 
-#include "probe/pmu/events_private.h"
+#include "probe/pmu/events.h"
 
 #define CLOCKS "clocks stand for the counters, to test with"
 #define CPU_CLOCK                                                                                                      \
@@ -21,7 +21,7 @@
 static const struct event_group level1 = {.name = "top-down",
 					  .stage = 1,
 					  .approx = CLOCKS,
-					  .parts = EVENT_PARTS_LEVEL1,
+					  .parts = TOPDOWN_LEVEL1_NAMES,
 					  .formula = topdown__clocks,
 					  .events = {CPU_CLOCK, TASK_CLOCK}};
 

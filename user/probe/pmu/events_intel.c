@@ -21,7 +21,7 @@ static const char *const named_as[] = {"loads", "stores", NULL};
 		{"MEM_INST_RETIRED.ALL_LOADS", 0x81d0, 0, 0}, {"MEM_INST_RETIRED.ALL_STORES", 0x82d0, 0, 0},           \
 	}
 
-EVENT_GROUP(skylake_level1, "top-down", 1, NULL, topdown__skylake, .parts = EVENT_PARTS_LEVEL1,
+EVENT_GROUP(skylake_level1, "top-down", 1, NULL, topdown__skylake, .parts = TOPDOWN_LEVEL1_NAMES,
 	    .events = {CYCLES,
 		       {"IDQ_UOPS_NOT_DELIVERED.CORE", 0x19c, 0, 0},
 		       {"UOPS_ISSUED.ANY", 0x10e, 0, EVENT_BUSY},
@@ -29,7 +29,7 @@ EVENT_GROUP(skylake_level1, "top-down", 1, NULL, topdown__skylake, .parts = EVEN
 		       {"INT_MISC.RECOVERY_CYCLES", 0x10d, 0, 0},
 		       REFERENCE});
 
-EVENT_GROUP(skylake_level1_smt, "top-down", 1, NULL, topdown__skylake, .parts = EVENT_PARTS_LEVEL1,
+EVENT_GROUP(skylake_level1_smt, "top-down", 1, NULL, topdown__skylake, .parts = TOPDOWN_LEVEL1_NAMES,
 	    .events = {{"CPU_CLK_UNHALTED.THREAD_P_ANY", 0x20003c, 0, EVENT_BUSY},
 		       {"IDQ_UOPS_NOT_DELIVERED.CORE", 0x19c, 0, 0},
 		       {"UOPS_ISSUED.ANY", 0x10e, 0, EVENT_BUSY},
@@ -87,7 +87,7 @@ EVENT_CPU(event_cpu_skx, "SKX", "Intel Skylake-SP", 4, skylake_groups, .instruct
 EVENT_CPU(event_cpu_clx, "CLX", "Intel Cascade Lake-SP", 4, skylake_groups, .instructions = INSTRUCTIONS,
 	  .stage1_smt = &skylake_level1_smt, .named = NAMED, .named_as = named_as);
 
-EVENT_GROUP(icelake_level1, "top-down", 1, NULL, topdown__icelake, .parts = EVENT_PARTS_LEVEL1,
+EVENT_GROUP(icelake_level1, "top-down", 1, NULL, topdown__icelake, .parts = TOPDOWN_LEVEL1_NAMES,
 	    .events = {SLOTS,
 		       {"UOPS_RETIRED.SLOTS", 0x2c2, 0, EVENT_BUSY},
 		       {"IDQ_UOPS_NOT_DELIVERED.CORE", 0x19c, 0, 0},
@@ -138,7 +138,7 @@ static const struct event_group *const icelake_groups[] = {&icelake_level1,
 EVENT_CPU(event_cpu_icx, "ICX", "Intel Ice Lake-SP", 5, icelake_groups, .instructions = INSTRUCTIONS, .named = NAMED,
 	  .named_as = named_as);
 
-EVENT_GROUP(sapphire_level1, "top-down", 1, NULL, topdown__icelake, .parts = EVENT_PARTS_LEVEL1,
+EVENT_GROUP(sapphire_level1, "top-down", 1, NULL, topdown__icelake, .parts = TOPDOWN_LEVEL1_NAMES,
 	    .events = {SLOTS,
 		       {"UOPS_RETIRED.SLOTS", 0x2c2, 0, EVENT_BUSY},
 		       {"IDQ_BUBBLES.CORE", 0x19c, 0, 0},

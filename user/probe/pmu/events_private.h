@@ -22,9 +22,4 @@ extern const struct event_cpu event_cpu_n1, event_cpu_v1, event_cpu_n2, event_cp
 	const struct event_cpu variable = {                                                                            \
 	    .name = name_, .title = title_, .width = width_, .groups = groups_, __VA_ARGS__}
 
-#define EVENT_PARTS_LEVEL1                                                                                             \
-	{                                                                                                              \
-		"retiring", "frontend", "bad_speculation", "backend"                                                   \
-	}
-
 #endif

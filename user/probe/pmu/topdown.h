@@ -11,6 +11,10 @@
 
 #define TOPDOWN_PARTS 5 /* most parts of a group */
 #define TOPDOWN_LEVEL1 4
+#define TOPDOWN_LEVEL1_NAMES                                                                                           \
+	{                                                                                                              \
+		"retiring", "frontend", "bad_speculation", "backend"                                                   \
+	}
 
 /* Inputs of formulas beside the counts of their own events. */
 struct topdown {
