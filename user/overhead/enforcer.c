@@ -51,7 +51,8 @@ void enforcer__warn(const struct enforcer *enforcer, const char *code, pid_t pid
 	enforcer->ops.warn(enforcer->ctx, code, pid, text);
 }
 
-bool enforcer__image_is_closed(const struct governed *governed)
+/* Returns whether probes of a process's image are closed. */
+static bool enforcer__image_is_closed(const struct governed *governed)
 {
 	return governed->duty && governed->duty->closed;
 }

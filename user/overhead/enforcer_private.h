@@ -139,9 +139,6 @@ void enforcer__add_hits(struct governed *governed, const struct costs *costs, co
 /* Limits functions with exits of their own to what calls and waits of a process left of the budget, now and then. */
 void enforcer__limit_rows(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns);
 
-/* Returns whether probes of a process's image are closed. */
-bool enforcer__image_is_closed(const struct governed *governed);
-
 /* Raises a process's probe epoch, which resets its threads. unseen: some calls are not seen from now on. */
 void enforcer__advance_epoch(struct governed *governed, bool unseen);
 
@@ -208,9 +205,6 @@ void enforcer__recall(struct enforcer *enforcer, struct image_duty *duty, const 
 
 /* Says that probes of an image could not be opened again; status: -errno of the first of them. */
 void enforcer__warn_unopened(const struct enforcer *enforcer, const struct image_duty *duty, int status);
-
-/* Changes an image's probes to enforcer__without(); before: units left out until now. */
-void enforcer__change_set(struct enforcer *enforcer, struct image_duty *duty, uint32_t before);
 
 /* Leaves out what is requested for all nodes of a job, and probes again what is not requested any more. */
 void enforcer__carry_out_requests(struct enforcer *enforcer, struct image_duty *duty, uint64_t now_ns);

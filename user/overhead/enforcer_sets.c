@@ -29,7 +29,8 @@ static void publish_set(const struct image_duty *duty, uint32_t without, uint64_
 	}
 }
 
-void enforcer__change_set(struct enforcer *enforcer, struct image_duty *duty, uint32_t before)
+/* Changes an image's probes to enforcer__without(); before: units left out until now. */
+static void enforcer__change_set(struct enforcer *enforcer, struct image_duty *duty, uint32_t before)
 {
 	int status;
 
@@ -166,4 +167,225 @@ void enforcer__probe_again(struct enforcer *enforcer, struct image_duty *duty, u
 		       "functions of %s that never wait (%s) are probed again: no process that maps it would cost over "
 		       "%.2g %% of its time with them",
 		       duty->path, names, enforcer->governor.budget * 100 * GOVERNOR_GIVE_BACK);
+}
+
+/*
+ * States of different sets of functions are never compared, so the nodes of a job do without the same ones: a worker
+ * requests of each node what the others leave out (docs/many-nodes.md). These units are not the node's own set: what it
+ * needs itself is decided as if they were probed, and a worker unites own sets only, so that no set holds itself.
+ */
+
+#define LEAST_REST 0.02 /* share of the cost that is assumed to remain */
+
+void enforcer__follow(struct governed *governed, uint32_t units, uint64_t until_ns, const char *why)
+{
+	struct image_duty *duty = governed->duty;
+
+	if (!duty)
+		return;
+	for (int i = 0; i < FUNCTIONS_UNITS; i++)
+		if (units >> i & 1 && duty->followed.until_ns[i] < until_ns)
+			duty->followed.until_ns[i] = until_ns;
+	snprintf(duty->followed.why, sizeof(duty->followed.why), "%s", why);
+}
+
+/* Returns the units that are requested, and how long all of them are. */
+static uint32_t requested(const struct followed_set *followed, uint64_t now_ns, uint64_t *until_ns)
+{
+	uint32_t units = 0;
+
+	*until_ns = UINT64_MAX;
+	for (int i = 0; i < FUNCTIONS_UNITS; i++) {
+		if (followed->until_ns[i] <= now_ns)
+			continue;
+		units |= 1U << i;
+		if (followed->until_ns[i] < *until_ns)
+			*until_ns = followed->until_ns[i];
+	}
+	return units;
+}
+
+/* Returns the ratio of a set that loses probed units as well. */
+static double ratio_with(const struct enforcer *enforcer, const struct image_duty *duty, uint32_t more)
+{
+	double shares[FUNCTIONS_UNITS], share = 0;
+
+	enforcer->ops.unit_shares(enforcer->ctx, duty->image, shares);
+	for (int i = 0; i < FUNCTIONS_UNITS; i++)
+		share += more >> i & 1 ? shares[i] : 0;
+	return (1 + duty->followed.ratio) / fmax(1 - share, LEAST_REST) - 1;
+}
+
+void enforcer__carry_out_requests(struct enforcer *enforcer, struct image_duty *duty, uint64_t now_ns)
+{
+	struct followed_set *followed = &duty->followed;
+	uint32_t before = enforcer__without(duty), fewer, again;
+	uint64_t until_ns;
+	uint32_t units = requested(followed, now_ns, &until_ns);
+	char names[96];
+
+	if (units == followed->without || duty->closed ||
+	    (followed->changed_ns && now_ns < followed->changed_ns + GOVERNOR_STEP_NS))
+		return;
+	followed->ratio = units ? ratio_with(enforcer, duty, units & ~before) : 0;
+	followed->without = units;
+	followed->changed_ns = now_ns;
+	fewer = units & ~before;
+	again = before & ~enforcer__without(duty);
+	if (!fewer && !again)
+		return;
+	enforcer__change_set(enforcer, duty, before);
+	if (fewer) {
+		functions__name_units(fewer, names, sizeof(names));
+		enforcer__warn(
+		    enforcer, "coarser", 0,
+		    "functions of %s that never wait (%s) are not probed for at least %.0f s: %s; the time "
+		    "between two other calls is one computation then, and what completions transfer is unknown",
+		    duty->path, names, (double)(until_ns - now_ns) * 1e-9, followed->why);
+	}
+	if (again) {
+		functions__name_units(again, names, sizeof(names));
+		enforcer__warn(
+		    enforcer, "released", 0,
+		    "functions of %s that never wait (%s) are probed again: no worker has requested to leave "
+		    "them out for all nodes of a job any more",
+		    duty->path, names);
+	}
+}
+
+/*
+ * What is remembered of a program at its end: the functions that were left out, and those that had to be closed. Its
+ * next run begins without them, so that short runs of one program do not each pay for the same discovery. Paths say
+ * nothing across owners: one user's runs of a program are none of another's, whose namespace may have another file
+ * there.
+ */
+
+#define REMEMBERED_NS 3600000000000ULL /* time in which a program that is started again is assumed to be the same */
+#define UNOPENED_MOST 8 /* runs in a row that ended before probes were opened; the program may have changed since */
+
+/* Returns whether probes were open for so long at the end that they are no longer too expensive. */
+static bool is_affordable(const struct image_duty *duty, uint64_t now_ns)
+{
+	return !duty->closed && now_ns >= duty->cycle.opened_ns + GOVERNOR_OPENING_NS;
+}
+
+static bool is_any(const struct functions_spared *spared)
+{
+	uint64_t any = 0;
+
+	for (size_t i = 0; i < sizeof(spared->costly) / sizeof(spared->costly[0]); i++)
+		any |= spared->costly[i];
+	return any;
+}
+
+/* Returns the index of what is remembered of an image of an owner's program; FORMER_RUNS where that is nothing. */
+static size_t find(const struct enforcer *enforcer, uid_t owner, const char *exe, const char *image, uint64_t now_ns)
+{
+	for (size_t i = 0; i < FORMER_RUNS; i++) {
+		const struct former_run *of = &enforcer->former[i];
+
+		if (of->ended_ns && now_ns < of->ended_ns + REMEMBERED_NS && of->owner == owner &&
+		    !strcmp(of->exe, exe) && !strcmp(of->image, image))
+			return i;
+	}
+	return FORMER_RUNS;
+}
+
+void enforcer__remember(struct enforcer *enforcer, const struct image_duty *duty, const struct governed *last,
+			uint64_t now_ns)
+{
+	bool costly = duty->cost > 0 && !is_affordable(duty, now_ns);
+	size_t at = find(enforcer, last->process.owner, last->exe, duty->path, now_ns);
+	struct former_run *to = &enforcer->former[at % FORMER_RUNS];
+
+	if (!duty->set.without && !costly)
+		return;
+	for (size_t i = 0; at == FORMER_RUNS && i < FORMER_RUNS; i++)
+		if (enforcer->former[i].ended_ns < to->ended_ns)
+			to = &enforcer->former[i];
+	*to = (struct former_run){.owner = last->process.owner, .ended_ns = now_ns, .set = duty->set};
+	snprintf(to->exe, sizeof(to->exe), "%s", last->exe);
+	snprintf(to->image, sizeof(to->image), "%s", duty->path);
+	if (!costly)
+		return;
+	enforcer->ops.costly(enforcer->ctx, duty->image, &to->spared);
+	to->cost = is_any(&to->spared) ? duty->cost : 0;
+	to->unopened = duty->unopened;
+}
+
+/* Returns whether the functions that were closed begin closed: a first open period is not affordable at once. */
+static bool begins_closed(const struct enforcer *enforcer, const struct former_run *former)
+{
+	const struct governor *governor = &enforcer->governor;
+
+	return former->cost > 0 && former->unopened < UNOPENED_MOST &&
+	       governor__period_ns(governor, former->cost) > governor->opening_ns;
+}
+
+struct functions_spared enforcer__former(const struct enforcer *enforcer, uid_t owner, const char *exe,
+					 const char *image, uint64_t now_ns)
+{
+	size_t at = find(enforcer, owner, exe, image, now_ns);
+	struct functions_spared spared = {0};
+
+	if (at == FORMER_RUNS)
+		return spared;
+	spared = enforcer->former[at].spared;
+	spared.units = enforcer->former[at].set.without;
+	spared.closed = begins_closed(enforcer, &enforcer->former[at]);
+	return spared;
+}
+
+static void warn_of_set(const struct enforcer *enforcer, const struct image_duty *duty, const struct governed *first)
+{
+	char names[96];
+
+	functions__name_units(duty->set.without, names, sizeof(names));
+	enforcer__warn(
+	    enforcer, "coarser", first->process.pid,
+	    "process %d (%s): functions of %s that never wait (%s) are not probed for at least %.0f s, since they were "
+	    "over the overhead budget of %.2g %% when the program ran before; the time between two other calls is one "
+	    "computation then, and what completions transfer is unknown",
+	    first->process.pid, first->exe, duty->path, names, (double)(GOVERNOR_KEEP_NS << duty->set.level) * 1e-9,
+	    enforcer->governor.budget * 100);
+}
+
+/* Begins a duty cycle with a closed period. */
+static void begin_closed(struct enforcer *enforcer, struct image_duty *duty, const struct governed *first,
+			 uint64_t now_ns)
+{
+	duty->closed = duty->reported = true;
+	duty->unopened++;
+	governor__begin_closed(&enforcer->governor, &duty->cycle, now_ns,
+			       governor__period_ns(&enforcer->governor, duty->cost),
+			       governor__savings(&first->account));
+	enforcer__warn(enforcer, "governed", first->process.pid,
+		       "process %d (%s): expensive functions of %s are not probed for the first %.1f s and then in a "
+		       "duty cycle, since calls cost %.2g %% of its time when the program ran before, over the budget "
+		       "of %.2g %%; the gaps are uncovered, reason governed: only what the kernel's scheduler did to "
+		       "their threads is known",
+		       first->process.pid, first->exe, duty->path,
+		       (double)(duty->cycle.closed_until_ns - now_ns) * 1e-9, duty->cost * 100,
+		       enforcer->governor.budget * 100);
+}
+
+void enforcer__recall(struct enforcer *enforcer, struct image_duty *duty, const struct governed *first, uint64_t now_ns)
+{
+	size_t at = find(enforcer, first->process.owner, first->exe, duty->path, now_ns);
+	struct former_run former;
+
+	if (at == FORMER_RUNS)
+		return;
+	former = enforcer->former[at];
+	enforcer->former[at] = (struct former_run){0};
+	duty->set = former.set;
+	duty->cost = former.cost;
+	duty->unopened = former.unopened;
+	duty->cycle.opened_ns = now_ns;
+	if (duty->set.without) {
+		duty->set.changed_ns = now_ns;
+		warn_of_set(enforcer, duty, first);
+	}
+	if (begins_closed(enforcer, &former))
+		begin_closed(enforcer, duty, first, now_ns);
 }

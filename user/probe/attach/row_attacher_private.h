@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Shared by attaching (row_attacher.c), linking (row_links.c), looking (row_look.c), deciding (row_thinning.c) and
- * reporting (row_report.c).
+ * Shared by attaching (row_attacher.c), linking (row_links.c), measuring (row_costs.c) and deciding (row_thinning.c).
  */
 #ifndef VAPRO_ROW_ATTACHER_PRIVATE_H
 #define VAPRO_ROW_ATTACHER_PRIVATE_H

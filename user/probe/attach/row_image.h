@@ -112,9 +112,6 @@ bool row_image__is_scarce(const struct row_image *image, uint64_t now_ns);
 /* The most that functions of an image may cost beside the calls of its processes, a share of time; or infinity. */
 double row_image__limit(const struct row_image *image, uint64_t now_ns);
 
-/* Calls of the image's processes exceed their budget: there are no duty cycles for a minute from then on. */
-void row_image__make_scarce(struct row_image *image, uint64_t from_ns);
-
 /* Puts a function of the image that is new into the family of those that it shares exits with. */
 void row_image__join_family(struct row_image *image, struct row_probe *probe);
 

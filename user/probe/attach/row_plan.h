@@ -3,7 +3,7 @@
  * Decides which of an image's functions can be probed within a share of its processes' time.
  *
  * A function is never opened to find out its cost: the rate of hits comes from a look that lasts milliseconds
- * (row_look.c), the cost of a hit from the calibration. The functions that cost least are opened until the share is
+ * (row_costs.c), the cost of a hit from the calibration. The functions that cost least are opened until the share is
  * used up, since that leaves the fewest out.
  *
  * Functions that end in the same function share its exits, whose probes are hit as long as one of them is open: these

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What people read of decisions on functions: see row_attacher_private.h. */
+/* What people read of decisions on functions: see row_image.h. */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "probe/attach/row_attacher_private.h"
 #include "probe/attach/row_costs.h"
 #include "probe/attach/row_image.h"
 #include "probe/attach/row_report.h"
