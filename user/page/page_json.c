@@ -155,14 +155,15 @@ static bool add_jobs(cJSON *page, const struct run_report *report)
 	for (size_t i = 0; ok && i < summary->job_count; i++) {
 		const struct job_summary *job = &summary->jobs[i];
 		size_t ranks = count_ranks(report, job);
-		char title[JOB_NAME_SIZE];
+		char title[SUMMARY_JOB_NAME];
 		cJSON *item;
 
 		if (!job->end_ns)
 			continue;
 		item = page_json__append(list);
 		ok = item && json__add_text(item, "name", job->name) &&
-		     json__add_text(item, "title", summary__job_name(job, title)) &&
+		     json__add_text(item, "title",
+				    summary__job_name(job->name, job->user, job->program, job->programs, title)) &&
 		     json__add_number(item, "ranks", (double)ranks, 0) &&
 		     json__add_number(item, "world", job->world_size, 0) &&
 		     cJSON_AddBoolToObject(item, "partial", job->partial && ranks < job->world_size) &&

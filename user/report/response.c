@@ -10,7 +10,7 @@
 
 #include "report/json.h"
 #include "report/regions.h"
-#include "report/summary_parts.h"
+#include "report/summary.h"
 
 #define REGIONS_PRINTED 64 /* jobs times classes */
 
@@ -202,14 +202,13 @@ int response__json(const struct response *response, record_put put, void *arg)
 static int print_job(const struct job_result *job, const struct json_context *context, const struct query *query,
 		     FILE *out, unsigned width)
 {
-	struct job_summary about = {.name = (char *)(job->job ? job->job : ""), .user = job->user};
+	const char *about = job->job ? job->job : "", *program;
 	struct regions regions = {0};
-	char text[2048] = "", name[JOB_NAME_SIZE];
+	char text[2048] = "", name[SUMMARY_JOB_NAME];
 	int ret = 0;
 
 	for (uint32_t i = 0; !ret && i < job->selection_count; i++) {
-		struct region *region =
-		    regions__get(&regions, job->job ? job->job : "", (uint64_t)job->selections[i].class + 1);
+		struct region *region = regions__get(&regions, about, (uint64_t)job->selections[i].class + 1);
 
 		ret = region ? summary__fill_region(region, &job->selections[i], context->names) : -ENOMEM;
 		/* the query claims no variance: nothing to confirm */
@@ -217,9 +216,9 @@ static int print_job(const struct job_result *job, const struct json_context *co
 			region->confirmed = region->ended = true;
 	}
 	if (!ret) {
-		about.program = query->program ? (char *)query->program(query->ctx, about.name, job->user) : NULL;
+		program = query->program ? query->program(query->ctx, about, job->user) : NULL;
 		say(text, sizeof(text), "%s on host %s: %llu fragments, %.0f %% of their time judged",
-		    summary__job_name(&about, name), context->host ? context->host : "?",
+		    summary__job_name(about, job->user, program, false, name), context->host ? context->host : "?",
 		    (unsigned long long)job->fragments, 100 * job->coverage_total);
 		say_reasons(job, text, sizeof(text));
 		wrap__print(out, "", regions__defuse(text), 0, width);

@@ -8,7 +8,8 @@
 
 #include "base/grow.h"
 #include "base/table.h"
-#include "report/summary_parts.h"
+#include "report/regions.h"
+#include "report/summary.h"
 
 struct named_job {
 	char *name;

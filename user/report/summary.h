@@ -13,6 +13,7 @@
 
 #include "report/source_names.h"
 
+struct region;
 struct regions;
 struct summary;
 
@@ -52,6 +53,30 @@ int summary__add_host(struct summary *summary, const char *job, uint32_t user, c
 
 /* Sets the time from which offsets count where no window begins earlier. */
 void summary__start(struct summary *summary, uint64_t start_ns);
+
+/* Reasons for uncovered time, for people. */
+extern const char *const summary_reason_text[VAPRO_UNCOVERED_REASONS];
+
+#define SUMMARY_JOB_NAME 1024
+
+/*
+ * Writes "job slurm:1 (/opt/solver, user ann)", with harmless characters only. user: as in struct vapro_thread;
+ * program: NULL: not known; others: there are other programs. Returns buf, of SUMMARY_JOB_NAME bytes.
+ */
+char *summary__job_name(const char *name, uint32_t user, const char *program, bool others, char *buf);
+
+/* Fills a region from a variance, with its diagnosis where it has one. Returns 0 or -ENOMEM. */
+int summary__fill_region(struct region *region, const struct result_variance *variance,
+			 const struct source_names *names);
+
+/* Fills what a diagnosis says of a region. Returns 0 or -ENOMEM. */
+int summary__fill_diagnosis(struct region *region, const struct result_diagnosis *diagnosis);
+
+/*
+ * Describes a state for a person, by the names that were read (or NULL), and the called function. malloc'ed, defused,
+ * or NULL.
+ */
+char *summary__describe(const struct vapro_state *state, const struct source_names *names);
 
 struct summary_options {
 	unsigned width;	     /* 0: 80 columns */

@@ -79,19 +79,11 @@ struct summary {
 	size_t trouble_count, trouble_capacity;
 };
 
-/* Reasons for uncovered time, for people. */
-extern const char *const summary_reason_text[VAPRO_UNCOVERED_REASONS];
-
 /* Says what would help against a reason. */
 extern const char *const summary_reason_help[VAPRO_UNCOVERED_REASONS];
 
 /* What a cause of loss means, for people. */
 extern const char *const summary_loss_text[VAPRO_LOSSES];
-
-#define JOB_NAME_SIZE 1024
-
-/* Writes "job slurm:1 (/opt/solver, user ann)", with harmless characters only. Returns buf, of JOB_NAME_SIZE bytes. */
-char *summary__job_name(const struct job_summary *job, char *buf);
 
 #define RESULT_TEXT_SIZE 3200
 
@@ -101,9 +93,6 @@ char *summary__job_name(const struct job_summary *job, char *buf);
  * no window is none. Where something was found all the same, that comes first, and this is summary__little_compared().
  */
 bool summary__no_result(const struct summary *summary, const struct job_summary *job, char *text, size_t size);
-
-/* Says of a job of which little was compared how much that is, why, and what would help. Returns whether it is one. */
-bool summary__little_compared(const struct summary *summary, const struct job_summary *job, char *text, size_t size);
 
 /*
  * Says of a job in which nothing was found and nothing compared why that is or, of another one, that little was
@@ -124,19 +113,6 @@ void summary__say_nothing_found(const struct summary *summary, char *text, size_
 
 /* Describes the state of a record's item, whose labels are its member of that name, as summary__describe(). */
 char *summary__describe_item(const cJSON *item);
-
-/* Fills a region from a variance, with its diagnosis where it has one. Returns 0 or -ENOMEM. */
-int summary__fill_region(struct region *region, const struct result_variance *variance,
-			 const struct source_names *names);
-
-/* Fills what a diagnosis says of a region. Returns 0 or -ENOMEM. */
-int summary__fill_diagnosis(struct region *region, const struct result_diagnosis *diagnosis);
-
-/*
- * Describes a state for a person, by the names that were read (or NULL), and the called function. malloc'ed, defused,
- * or NULL.
- */
-char *summary__describe(const struct vapro_state *state, const struct source_names *names);
 
 /* Adds a hang in words; a later one of its job and id replaces it. Returns 0 or -ENOMEM. */
 int summary__add_hang(struct summary *summary, const char *job, const struct result_hang *hang, const char *text);
