@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The caller's side: it starts a reader, waits for the response within limits, and names failures. */
-#include "sandbox/confine_private.h"
+#include "sandbox/confine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,9 +18,101 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "sandbox/confine_order.h"
 #include "sandbox/confine_owner.h"
+#include "sandbox/confine_private.h"
 #include "sandbox/confine_watch.h"
 #include "sandbox/user_file.h"
+
+#define LIMIT_MS 10000
+#define AT_ONCE (64U << 10)
+#define BYTES_MAX (sizeof(struct confine_head) + CONFINE_RESPONSE_BYTES_MAX)
+
+/* A response, as far as it has come; all zeros: nothing has. */
+struct inbox {
+	uint8_t *data;
+	size_t size, room;
+};
+
+/* How many bytes the response has by its head; 0 where the head makes no sense, BYTES_MAX while there is none. */
+static size_t size_of(const struct inbox *inbox)
+{
+	struct confine_head head;
+
+	if (inbox->size < sizeof(head))
+		return BYTES_MAX;
+	memcpy(&head, inbox->data, sizeof(head));
+	if (head.size > (head.status ? CONFINE_SENTENCE_MAX - 1 : CONFINE_RESPONSE_BYTES_MAX))
+		return 0;
+	return sizeof(head) + (size_t)head.size;
+}
+
+static int make_room(struct inbox *inbox)
+{
+	size_t wanted = inbox->size + AT_ONCE, room = inbox->room * 2 > wanted ? inbox->room * 2 : wanted;
+	uint8_t *more;
+
+	if (inbox->room >= wanted)
+		return 0;
+	more = realloc(inbox->data, room);
+	if (!more)
+		return -ENOMEM;
+	inbox->data = more;
+	inbox->room = room;
+	return 0;
+}
+
+/* Receives what a pipe that does not wait has. 0 at its end, -EAGAIN where more may come, or another -errno. */
+static int receive_inbox(struct inbox *inbox, int pipe)
+{
+	for (;;) {
+		ssize_t got;
+
+		if (make_room(inbox))
+			return -ENOMEM;
+		got = read(pipe, inbox->data + inbox->size, AT_ONCE);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno; /* -EAGAIN: more may come */
+		if (got == 0)
+			return 0;
+		inbox->size += (size_t)got;
+		if (inbox->size > size_of(inbox))
+			return -EBADMSG;
+	}
+}
+
+/* Opens a complete response: 0; -EINVAL with a refusal's sentence; -EPIPE where it is not complete; or -ENOMEM. */
+static int open_inbox(struct inbox *inbox, struct confine_response *response, char *err, size_t err_size)
+{
+	struct confine_head head;
+
+	if (inbox->size < sizeof(head) || inbox->size != size_of(inbox))
+		return -EPIPE;
+	memcpy(&head, inbox->data, sizeof(head));
+	if (head.status) {
+		for (size_t i = sizeof(head); i < inbox->size; i++)
+			if (inbox->data[i] < ' ' || inbox->data[i] > '~')
+				inbox->data[i] = '?';
+		snprintf(err, err_size, "%.*s", (int)head.size, inbox->data + sizeof(head));
+		return -EINVAL;
+	}
+	/* the bytes move to the front, so that the caller can free them */
+	memmove(inbox->data, inbox->data + sizeof(head), (size_t)head.size);
+	response->data = realloc(inbox->data, (size_t)head.size + 1);
+	if (!response->data)
+		return -ENOMEM;
+	response->size = (size_t)head.size;
+	*inbox = (struct inbox){0};
+	return 0;
+}
+
+static void free_inbox(struct inbox *inbox)
+{
+	free(inbox->data);
+	*inbox = (struct inbox){0};
+}
 
 #define LINGERERS 64
 #define BROKEN 64
@@ -51,7 +143,7 @@ struct confine_request {
 	const struct confine_query *query;
 	struct confine_version versions[CONFINE_FILES_MAX];
 	struct confine_response remembered; /* with pid 0: the response was remembered */
-	struct confine_inbox inbox;
+	struct inbox inbox;
 	pid_t pid; /* 0: no reader works */
 	int pipe;
 	bool charged;  /* to the query's owner */
@@ -226,7 +318,7 @@ static int check_files(const struct confine_query *query, char *err, size_t err_
 int confine__broken(const struct confine_query *query, const struct confine_version *files, char *err, size_t err_size)
 {
 	for (int i = 0; i < BROKEN && query->file_count; i++)
-		if (!strcmp(broken[i].service, query->service) && confine_version__same(&broken[i].file, &files[0]) &&
+		if (!strcmp(broken[i].service, query->service) && confine_memory__is_same(&broken[i].file, &files[0]) &&
 		    now_ms() < broken[i].until_ms) {
 			snprintf(err, err_size, "%s; it is not tried again yet", broken[i].reason);
 			return -EPROTO;
@@ -316,7 +408,7 @@ static int finish(struct confine_request *request, int status, struct confine_re
 	int how = 0;
 
 	if (!status)
-		status = confine_inbox__open(&request->inbox, response, err, err_size);
+		status = open_inbox(&request->inbox, response, err, err_size);
 	known = end(request, status && status != -EPIPE && status != -EINVAL, &how, &response->cpu_ns);
 	close(request->pipe);
 	request->pid = 0;
@@ -362,7 +454,7 @@ int confine_request__poll(struct confine_request *request, struct confine_respon
 	request->remembered = (struct confine_response){0};
 	if (!request->pid)
 		return 0;
-	status = request->complete ? 0 : confine_inbox__receive(&request->inbox, request->pipe);
+	status = request->complete ? 0 : receive_inbox(&request->inbox, request->pipe);
 	request->complete |= !status;
 	if (status && status != -EAGAIN)
 		return finish(request, status, response, err, err_size);
@@ -423,7 +515,7 @@ bool confine__left_behind(uid_t owner)
 
 int confine__query(const struct confine_query *query, struct confine_response *response, char *err, size_t err_size)
 {
-	unsigned int limit_ms = query->limit_ms ? query->limit_ms : CONFINE_LIMIT_MS;
+	unsigned int limit_ms = query->limit_ms ? query->limit_ms : LIMIT_MS;
 	struct confine_request *request;
 	int status;
 
@@ -489,7 +581,7 @@ void confine_request__free(struct confine_request *request)
 		leave_behind(&lingerer);
 		close(request->pipe);
 	}
-	confine_inbox__free(&request->inbox);
+	free_inbox(&request->inbox);
 	free(request->remembered.data);
 	free(request);
 }

@@ -4,6 +4,7 @@
  * query is sent again. A user has one reader at a time. One whose file system does not answer stays that user's only
  * reader until it does; where nothing asks for it any more it is killed and left behind, and counts on as the user's.
  */
+#include "sandbox/confine_order.h"
 #include "sandbox/confine_private.h"
 
 #include <errno.h>
@@ -110,7 +111,7 @@ static bool is_same(const struct ahead *query, const struct confine_query *sent,
 	    query->sent.file_count != sent->file_count || query->about.size != (sent->about ? sent->about->size : 0))
 		return false;
 	for (unsigned int i = 0; i < sent->file_count; i++)
-		if (!confine_version__same(&query->files[i], &files[i]))
+		if (!confine_memory__is_same(&query->files[i], &files[i]))
 			return false;
 	return !query->about.size || !memcmp(query->about.data, sent->about->data, query->about.size);
 }
@@ -266,7 +267,7 @@ int confine_ahead__query(const struct confine_query *sent, struct confine_respon
 
 	clean(now);
 	for (unsigned int i = 0; i < sent->file_count; i++)
-		files[i] = confine_version__of(sent->files[i]);
+		files[i] = confine_memory__version(sent->files[i]);
 	for (int i = 0; i < QUERIES && !query; i++)
 		if (is_same(&queries[i], sent, files))
 			query = &queries[i];

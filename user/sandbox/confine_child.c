@@ -3,7 +3,7 @@
  * A reader's life: it reads the request and the files, confines itself, responds and exits. It begins as a copy of the
  * template, which reads nothing but orders of the process that started it.
  */
-#include "sandbox/confine_private.h"
+#include "sandbox/confine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,9 +21,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "sandbox/confine_order.h"
 #include "sandbox/page_holder_private.h"
 #include "sandbox/user_file.h"
 
+#define NOBODY 65534
+#define CONFINE_MEMORY_BYTES (384ULL << 20) /* beside the files */
 #define LARGE_FILE (256 << 10)
 #define PAGE 4096 /* the smallest there is: with larger ones some files are read that could be mapped */
 
@@ -123,17 +126,15 @@ static bool lock(void)
 	    !limit(RLIMIT_NOFILE, 0) || !limit(RLIMIT_NPROC, 0))
 		return false;
 	if (!geteuid()) {
-		if (setgroups(0, NULL) || setresgid(CONFINE_NOBODY, CONFINE_NOBODY, CONFINE_NOBODY) ||
-		    setresuid(CONFINE_NOBODY, CONFINE_NOBODY, CONFINE_NOBODY))
+		if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY))
 			return false;
-		if (getresuid(&real, &effective, &saved) || real != CONFINE_NOBODY || effective != CONFINE_NOBODY ||
-		    saved != CONFINE_NOBODY)
+		if (getresuid(&real, &effective, &saved) || real != NOBODY || effective != NOBODY || saved != NOBODY)
 			return false;
 	}
 	/* the reader dies with the daemon; a change of user clears an earlier setting */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
 		return false;
-	return !prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !confine__filter();
+	return !prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !sandbox__filter();
 }
 
 static bool write_whole(const void *data, size_t size)

@@ -4,7 +4,7 @@
  * writing to the one pipe, exiting. Opening a file fails with EACCES and does not kill: libdw looks
  * for supplementary debug files by itself, and works without them.
  */
-#include "sandbox/confine_private.h"
+#include "sandbox/confine_order.h"
 
 #include <errno.h>
 #include <linux/audit.h>
@@ -35,7 +35,7 @@
 #error "the lower half of an argument lies elsewhere on this machine"
 #endif
 
-int confine__filter(void)
+int sandbox__filter(void)
 {
 	static const struct sock_filter code[] = {
 	    LOAD(arch),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Recent responses of readers: the same programs start again and again on a node. */
-#include "sandbox/confine_private.h"
+#include "sandbox/confine_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static struct remembered {
 static uint64_t uses;
 static size_t bytes;
 
-struct confine_version confine_version__of(int fd)
+struct confine_version confine_memory__version(int fd)
 {
 	struct timespec now;
 	struct stat st;
@@ -40,7 +40,7 @@ struct confine_version confine_version__of(int fd)
 					.settled = st.st_ctim.tv_sec + YOUNG_S < now.tv_sec};
 }
 
-bool confine_version__same(const struct confine_version *a, const struct confine_version *b)
+bool confine_memory__is_same(const struct confine_version *a, const struct confine_version *b)
 {
 	return a->device == b->device && a->inode == b->inode && a->size == b->size &&
 	       a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
@@ -58,7 +58,7 @@ static bool same_question(const struct remembered *one, const struct confine_que
 	    one->about_size != about_size(query))
 		return false;
 	for (unsigned int i = 0; i < one->file_count; i++)
-		if (!confine_version__same(&one->files[i], &files[i]))
+		if (!confine_memory__is_same(&one->files[i], &files[i]))
 			return false;
 	return !one->about_size || !memcmp(one->data, query->about->data, one->about_size);
 }
@@ -85,7 +85,7 @@ bool confine_memory__recall(const struct confine_query *query, struct confine_ve
 			    struct confine_response *response)
 {
 	for (unsigned int i = 0; i < query->file_count; i++)
-		files[i] = confine_version__of(query->files[i]);
+		files[i] = confine_memory__version(query->files[i]);
 	for (int i = 0; i < RESPONSES; i++) {
 		struct remembered *one = &responses[i];
 

@@ -3,6 +3,7 @@
  * The caller's side of the template: a process that has loaded and linked the program and does nothing but start
  * readers as copies of itself. Loading and linking cost 15 ms of processor time, which ranks may need; a copy costs 2.
  */
+#include "sandbox/confine_order.h"
 #include "sandbox/confine_private.h"
 
 #include <errno.h>

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "sandbox/confine_owner.h"
+#include "sandbox/confine_order.h"
 #include "sandbox/confine_private.h"
 #include "sandbox/page_holder_private.h"
 #include "sandbox/user_file.h"

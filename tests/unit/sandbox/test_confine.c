@@ -28,7 +28,8 @@
 
 #include <cmocka.h>
 
-#include "sandbox/confine_private.h"
+#include "sandbox/confine.h"
+#include "sandbox/confine_order.h"
 
 #define CASES "build/test/site_cases.so"
 

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "sandbox/confine_private.h"
+#include "sandbox/confine_memory.h"
 
 static int file;
 
