@@ -96,9 +96,6 @@ int region__unite(struct grower *grower, unsigned layers);
  */
 int region__part_rows(struct grower *grower);
 
-/* The component that stands for a root's draft. */
-uint32_t region__draft(struct grower *grower, uint32_t component);
-
 /* Makes drafts of all cells of components, and drops drafts of little loss. */
 int region__collect(struct grower *grower, struct region_result *result);
 void region__filter(struct region_result *result, const struct vapro_config *config);

@@ -1,9 +1,10 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "detect/region_private.h"
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
 
 #include "base/grow.h"
-
-#include <math.h>
+#include "detect/region_private.h"
 
 #define SAME_BINS 2	/* begins and ends that differ by as much are the same */
 #define SAME_TIME 0.7	/* overlap, as share of the time of both */
@@ -12,7 +13,8 @@
 #define SOCKETS 64
 #define NEIGHBOURS 16 /* things on a host at one time that a component is compared with */
 
-uint32_t region__draft(struct grower *grower, uint32_t component)
+/* The component that stands for a root's draft. */
+static uint32_t region__draft(struct grower *grower, uint32_t component)
 {
 	struct component *components = grower->components;
 
@@ -318,4 +320,268 @@ int region__unite(struct grower *grower, unsigned layers)
 	if (layers & (layers - 1))
 		unite_classes(grower);
 	return unite_places(grower, layers);
+}
+
+/* Makes drafts of cells that grew together. */
+
+static double attributed_at(const struct grower *grower, size_t place, size_t b, enum layer layer)
+{
+	struct cell cell = region__cell(grower, place, b, layer);
+
+	/* A program sleeps at will: sleep is attributed in IO only. */
+	return layer == LAYER_IO ? cell__attributed(&cell, VAPRO_IO) : (double)cell.closed.cpu + cell.open.cpu;
+}
+
+int region__collect(struct grower *grower, struct region_result *result)
+{
+	size_t *draft_of = malloc((grower->count ? grower->count : 1) * sizeof(*draft_of));
+	int error = -ENOMEM;
+
+	if (!draft_of)
+		return -ENOMEM;
+	for (size_t i = 0; i < grower->count; i++)
+		draft_of[i] = SIZE_MAX;
+	for (int layer = 0; layer < LAYERS; layer++) {
+		for (size_t place = 0; grower->of[layer] && place < grower->job->row_count; place++) {
+			for (size_t b = 0; b < grower->bins; b++) {
+				uint32_t id = grower->of[layer][place * grower->bins + b];
+				enum vapro_class class = region__class[layer];
+				struct draft *draft;
+
+				if (id == NO_COMPONENT)
+					continue;
+				id = region__draft(grower, region__root(grower, id));
+				if (draft_of[id] == SIZE_MAX) {
+					if (grow(&result->drafts, &result->capacity, result->count + 1,
+						 sizeof(*result->drafts)))
+						goto cleanup;
+					draft_of[id] = result->count++;
+					result->drafts[draft_of[id]] = (struct draft){.begin = UINT64_MAX};
+				}
+				draft = &result->drafts[draft_of[id]];
+				if (grow(&draft->cells, &draft->cell_capacity, draft->cell_count + 1,
+					 sizeof(*draft->cells)))
+					goto cleanup;
+				draft->cells[draft->cell_count++] = (struct region_cell){
+				    .row = grower->job->neighbours[place],
+				    .class = class,
+				    .bin = grower->map->begin + b,
+				};
+				draft->lost[class] += region__lost(grower, place, b, layer);
+				draft->attributed += attributed_at(grower, place, b, layer);
+				draft->has[class] = true;
+				draft->waiting |= layer == LAYER_WAITING;
+				draft->path |= layer == LAYER_PATH;
+				if (grower->map->begin + b < draft->begin)
+					draft->begin = grower->map->begin + b;
+				if (grower->map->begin + b + 1 > draft->end)
+					draft->end = grower->map->begin + b + 1;
+			}
+		}
+	}
+	error = 0;
+cleanup:
+	free(draft_of);
+	return error;
+}
+
+/*
+ * Whether the loss, with all the waiting that it may cause, can be worth a variance, and is no work of the program. The
+ * loss must be at least what makes one whole bin slow, since attributed cells count as slow for less.
+ */
+static bool may_weigh(const struct draft *draft, double lost, const struct vapro_config *config)
+{
+	double stride = config->window_s * 2 / 3 * 1e9, least = (1 - config->threshold) * (double)VAPRO_BIN_NS;
+
+	return !draft->waiting && draft->attributed >= MOSTLY * lost && lost >= fmax(config->min_share * stride, least);
+}
+
+/* Counts what costs too little, once over all windows: by the bins that no later window views as its own. */
+static void count_small(struct region_result *result, const struct draft *draft, double lost)
+{
+	size_t inside = 0;
+
+	for (size_t i = 0; i < draft->cell_count; i++)
+		inside += draft->cells[i].bin >= result->small_from && draft->cells[i].bin < result->small_to;
+	result->small_count += draft->begin >= result->small_from && draft->begin < result->small_to;
+	if (inside)
+		result->small_ns += fmax(0, lost) * (double)inside / (double)draft->cell_count;
+}
+
+void region__filter(struct region_result *result, const struct vapro_config *config)
+{
+	size_t live = 0;
+
+	for (size_t i = 0; i < result->count; i++) {
+		struct draft *draft = &result->drafts[i];
+		double lost = 0;
+
+		for (int class = 0; class < VAPRO_CLASSES; class ++)
+			lost += draft->lost[class];
+		/* One bin seen in two classes is one cell. */
+		if (draft->cell_count >= config->min_cells &&
+		    (draft->end - draft->begin > 1 || draft->cell_count >= 2 * config->min_cells ||
+		     draft->cells[0].row != draft->cells[draft->cell_count - 1].row) &&
+		    lost >= config->min_lost_s * 1e9) {
+			result->drafts[live++] = *draft;
+		} else if (may_weigh(draft, lost, config)) {
+			result->drafts[live++] = *draft;
+		} else {
+			count_small(result, draft, lost);
+			free(draft->cells);
+		}
+	}
+	/* The slots that were moved from must not be freed twice. */
+	memset(&result->drafts[live], 0, (result->count - live) * sizeof(*result->drafts));
+	result->count = live;
+}
+
+/* Rows that only touch a draft are another one. */
+
+#define NEXT_TO_NOTHING 0.2 /* share of the mean row's loss */
+#define LITTLE 0.5	    /* the same, of a row that is in the draft for less than ... */
+#define SHORT_PART 0.5	    /* ... this share of the draft's time */
+
+/* A draft, by the component that stands for it; ns and bins. */
+struct whole {
+	double lost;
+	size_t rows;
+	size_t begin, end;
+	uint32_t component; /* one of its components */
+	uint32_t touching;  /* the component that stands for rows that only touch it; NO_COMPONENT: none so far */
+	bool several;	    /* it has several components */
+	bool calls;	    /* it has waiting or slow paths, whose rows are compared as they grow (region__trim) */
+};
+
+/* What one row has of a draft. */
+struct part {
+	double lost;
+	size_t begin, end;
+	bool seen;
+};
+
+struct sharer {
+	struct grower *grower;
+	struct whole *wholes;
+	struct part *parts; /* of one row, by draft */
+	uint32_t *touched;  /* drafts that the row has cells of */
+	size_t touched_count;
+};
+
+static void add_cell(struct sharer *sharer, size_t place, size_t b, enum layer layer)
+{
+	uint32_t root = region__root(sharer->grower, sharer->grower->of[layer][place * sharer->grower->bins + b]);
+	uint32_t draft = region__draft(sharer->grower, root);
+	struct part *part = &sharer->parts[draft];
+	struct whole *whole = &sharer->wholes[draft];
+
+	if (!part->seen) {
+		*part = (struct part){.begin = b, .seen = true};
+		sharer->touched[sharer->touched_count++] = draft;
+	}
+	if (whole->component == NO_COMPONENT)
+		whole->component = root;
+	whole->several |= whole->component != root;
+	whole->calls |= layer == LAYER_WAITING || layer == LAYER_PATH;
+	part->lost += region__lost(sharer->grower, place, b, layer);
+	part->begin = b < part->begin ? b : part->begin;
+	part->end = b + 1 > part->end ? b + 1 : part->end;
+}
+
+/* Sums up what a row has of each draft. */
+static void sum_row(struct sharer *sharer, size_t place)
+{
+	for (size_t i = 0; i < sharer->touched_count; i++)
+		sharer->parts[sharer->touched[i]].seen = false;
+	sharer->touched_count = 0;
+	for (int layer = 0; layer < LAYERS; layer++) {
+		const uint32_t *of = sharer->grower->of[layer];
+
+		for (size_t b = 0; of && b < sharer->grower->bins; b++) {
+			if (of[place * sharer->grower->bins + b] != NO_COMPONENT)
+				add_cell(sharer, place, b, (enum layer)layer);
+		}
+	}
+}
+
+/* Adds a row that was summed up to the drafts. */
+static void add_row(struct sharer *sharer)
+{
+	for (size_t i = 0; i < sharer->touched_count; i++) {
+		const struct part *part = &sharer->parts[sharer->touched[i]];
+		struct whole *whole = &sharer->wholes[sharer->touched[i]];
+
+		whole->begin = !whole->rows || part->begin < whole->begin ? part->begin : whole->begin;
+		whole->end = part->end > whole->end ? part->end : whole->end;
+		whole->lost += part->lost;
+		whole->rows++;
+	}
+}
+
+/* Whether the row only touches the draft. */
+static bool is_apart(const struct part *part, const struct whole *whole)
+{
+	double mean = whole->lost / (double)whole->rows;
+
+	if (whole->calls || whole->rows < 2)
+		return false;
+	return part->lost < NEXT_TO_NOTHING * mean ||
+	       (whole->several && part->lost < LITTLE * mean &&
+		(double)(part->end - part->begin) < SHORT_PART * (double)(whole->end - whole->begin));
+}
+
+/* Takes the row's cells out of drafts that it only touches. Returns 0 or -ENOMEM. */
+static int part_row(struct sharer *sharer, size_t place)
+{
+	struct grower *grower = sharer->grower;
+
+	for (int layer = 0; layer < LAYERS; layer++) {
+		uint32_t *of = grower->of[layer];
+
+		for (size_t b = 0; of && b < grower->bins; b++) {
+			uint32_t *at = &of[place * grower->bins + b], draft, id = (uint32_t)grower->count;
+
+			if (*at == NO_COMPONENT)
+				continue;
+			draft = region__draft(grower, region__root(grower, *at));
+			if (!is_apart(&sharer->parts[draft], &sharer->wholes[draft]))
+				continue;
+			if (region__component(grower, place, b, (enum layer)layer))
+				return -ENOMEM;
+			if (sharer->wholes[draft].touching == NO_COMPONENT)
+				sharer->wholes[draft].touching = id;
+			grower->components[id].draft = sharer->wholes[draft].touching;
+			*at = id;
+		}
+	}
+	return 0;
+}
+
+int region__part_rows(struct grower *grower)
+{
+	struct sharer sharer = {.grower = grower};
+	size_t count = grower->count;
+	int error = 0;
+
+	if (!count)
+		return 0;
+	sharer.wholes = calloc(count, sizeof(*sharer.wholes));
+	sharer.parts = calloc(count, sizeof(*sharer.parts));
+	sharer.touched = malloc(count * sizeof(*sharer.touched));
+	if (!sharer.wholes || !sharer.parts || !sharer.touched)
+		error = -ENOMEM;
+	for (size_t i = 0; !error && i < count; i++)
+		sharer.wholes[i].component = sharer.wholes[i].touching = NO_COMPONENT;
+	for (size_t place = 0; !error && place < grower->job->row_count; place++) {
+		sum_row(&sharer, place);
+		add_row(&sharer);
+	}
+	for (size_t place = 0; !error && place < grower->job->row_count; place++) {
+		sum_row(&sharer, place);
+		error = part_row(&sharer, place);
+	}
+	free(sharer.wholes);
+	free(sharer.parts);
+	free(sharer.touched);
+	return error;
 }
