@@ -126,24 +126,11 @@ void daemon__select_inside(struct daemon *daemon);
 /* Hops call-sites of wrappers to their callers, or back, once a second, as the analysis requests. */
 void daemon__hop(struct daemon *daemon);
 
-/* Carries a decision about a call-site out. Returns false where it has to wait, and be made again. */
-bool daemon__carry_out_hop(struct daemon *daemon, struct vapro_hop_event *event);
-
 /* Takes what workers have requested since the last call, once a second. */
 void daemon__take_requests(struct daemon *daemon);
 
-/* Reads the counters that a worker requests at present. Returns false without a request: then the node's own analysis
- * decides. */
-bool daemon__remote_stage(const struct daemon *daemon, struct vapro_stage_request *request);
-
 /* Returns whether a worker requests at present that interrupts are timed. */
 bool daemon__remote_interrupts(const struct daemon *daemon);
-
-/* Forgets a request for counters that this node cannot follow: *expand, which the stream has refused. */
-void daemon__refuse_remote_stage(struct daemon *daemon);
-
-/* Puts the threads that a worker requests to sample before those of the request, up to VAPRO_INSIDE_THREADS. */
-void daemon__add_remote_inside(const struct daemon *daemon, struct vapro_inside_request *request);
 
 /* Emits the hello line: the daemon and what it has learnt of the machine. */
 void daemon__emit_hello(struct daemon *daemon);

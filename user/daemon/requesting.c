@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Carries out what workers request for the jobs of this node (docs/many-nodes.md): what its own analysis may request,
- * within the same limits, and nothing else. A refused request is counted, and each reason is reported once, in the
- * records of the node, which its workers read.
+ * Carries out what the analysis requests of the node, and what workers request for its jobs: counters, samples of slow
+ * computation, hops.
  */
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,10 +14,119 @@
 #include "base/printable.h"
 #include "daemon/daemon_private.h"
 #include "overhead/enforcer.h"
+#include "overhead/sample_cost.h"
+#include "probe/bpf/sampler.h"
+#include "report/pipeline.h"
 #include "wire/hash.h"
 #include "wire/request.h"
 
-#define AT_ONCE 32		/* requests in a second; what a worker sends in a window are a few */
+/*
+ * Carries out and reports, for all processes at once, the analysis' decisions which call-sites are hopped to their
+ * callers (model/hops.h): a replay has the states that were seen, and the decisions as events.
+ */
+
+#define AT_ONCE 8 /* decisions a second; others wait for the next one */
+
+/* Returns a call-site's symbol, by which people find it, or its name where it has none. */
+static const char *shown(const struct vapro_hop_event *event)
+{
+	return event->symbol ? event->symbol : event->site;
+}
+
+/* Returns whether a refusal was reported: once for all call-sites of an image that share the reason. */
+static bool is_known(struct daemon *daemon, const struct vapro_hop_event *event)
+{
+	struct hop_refusals *refusals = &daemon->refusals;
+	char *image;
+
+	if (refusals->count == HOP_REFUSALS)
+		return true;
+	image = refusals->image[refusals->count];
+	snprintf(image, sizeof(refusals->image[0]), "%.*s", (int)strcspn(event->site, "@"), event->site);
+	for (unsigned i = 0; i < refusals->count; i++)
+		if (refusals->reason[i] == event->reason && !strcmp(refusals->image[i], image))
+			return true;
+	refusals->reason[refusals->count++] = event->reason;
+	return false;
+}
+
+static void say(struct daemon *daemon, const struct vapro_hop_event *event)
+{
+	switch (event->hop) {
+	case VAPRO_HOP_UP:
+		tracker__warn(
+		    daemon->tracker, "hopped", 0,
+		    "times between the calls at %s (%s) spread: from now on its calls are distinguished by their "
+		    "callers, and stay so if that makes times steady",
+		    shown(event), event->site);
+		break;
+	case VAPRO_HOP_BACK:
+		tracker__warn(daemon->tracker, "hopped_back", 0,
+			      "times between the calls at %s (%s) spread for every caller: its calls are no longer "
+			      "distinguished by their callers",
+			      shown(event), event->site);
+		break;
+	case VAPRO_HOP_REFUSED:
+		if (!is_known(daemon, event))
+			tracker__warn(
+			    daemon->tracker, "hop_refused", 0,
+			    "times between the calls at %s (%s) spread, but its calls cannot be distinguished by "
+			    "their callers: it %s",
+			    shown(event), event->site, event->reason);
+		break;
+	case VAPRO_HOP_NONE:
+	case VAPRO_HOP_STAYS:
+	case VAPRO_HOPS:
+		break;
+	}
+}
+
+/* Carries a decision out. Returns false where the frame of its call-site is not known yet: then it is to be made again.
+ */
+static bool carry_out_hop(struct daemon *daemon, struct vapro_hop_event *event)
+{
+	struct stream_event done = {.type = STREAM_HOP, .hop = {.begin_ns = mono_now(), .site = event->site}};
+	bool top = false, up = event->hop == VAPRO_HOP_UP;
+	int status = 0;
+
+	if (event->hop != VAPRO_HOP_STAYS)
+		status = resolver__hop(daemon->resolver, event->site, up, &event->reason, &top);
+	if (status == -EAGAIN)
+		return false;
+	if (status)
+		event->hop = VAPRO_HOP_REFUSED;
+	if (!top) /* a caller without callers is not worth a report */
+		say(daemon, event);
+	done.hop.end_ns = mono_now();
+	done.hop.hop = event->hop;
+	done.hop.symbol = event->symbol;
+	done.hop.reason = event->reason;
+	stream__put(&daemon->tee.sink, &done);
+	return true;
+}
+
+void daemon__hop(struct daemon *daemon)
+{
+	struct vapro_hop_event event;
+	char text[512];
+
+	if (daemon->options->config.states == VAPRO_BY_CALL_PATH)
+		return;
+	for (int i = 0; i < AT_ONCE; i++) {
+		pipeline__hop_request(daemon->tee.pipeline, mono_now(), &event);
+		if (event.hop == VAPRO_HOP_NONE || !carry_out_hop(daemon, &event))
+			break;
+	}
+	while (resolver__hop_trouble(daemon->resolver, text, sizeof(text)))
+		tracker__warn(daemon->tracker, "hop_refused", 0, "%s", text);
+}
+
+/*
+ * Requests of workers (docs/many-nodes.md): what the node's own analysis may request, within the same limits, and
+ * nothing else. A refused request is counted, and each reason is reported once, in the records of the node, which its
+ * workers read.
+ */
+#define REQUESTS_AT_ONCE 32	/* requests in a second; what a worker sends in a window are a few */
 #define VALID_NS 60000000000ULL /* without a new request the node's own analysis decides again */
 #define HOPS_MOST 256		/* call-sites in a run that are hopped for workers */
 #define SET_WINDOWS 3		/* a set is requested for that many windows at least */
@@ -133,7 +242,7 @@ static void take_hop(struct daemon *daemon, struct wire_request *request)
 		return;
 	}
 	/* a request that cannot be carried out yet is repeated by the worker */
-	if (!daemon__carry_out_hop(daemon, &event))
+	if (!carry_out_hop(daemon, &event))
 		return;
 	remote->hops++;
 	if (event.hop == VAPRO_HOP_REFUSED)
@@ -210,18 +319,20 @@ void daemon__take_requests(struct daemon *daemon)
 	if (!daemon->tee.publishing)
 		return;
 	requests = publishing__requests(daemon->tee.publishing);
-	for (int i = 0; i < AT_ONCE && requests__next(requests, bytes, &size); i++)
+	for (int i = 0; i < REQUESTS_AT_ONCE && requests__next(requests, bytes, &size); i++)
 		take(daemon, bytes, size);
 	dropped = requests__dropped(requests);
 	if (dropped && !remote->dropped)
 		tracker__warn(daemon->tracker, "request_refused", 0,
 			      "requests of workers come faster than %d a second, or are larger than %d bytes: the "
 			      "others are dropped",
-			      AT_ONCE, WIRE_REQUEST_MAX);
+			      REQUESTS_AT_ONCE, WIRE_REQUEST_MAX);
 	remote->dropped = dropped;
 }
 
-bool daemon__remote_stage(const struct daemon *daemon, struct vapro_stage_request *request)
+/* Reads the counters that a worker requests at present. Returns false without a request: then the node's own analysis
+ * decides. */
+static bool remote_stage(const struct daemon *daemon, struct vapro_stage_request *request)
 {
 	/* one for the whole of the time leaves the parts to the own analysis */
 	if (mono_now() >= daemon->remote.stage_until_ns || !daemon->remote.stage.expand)
@@ -235,14 +346,16 @@ bool daemon__remote_interrupts(const struct daemon *daemon)
 	return mono_now() < daemon->remote.stage_until_ns && daemon->remote.stage.interrupts;
 }
 
-void daemon__refuse_remote_stage(struct daemon *daemon)
+/* Forgets a request for counters that this node cannot follow: *expand, which the stream has refused. */
+static void refuse_remote_stage(struct daemon *daemon)
 {
 	daemon->remote.refused++;
 	daemon->remote.accepted--;
 	daemon->remote.stage_until_ns = 0;
 }
 
-void daemon__add_remote_inside(const struct daemon *daemon, struct vapro_inside_request *request)
+/* Puts the threads that a worker requests to sample before those of the request, up to VAPRO_INSIDE_THREADS. */
+static void add_remote_inside(const struct daemon *daemon, struct vapro_inside_request *request)
 {
 	const struct remote *remote = &daemon->remote;
 	struct vapro_inside_request all = {.count = 0};
@@ -261,4 +374,221 @@ void daemon__add_remote_inside(const struct daemon *daemon, struct vapro_inside_
 		}
 	}
 	*request = all;
+}
+
+/*
+ * The progressive diagnosis drives the counters (VAPRO (PPoPP'22) section 4.3): what the analysis requests
+ * after a window is counted until the next window ends. One group is on at a time, for the whole node.
+ */
+
+static void emit_stage(struct daemon *daemon, const struct vapro_stage_request *request, uint64_t begin_ns,
+		       const char *refused)
+{
+	char events[512];
+	struct stream_event event = {.type = STREAM_STAGE,
+				     .stage = {.begin_ns = begin_ns,
+					       .end_ns = mono_now(),
+					       .stage = (uint32_t)request->stage,
+					       .expand = request->expand,
+					       .job = request->job,
+					       .variance = request->variance,
+					       .events = refused ? NULL : events,
+					       .refused = refused}};
+
+	if (refused)
+		log__warning("the parts of %s cannot be counted here: %s", request->expand, refused);
+	counters__names(daemon->counters, events, sizeof(events));
+	stream__put(&daemon->tee.sink, &event);
+}
+
+/* Counts the whole of the time again, as whenever no parts are requested or countable. */
+static void count_all(struct daemon *daemon, uint64_t begin_ns)
+{
+	const struct vapro_stage_request whole = {.stage = 1};
+	char err[256];
+	int status = counters__switch(daemon->counters, kernel_side__bpf(daemon->side),
+				      counters__find(daemon->counters, 1, NULL), err, sizeof(err));
+	bool lost = !counters__count(daemon->counters);
+
+	if (status && lost != daemon->counters_lost)
+		tracker__warn(daemon->tracker, "counters_lost", 0,
+			      "counters could not be opened again, which is tried after each window: %s", err);
+	daemon->counters_lost = lost;
+	daemon->expanded = NULL;
+	if (!lost)
+		emit_stage(daemon, &whole, begin_ns, NULL);
+}
+
+/* Counts the requested parts. Returns whether the request is settled; if not, the analysis has the refusal. */
+static bool count_parts(struct daemon *daemon, const struct vapro_stage_request *request)
+{
+	const struct event_group *group = counters__find(daemon->counters, request->stage, request->expand);
+	uint64_t begin_ns = mono_now();
+	char err[256];
+
+	if (!group) {
+		emit_stage(daemon, request, begin_ns, "no events that part it are known for this CPU");
+		return false;
+	}
+	if (!counters__switch(daemon->counters, kernel_side__bpf(daemon->side), group, err, sizeof(err))) {
+		daemon->expanded = request->expand;
+		emit_stage(daemon, request, begin_ns, NULL);
+		return true;
+	}
+	count_all(daemon, begin_ns);
+	if (!daemon->counters_lost)
+		emit_stage(daemon, request, mono_now(), err);
+	return daemon->counters_lost;
+}
+
+static bool same(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+void daemon__switch_stage(struct daemon *daemon)
+{
+	struct vapro_stage_request request;
+
+	if (daemon->counters_lost)
+		count_all(daemon, mono_now());
+	if (!counters__count(daemon->counters))
+		return;
+	for (bool final = false; !final;) {
+		bool remote = remote_stage(daemon, &request);
+
+		if (!remote)
+			pipeline__stage_request(daemon->tee.pipeline, &request);
+		if (same(request.expand, daemon->expanded))
+			final = true;
+		else if (request.expand)
+			final = count_parts(daemon, &request);
+		else
+			count_all(daemon, mono_now());
+		if (remote && !final && request.expand)
+			refuse_remote_stage(daemon);
+	}
+}
+
+/*
+ * Samples where slow computation runs, while it is slow: the analysis requests threads after a window, and what their
+ * clocks found enters the stream before the next window ends (ARCHITECTURE section 3.11).
+ */
+
+#define PLACES_MOST 48 /* of a thread's computation after one call, in a window; the others are unlisted */
+
+static void warn(struct daemon *daemon, int status)
+{
+	if (daemon->inside_warned)
+		return;
+	daemon->inside_warned = true;
+	tracker__warn(
+	    daemon->tracker, "no_inside", 0,
+	    "the kernel refuses to sample threads by a software clock (%s): functions inside slow computation "
+	    "are not known",
+	    strerror(-status));
+}
+
+void daemon__open_inside(struct daemon *daemon)
+{
+	enum vapro_tristate wanted = daemon->options->config.inside;
+	int status = wanted == VAPRO_OFF ? 0 : sample_cost__measure(daemon->side, &daemon->costs.sample_ns);
+
+	if (status && wanted == VAPRO_ON)
+		log__warning("--inside on: the kernel refuses to sample threads by a software clock (%s)",
+			     strerror(-status));
+	if (!status && wanted != VAPRO_OFF)
+		daemon->sampler = sampler__new(daemon->side);
+}
+
+/* Orders by thread and computation, there by samples, most first. */
+static int compare(const void *a, const void *b)
+{
+	const struct sampler_entry *left = a, *right = b;
+
+	if (left->key.tid != right->key.tid)
+		return left->key.tid < right->key.tid ? -1 : 1;
+	if (left->key.vertex != right->key.vertex)
+		return left->key.vertex < right->key.vertex ? -1 : 1;
+	if (left->inside.samples != right->inside.samples)
+		return left->inside.samples > right->inside.samples ? -1 : 1;
+	return (left->key.block > right->key.block) - (left->key.block < right->key.block);
+}
+
+/* Puts the samples of one computation of a thread: of unknown threads and states there is nothing to say. */
+static void put(struct daemon *daemon, const struct sampler_entry *entries, size_t count)
+{
+	struct stream_event event = {.type = STREAM_INSIDE};
+	int64_t thread, state;
+	char text[512];
+	uint32_t tgid;
+	size_t i;
+
+	state = resolver__state(daemon->resolver, entries[0].key.vertex, &tgid);
+	thread = state < 0 ? state : resolver__thread(daemon->resolver, entries[0].key.tid, tgid);
+	if (thread < 0)
+		return;
+	event.inside = (struct stream_inside){.thread = (uint32_t)thread, .state = (uint32_t)state};
+	for (i = 0; i < count && i < PLACES_MOST; i++) {
+		event.inside.samples = entries[i].inside.samples;
+		event.inside.site = VAPRO_IN_KERNEL;
+		if (entries[i].key.block) {
+			if (resolver__place(daemon->resolver, (pid_t)tgid, entries[i].inside.address, text,
+					    sizeof(text)))
+				return;
+			event.inside.site = text;
+		}
+		stream__put(&daemon->tee.sink, &event);
+	}
+	event.inside.site = NULL;
+	for (event.inside.samples = 0; i < count; i++)
+		event.inside.samples += entries[i].inside.samples;
+	if (event.inside.samples)
+		stream__put(&daemon->tee.sink, &event);
+}
+
+void daemon__drain_inside(struct daemon *daemon)
+{
+	struct sampler_entry *entries;
+	size_t count, end;
+	uint64_t lost;
+
+	if (!daemon->sampler || !sampler__count(daemon->sampler))
+		return;
+	count = sampler__drain(daemon->sampler, &entries, &lost);
+	if (lost)
+		log__warning("%llu samples of slow computation found the kernel's table full",
+			     (unsigned long long)lost);
+	if (count)
+		qsort(entries, count, sizeof(*entries), compare);
+	resolver__begin(daemon->resolver);
+	for (size_t i = 0; i < count; i = end) {
+		end = i + 1;
+		while (end < count && entries[end].key.tid == entries[i].key.tid &&
+		       entries[end].key.vertex == entries[i].key.vertex)
+			end++;
+		put(daemon, &entries[i], end - i);
+	}
+}
+
+void daemon__select_inside(struct daemon *daemon)
+{
+	struct vapro_inside_request request;
+	pid_t tids[VAPRO_INSIDE_THREADS];
+	int status;
+
+	if (daemon->options->config.inside == VAPRO_OFF)
+		return;
+	pipeline__inside_request(daemon->tee.pipeline, &request);
+	add_remote_inside(daemon, &request);
+	if (!daemon->sampler) {
+		if (request.count)
+			warn(daemon, -EOPNOTSUPP);
+		return;
+	}
+	for (uint32_t i = 0; i < request.count; i++)
+		tids[i] = (pid_t)request.tids[i];
+	status = sampler__select(daemon->sampler, tids, request.count);
+	if (status)
+		warn(daemon, status);
 }
