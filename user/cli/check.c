@@ -1,21 +1,73 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/check_disk.h"
-#include "cli/commands.h"
-#include "cli/settings.h"
-
 #include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "cli/commands.h"
+#include "cli/settings.h"
+#include "config/option.h"
 #include "daemon/daemon.h"
 #include "daemon/privileges.h"
 #include "probe/pmu/counters.h"
 #include "target/finder.h"
 #include "target/kernel_range.h"
 #include "target/machine.h"
+
+#define CHECK_DISK_PATH 512
+
+/* The files that the configuration names; "" where it names none. */
+struct check_disk {
+	char output[CHECK_DISK_PATH], capture[CHECK_DISK_PATH];
+};
+
+#define GIB (1024.0 * 1024 * 1024)
+#define LITTLE_GIB 1 /* a job of some hundred ranks and some hours writes so much */
+
+/* Remembers a setting if it is such a file: `set` of struct config_others, ctx is a struct check_disk. */
+static int set_disk_check(void *ctx, const struct option_row *row, const char *value, const char *prefix, char *err,
+			  size_t err_size)
+{
+	struct check_disk *disk = ctx;
+
+	(void)prefix;
+	(void)err;
+	(void)err_size;
+	if (!strcmp(row->name, "output") && strcmp(value, "-") != 0) /* - is standard output */
+		snprintf(disk->output, sizeof(disk->output), "%s", value);
+	else if (!strcmp(row->name, "capture"))
+		snprintf(disk->capture, sizeof(disk->capture), "%s", value);
+	return 0;
+}
+
+/*
+ * Writes how much is free in the folder of a file, "" for the current folder; or why that is unknown. Returns whether
+ * it is known and more than little.
+ */
+static bool room(const char *file, char *text, size_t size)
+{
+	const char *slash = strrchr(file, '/');
+	char folder[CHECK_DISK_PATH] = ".";
+	struct statvfs disk;
+	double free_gib;
+
+	if (slash)
+		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - file) + 1, file);
+	if (statvfs(folder, &disk)) {
+		snprintf(text, size, "%s: %s", folder, strerror(errno));
+		return false;
+	}
+	free_gib = (double)disk.f_bavail * (double)disk.f_frsize / GIB;
+	snprintf(text, size, "%.1f GiB free %s%s%s", free_gib, *file ? "for " : "in the current folder", file,
+		 free_gib < LITTLE_GIB ? ": little for the records and captures of a long run" : "");
+	return free_gib >= LITTLE_GIB;
+}
 
 /* What is printed, as text at once or as one JSON object at the end. */
 static struct {
@@ -339,10 +391,10 @@ static void check_disk(const struct check_disk *disk)
 		if (!*files[i])
 			continue;
 		named = true;
-		row("disk space", check_disk__room(files[i], text, sizeof(text)) ? "yes" : "no", text);
+		row("disk space", room(files[i], text, sizeof(text)) ? "yes" : "no", text);
 	}
 	if (!named)
-		row("disk space", check_disk__room("", text, sizeof(text)) ? "yes" : "no", text);
+		row("disk space", room("", text, sizeof(text)) ? "yes" : "no", text);
 }
 
 struct choice {
@@ -432,7 +484,7 @@ static int check__main(int argc, char **argv)
 	if (choice.counters && choice.json)
 		return command__fail(&check_command, EXIT_USAGE,
 				     "--counters has no JSON; --json includes which counters are available");
-	others.set = check_disk__set;
+	others.set = set_disk_check;
 	others.ctx = &disk;
 	config__init(&config);
 	if (settings__read(&config, choice.config, "", &others, NULL, err, sizeof(err)) < 0)

@@ -1,10 +1,64 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "model/hops_private.h"
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/hops.h"
+
+#include <errno.h>
+#include <math.h>
 
 #include "base/grow.h"
+#include "base/intern.h"
 #include "model/reference.h"
 
-#include <math.h>
+#define FRAMES_MOST 5 /* frames of a call-site's text: the site and its callers */
+
+/* Time in states, by how well their durations are known. */
+struct sums {
+	double steady_ns, spread_ns, few_ns, n;
+	double grouped_ns;   /* part of spread_ns that would be steady if callers distinguished the groups */
+	double disturbed_ns; /* time of computations that the kernel interrupted */
+};
+
+struct site {
+	char *text, *symbol; /* symbol: NULL where unknown */
+	enum vapro_hop hop;
+	uint64_t since_ns; /* begin of the trial */
+	double before;	   /* steadiness before the trial */
+	double doubted_ns; /* time that was judged when the trial had no success for the first time; 0: it was not */
+	uint32_t below;	   /* call-site that this site calls, + 1; 0: it calls MPI, or does IO */
+	unsigned depth;	   /* frames below the site */
+	unsigned callers;  /* callers seen */
+	uint32_t only;	   /* first caller seen, + 1 */
+	/* sums of the present review */
+	struct sums own;   /* states that end at the site */
+	struct sums above; /* states that end at any of its callers */
+};
+
+/* Numbers of the call-sites at a state's end, innermost first. */
+struct chain {
+	uint32_t site[FRAMES_MOST];
+	unsigned count;
+};
+
+struct hops_state {
+	struct chain end[2];
+	bool counts; /* it is a computation */
+	bool vacant; /* its number is free, or was when the next state of that number was not read yet */
+};
+
+/* The last steadiness of a series: it is computed again once the series has grown. */
+struct hops_series {
+	double n, steady, near;
+};
+
+struct hops {
+	struct intern *texts; /* ids of sites, from 1 */
+	struct site *sites;
+	size_t site_count, site_room;
+	struct hops_state *states; /* by state id */
+	size_t state_count, state_room;
+	struct hops_series *series; /* by number in the book */
+	size_t series_room;
+	double all_ns;
+};
 
 #define SHARE_LEAST 0.05    /* least share of all time of a call-site that is hopped */
 #define TIME_LEAST_NS 5e8   /* the same in absolute time */
@@ -445,4 +499,72 @@ void hops__release(struct hops *hops, const struct stg *stg)
 size_t hops__states(const struct hops *hops)
 {
 	return hops->state_count;
+}
+
+/* Checkpoints of hops. */
+
+static const struct archive_column site_columns[] = {
+    ARCHIVE_ONE(struct site, symbol), ARCHIVE_ONE(struct site, hop),	    ARCHIVE_ONE(struct site, since_ns),
+    ARCHIVE_ONE(struct site, before), ARCHIVE_ONE(struct site, doubted_ns), ARCHIVE_ONE(struct site, below),
+    ARCHIVE_ONE(struct site, depth),  ARCHIVE_ONE(struct site, callers),    ARCHIVE_ONE(struct site, only),
+};
+static const struct archive_table site_table = ARCHIVE_TABLE("hop sites", struct site, site_columns);
+
+static const struct archive_column chain_columns[] = {
+    ARCHIVE_MANY(struct hops_state, end[0].site), ARCHIVE_ONE(struct hops_state, end[0].count),
+    ARCHIVE_MANY(struct hops_state, end[1].site), ARCHIVE_ONE(struct hops_state, end[1].count),
+    ARCHIVE_ONE(struct hops_state, counts),	  ARCHIVE_ONE(struct hops_state, vacant),
+};
+static const struct archive_table chain_table = ARCHIVE_TABLE("hop states", struct hops_state, chain_columns);
+
+static const struct archive_column steady_columns[] = {
+    ARCHIVE_ONE(struct hops_series, n),
+    ARCHIVE_ONE(struct hops_series, steady),
+};
+static const struct archive_table steady_table = ARCHIVE_TABLE("hop series", struct hops_series, steady_columns);
+
+static bool possible(const struct hops *hops, const struct hops_state *state)
+{
+	bool possible = true;
+
+	for (int end = 0; end < 2; end++) {
+		possible &= state->end[end].count <= FRAMES_MOST;
+		for (unsigned i = 0; possible && i < state->end[end].count; i++)
+			possible = state->end[end].site[i] < hops->site_count;
+	}
+	return possible;
+}
+
+void hops__archive(struct archive *archive, struct hops *hops)
+{
+	size_t series = hops->series_room, count = hops->site_count;
+	struct intern *symbols = intern__new();
+
+	if (!symbols) {
+		archive__fail(archive, -ENOMEM, "out of memory");
+		return;
+	}
+	for (size_t i = 0; i < hops->site_count; i++)
+		intern__id(symbols, hops->sites[i].symbol);
+	archive__texts(archive, symbols);
+	archive__rows(archive, &site_table, &hops->sites, &hops->site_count, &hops->site_room);
+	archive__texts(archive, hops->texts);
+	archive__rows(archive, &chain_table, &hops->states, &hops->state_count, &hops->state_room);
+	archive__rows(archive, &steady_table, &hops->series, &series, &hops->series_room);
+	count = archive__reads(archive) ? hops->site_count : 0;
+	archive__check(archive, !archive__reads(archive) || count + 1 == intern__count(hops->texts),
+		       "a call-site has no name");
+	for (size_t i = 0; i < count; i++) {
+		struct site *site = &hops->sites[i];
+
+		site->text = archive__copy(archive, intern__text(hops->texts, (uint32_t)i + 1));
+		site->symbol = archive__copy(archive, site->symbol);
+		archive__check(archive,
+			       site->hop < VAPRO_HOPS && site->below <= count && site->only <= count &&
+				   (!site->callers || site->only),
+			       "a call-site contradicts others");
+	}
+	for (size_t i = 0; archive__reads(archive) && i < hops->state_count; i++)
+		archive__check(archive, possible(hops, &hops->states[i]), "a call-site is missing");
+	intern__free(symbols);
 }
