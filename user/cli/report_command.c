@@ -1,19 +1,202 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* `vapro report`: a run as a page, for people. */
 #include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/exit_codes.h"
+#include "base/printable.h"
 #include "cli/broker_rows.h"
 #include "cli/commands.h"
-#include "cli/live_records.h"
-#include "cli/report_exports.h"
 #include "cli/report_output.h"
 #include "cli/shared_rows.h"
 #include "daemon/daemon.h"
+#include "export/csv.h"
+#include "export/svg.h"
+#include "export/trace.h"
 #include "page/page.h"
 #include "page/report_input.h"
+#include "page/run_report.h"
+#include "query/client.h"
+#include "query/status.h"
+
+struct live_records {
+	FILE *file;	  /* the records */
+	const char *name; /* the socket that they came from */
+	char *text;
+	struct query_found found;
+};
+
+/* Paths; NULL: not wanted. */
+struct report_exports {
+	const char *svg, *csv, *trace;
+	const char *class; /* of the picture; NULL: computation */
+};
+
+#define PATIENCE_S 60 /* time for the whole response, which may have to wait for others */
+
+static void print_note(const char *sentence)
+{
+	fprintf(stderr, "vapro: %s\n", sentence);
+}
+
+/* Names the sockets where there are several. */
+static void name_sockets(const struct query_found *found)
+{
+	for (int i = 0; i < found->several && i < QUERY_NAMED; i++)
+		fprintf(stderr, "  --socket %.*s\n", (int)(strlen(found->names[i]) - strlen(QUERY_STATUS)),
+			found->names[i]);
+}
+
+/* Takes the records out of the response. Returns 0, or an exit code with a sentence in err. */
+static int take_records(struct live_records *live, size_t size, char *err, size_t err_size)
+{
+	struct query_response response;
+
+	if (query_client__read(live->text, size, print_note, &response)) {
+		snprintf(err, err_size, "the response of vaprod is incomplete; it may have ended");
+		return EXIT_FAILED;
+	}
+	if (!response.body) {
+		snprintf(err, err_size, "%s%s", response.sentence,
+			 response.error == QUERY_USAGE ? ": it is of an earlier version, and knows no reports" : "");
+		printable(err);
+		return response.error == QUERY_REFUSED ? EXIT_REFUSED : EXIT_FAILED;
+	}
+	live->file = response.bytes ? fmemopen((char *)response.body, response.bytes, "r") : NULL;
+	if (live->file)
+		return 0;
+	snprintf(err, err_size, "%s", response.bytes ? strerror(errno) : "vaprod has no records");
+	return EXIT_FAILED;
+}
+
+static void free_records(struct live_records *live)
+{
+	if (live->file)
+		fclose(live->file);
+	free(live->text);
+	*live = (struct live_records){.file = NULL};
+}
+
+/*
+ * Reads them from the vaprod at a socket, or at the only one in a directory, into live, which is to be freed. Returns
+ * 0, or an exit code after saying why on standard error, as the command `vapro COMMAND`.
+ */
+static int read_records(struct live_records *live, const char *command, const char *socket)
+{
+	const struct status_request request = {.report = true};
+	char text[STATUS_REQUEST_MAX], err[QUERY_SENTENCE_MAX];
+	int length = status_request__format(&request, text, sizeof(text)), error, code = EXIT_FAILED;
+	size_t size;
+
+	*live = (struct live_records){.name = live->found.path};
+	error = query_client__find(socket, true, &live->found, err, sizeof(err));
+	if (error == -EEXIST || error == -ENAMETOOLONG)
+		code = EXIT_USAGE;
+	if (!error) {
+		error = query_client__request(live->found.path, text, (size_t)length, PATIENCE_S, &live->text, &size,
+					      err, sizeof(err));
+		if (error == -EPERM || error == -EACCES)
+			code = EXIT_REFUSED;
+	}
+	if (!error)
+		code = take_records(live, size, err, sizeof(err));
+	if (!code)
+		return 0;
+	fprintf(stderr, "vapro %s: %s\n", command, err);
+	name_sockets(&live->found);
+	free_records(live);
+	return code;
+}
+
+#define FOLDER_PERMISSIONS 0750
+
+/* Returns whether anything is wanted. */
+static bool exports_any(const struct report_exports *exports)
+{
+	return exports->svg || exports->csv || exports->trace;
+}
+
+static int write_svg(const struct report_exports *exports, const struct run_report *report)
+{
+	char err[512];
+	const struct view_map *map = svg__choose(report, exports->class, err, sizeof(err));
+	FILE *file;
+
+	if (!map) {
+		fprintf(stderr, "vapro report: %s is not written: %s\n", exports->svg, err);
+		return EXIT_FAILED;
+	}
+	file = report_output__open(exports->svg, SVG_BEGIN);
+	return file ? report_output__close(file, exports->svg, svg__write(report, map, file)) : EXIT_FAILED;
+}
+
+static int write_table(const char *folder, const struct csv_table *table, const struct run_report *report)
+{
+	int code = EXIT_FAILED;
+	char *path;
+	FILE *file;
+
+	if (asprintf(&path, "%s/%s", folder, table->name) < 0) {
+		fprintf(stderr, "vapro report: out of memory\n");
+		return EXIT_FAILED;
+	}
+	file = report_output__open(path, table->begin);
+	if (file)
+		code = report_output__close(file, path, csv__write(table, report, file));
+	free(path);
+	return code;
+}
+
+static int write_csv(const char *folder, const struct run_report *report)
+{
+	struct stat status;
+	int code = EXIT_OK;
+
+	if ((mkdir(folder, FOLDER_PERMISSIONS) && errno != EEXIST) || stat(folder, &status)) {
+		fprintf(stderr, "vapro report: cannot make the folder %s: %s\n", folder, strerror(errno));
+		return EXIT_FAILED;
+	}
+	if (!S_ISDIR(status.st_mode)) {
+		fprintf(stderr, "vapro report: --csv writes into a folder, and %s is not one\n", folder);
+		return EXIT_FAILED;
+	}
+	for (size_t i = 0; i < CSV_TABLES; i++)
+		code |= write_table(folder, &csv_tables[i], report);
+	return code ? EXIT_FAILED : EXIT_OK;
+}
+
+static int write_trace(const char *path, const struct run_report *report)
+{
+	FILE *file = report_output__open(path, TRACE_BEGIN);
+	uint64_t left_out;
+	int ret;
+
+	if (!file)
+		return EXIT_FAILED;
+	ret = trace__write(report, VAPRO_VERSION, file, &left_out);
+	if (left_out)
+		fprintf(stderr, "vapro report: %s: %llu events are left out, more than a viewer can show\n", path,
+			(unsigned long long)left_out);
+	return report_output__close(file, path, ret);
+}
+
+/* Writes what is wanted; after a failure the others are still written. Returns an exit code. */
+static int write_exports(const struct report_exports *exports, const struct run_report *report)
+{
+	int code = EXIT_OK;
+
+	if (exports->svg)
+		code |= write_svg(exports, report);
+	if (exports->csv)
+		code |= write_csv(exports->csv, report);
+	if (exports->trace)
+		code |= write_trace(exports->trace, report);
+	return code ? EXIT_FAILED : EXIT_OK;
+}
 
 #define LIVE_NAME "vapro" /* of the page of a running vaprod, without its ending */
 
@@ -106,7 +289,7 @@ static int write_all(const struct choice *choice, const struct run_report *repor
 {
 	int code = choice->html ? write_html(report, input, choice->html) : EXIT_OK;
 
-	return report_exports__write(&choice->exports, report) || code ? EXIT_FAILED : EXIT_OK;
+	return write_exports(&choice->exports, report) || code ? EXIT_FAILED : EXIT_OK;
 }
 
 /* What a report is made of, beside files. */
@@ -146,7 +329,7 @@ static int choose_input(struct choice *choice, struct inputs *inputs, struct rep
 		input->job = NULL; /* it is of one job, which may have been named by its token */
 		input->bad_lines = inputs->results.bad;
 	} else if (!choice->files.count) {
-		code = live_records__read(&inputs->live, "report", choice->socket ? choice->socket : VAPRO_SOCKET);
+		code = read_records(&inputs->live, "report", choice->socket ? choice->socket : VAPRO_SOCKET);
 		input->files = &inputs->live.name;
 		input->count = 1;
 		input->live = inputs->live.file;
@@ -156,7 +339,7 @@ static int choose_input(struct choice *choice, struct inputs *inputs, struct rep
 
 static int report(struct choice *choice)
 {
-	bool plain = !choice->html && !report_exports__any(&choice->exports);
+	bool plain = !choice->html && !exports_any(&choice->exports);
 	char err[512], *name = NULL;
 	struct inputs inputs = {.live = {.file = NULL}, .results = {.file = NULL}};
 	struct report_input input;
@@ -182,7 +365,7 @@ static int report(struct choice *choice)
 		code = EXIT_FAILED;
 	}
 	run_report__free(&report);
-	live_records__free(&inputs.live);
+	free_records(&inputs.live);
 	if (inputs.results.file)
 		fclose(inputs.results.file);
 	free(name);
@@ -223,7 +406,7 @@ static int check(const struct choice *choice)
 	if ((choice->files.count != 0) + (choice->socket != NULL) + (choice->source.broker.servers != NULL) > 1)
 		return command__fail(&report_command, EXIT_USAGE,
 				     "files, --socket and --broker exclude each other: a report is of one of them");
-	if (!choice->html && !report_exports__any(&choice->exports) && choice->files.count &&
+	if (!choice->html && !exports_any(&choice->exports) && choice->files.count &&
 	    !strcmp(choice->files.items[0], "-"))
 		return command__fail(&report_command, EXIT_USAGE,
 				     "--html is needed where standard input is read: it says what to write");

@@ -26,7 +26,7 @@ struct keeper {
 	pthread_mutex_t lock; /* of all below; never held during a request to the broker */
 	pthread_cond_t wake;
 	bool stop, stopped;
-	struct leases leases;
+	struct lease_table leases;
 	uint64_t alive_ns, started_ns;
 	size_t workers;	    /* that live; 0: not counted yet */
 	struct peer *peers; /* the thread's own */
@@ -78,7 +78,7 @@ static int look_for_jobs(struct keeper *keeper)
 		if (!host || host == job)
 			continue;
 		*host = '\0';
-		lease = leases__of(&keeper->leases, job);
+		lease = lease_table__of(&keeper->leases, job);
 		*host = '.';
 		if (!lease) {
 			ret = -ENOMEM;
@@ -99,7 +99,7 @@ static int look_for_jobs(struct keeper *keeper)
 			continue;
 		*host = '\0';
 		pthread_mutex_lock(&keeper->lock);
-		lease = leases__of(&keeper->leases, job);
+		lease = lease_table__of(&keeper->leases, job);
 		look =
 		    lease && lease->value.state == LEASE_DONE && !lease->more && lease->blocks != lease->value.blocks;
 		through = lease ? lease->value.through : 0;
@@ -203,7 +203,7 @@ static void note_written(struct keeper *keeper, const struct request *request, u
 	struct lease *lease;
 
 	pthread_mutex_lock(&keeper->lock);
-	lease = leases__of(&keeper->leases, request->job);
+	lease = lease_table__of(&keeper->leases, request->job);
 	if (lease && !ret) {
 		lease->revision = revision;
 		lease->changed_ns = now_ns;
@@ -224,7 +224,7 @@ static void stop_giving(struct keeper *keeper, const char *job)
 	struct lease *lease;
 
 	pthread_mutex_lock(&keeper->lock);
-	lease = leases__of(&keeper->leases, job);
+	lease = lease_table__of(&keeper->leases, job);
 	if (lease)
 		lease->giving = false;
 	pthread_mutex_unlock(&keeper->lock);
@@ -272,7 +272,7 @@ static void take(struct keeper *keeper, size_t workers)
 
 	pthread_mutex_lock(&keeper->lock);
 	keeper->workers = workers;
-	wanted = leases__wanted(&keeper->leases, workers);
+	wanted = lease_table__wanted(&keeper->leases, workers);
 	pthread_mutex_unlock(&keeper->lock);
 	for (size_t i = 0; wanted; i++) {
 		struct request request = {.taking = true};
@@ -282,7 +282,7 @@ static void take(struct keeper *keeper, size_t workers)
 
 		pthread_mutex_lock(&keeper->lock);
 		more = i < keeper->leases.count;
-		if (more && leases__may_take(&keeper->leases, keeper->leases.items[i], mono_now())) {
+		if (more && lease_table__may_take(&keeper->leases, keeper->leases.items[i], mono_now())) {
 			const struct lease *lease = keeper->leases.items[i];
 
 			may = true;
@@ -395,7 +395,7 @@ void keeper__stop(struct keeper *keeper, uint64_t until_ns)
 	renew(keeper);
 	snprintf(key, sizeof(key), WORKER_KEY ".%s", keeper->options.worker);
 	store__remove(keeper->store, key);
-	leases__clear(&keeper->leases);
+	lease_table__clear(&keeper->leases);
 	free(keeper->peers);
 	pthread_cond_destroy(&keeper->wake);
 	pthread_mutex_destroy(&keeper->lock);
@@ -432,7 +432,7 @@ bool keeper__holds(struct keeper *keeper, const char *job)
 	bool holds;
 
 	pthread_mutex_lock(&keeper->lock);
-	lease = leases__of(&keeper->leases, job);
+	lease = lease_table__of(&keeper->leases, job);
 	holds = lease && lease->ours && mono_now() - lease->changed_ns < keeper->options.expire_ns;
 	pthread_mutex_unlock(&keeper->lock);
 	return holds;
@@ -443,7 +443,7 @@ void keeper__raise(struct keeper *keeper, const char *job, uint64_t epoch)
 	struct lease *lease;
 
 	pthread_mutex_lock(&keeper->lock);
-	lease = leases__of(&keeper->leases, job);
+	lease = lease_table__of(&keeper->leases, job);
 	if (lease && lease->ours && lease->value.epoch < epoch)
 		lease->value.epoch = epoch;
 	pthread_mutex_unlock(&keeper->lock);
@@ -454,7 +454,7 @@ bool keeper__has_surplus(struct keeper *keeper)
 	bool surplus;
 
 	pthread_mutex_lock(&keeper->lock);
-	surplus = leases__surplus(&keeper->leases, keeper->workers) > 0;
+	surplus = lease_table__surplus(&keeper->leases, keeper->workers) > 0;
 	pthread_mutex_unlock(&keeper->lock);
 	return surplus;
 }
@@ -464,7 +464,7 @@ void keeper__checkpoint(struct keeper *keeper, const char *job, uint64_t number)
 	struct lease *lease;
 
 	pthread_mutex_lock(&keeper->lock);
-	lease = leases__of(&keeper->leases, job);
+	lease = lease_table__of(&keeper->leases, job);
 	if (lease && lease->ours)
 		lease->value.checkpoint = number;
 	pthread_mutex_unlock(&keeper->lock);
@@ -475,7 +475,7 @@ void keeper__hand_back(struct keeper *keeper, const char *job, bool done, uint64
 	struct lease *lease;
 
 	pthread_mutex_lock(&keeper->lock);
-	lease = leases__of(&keeper->leases, job);
+	lease = lease_table__of(&keeper->leases, job);
 	if (lease && lease->ours) {
 		lease->ours = false;
 		lease->giving = true;

@@ -7,7 +7,7 @@
 #ifndef VAPRO_WORKER_KEEPER_H
 #define VAPRO_WORKER_KEEPER_H
 
-#include "worker/leases.h"
+#include "worker/lease.h"
 #include "worker/store.h"
 
 struct keeper;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The lease of a job: what its entry of the bucket says, and what the worker knows of it. */
+/* Leases of jobs, entries of the bucket that their workers renew: what an entry says, and what a worker knows of it. */
 #ifndef VAPRO_LEASE_H
 #define VAPRO_LEASE_H
 
@@ -46,5 +46,31 @@ struct lease {
 
 /* Notes the entry of the bucket; text NULL: there is none. An entry that cannot be parsed counts as free. */
 void lease__note(struct lease *lease, const char *text, uint64_t revision, uint64_t now_ns);
+
+/*
+ * Who analyses which job: a lease for each job. A lease that did not change for expire_ns of the own clock is taken by
+ * compare-and-set, and its epoch raised (docs/many-nodes.md). Clocks of workers are never compared. This is the table
+ * alone, without a broker: keeper.h talks with that.
+ */
+struct lease_table {
+	struct lease **items; /* addresses last as long as the table */
+	size_t count, capacity;
+	char worker[LEASE_WORKER_MAX]; /* the own id */
+	uint64_t expire_ns;
+};
+
+void lease_table__clear(struct lease_table *leases);
+
+/* Finds a lease, or makes one. NULL: out of memory. */
+struct lease *lease_table__of(struct lease_table *leases, const char *job);
+
+/* Whether the lease may be taken: free, or not renewed for so long, or done and more has come. */
+bool lease_table__may_take(const struct lease_table *leases, const struct lease *lease, uint64_t now_ns);
+
+/* How many leases this worker should take now, of `workers` that live. */
+size_t lease_table__wanted(const struct lease_table *leases, size_t workers);
+
+/* How many it holds beyond its share. */
+size_t lease_table__surplus(const struct lease_table *leases, size_t workers);
 
 #endif

@@ -2,7 +2,7 @@
 /* Sources that arrive in parts, blocks in any order, leases: vapro-worker without a broker. */
 #include "capture/stream_merge.h"
 #include "job_blocks.h"
-#include "worker/leases.h"
+#include "worker/lease.h"
 
 /* ---- sources of a merge */
 
@@ -295,50 +295,50 @@ static void test_lease_value(void **state)
 
 static void test_leases(void **state)
 {
-	struct leases leases = {.expire_ns = 5 * S};
-	struct lease *lease = leases__of(&leases, "c.j");
+	struct lease_table leases = {.expire_ns = 5 * S};
+	struct lease *lease = lease_table__of(&leases, "c.j");
 	const char *held = "{\"state\":\"held\",\"worker\":\"a\",\"epoch\":3}";
 
 	(void)state;
-	assert_ptr_equal(leases__of(&leases, "c.j"), lease);
-	assert_false(leases__may_take(&leases, lease, mono_at(1))); /* no blocks */
+	assert_ptr_equal(lease_table__of(&leases, "c.j"), lease);
+	assert_false(lease_table__may_take(&leases, lease, mono_at(1))); /* no blocks */
 	lease->present = true;
 	lease__note(lease, NULL, 0, mono_at(1));
-	assert_true(leases__may_take(&leases, lease, mono_at(1)));
+	assert_true(lease_table__may_take(&leases, lease, mono_at(1)));
 	/* time runs from when a revision was first seen, by the own clock */
 	lease__note(lease, held, 10, mono_at(2));
 	assert_int_equal(lease->value.epoch, 3);
 	lease__note(lease, held, 10, mono_at(6));
-	assert_false(leases__may_take(&leases, lease, mono_at(6)));
-	assert_true(leases__may_take(&leases, lease, mono_at(7)));
+	assert_false(lease_table__may_take(&leases, lease, mono_at(6)));
+	assert_true(lease_table__may_take(&leases, lease, mono_at(7)));
 	lease__note(lease, held, 11, mono_at(7));
-	assert_false(leases__may_take(&leases, lease, mono_at(11)));
+	assert_false(lease_table__may_take(&leases, lease, mono_at(11)));
 	/* an unreadable entry does not lose the epoch */
 	lease__note(lease, "?", 12, mono_at(12));
-	assert_true(leases__may_take(&leases, lease, mono_at(12)));
+	assert_true(lease_table__may_take(&leases, lease, mono_at(12)));
 	assert_int_equal(lease->value.epoch, 3);
 	lease__note(lease, "{\"state\":\"done\",\"worker\":\"a\",\"epoch\":3}", 13, mono_at(13));
-	assert_false(leases__may_take(&leases, lease, mono_at(100)));
+	assert_false(lease_table__may_take(&leases, lease, mono_at(100)));
 	lease->more = true;
-	assert_true(leases__may_take(&leases, lease, mono_at(100)));
+	assert_true(lease_table__may_take(&leases, lease, mono_at(100)));
 
 	/* shares, rounded up */
-	leases__of(&leases, "c.k")->present = true;
-	leases__of(&leases, "c.l")->present = true;
-	leases__of(&leases, "c.gone");
-	assert_int_equal(leases__wanted(&leases, 1), 3);
-	assert_int_equal(leases__wanted(&leases, 2), 2);
+	lease_table__of(&leases, "c.k")->present = true;
+	lease_table__of(&leases, "c.l")->present = true;
+	lease_table__of(&leases, "c.gone");
+	assert_int_equal(lease_table__wanted(&leases, 1), 3);
+	assert_int_equal(lease_table__wanted(&leases, 2), 2);
 	lease->ours = true;
-	assert_int_equal(leases__wanted(&leases, 2), 1);
-	assert_int_equal(leases__wanted(&leases, 3), 0);
+	assert_int_equal(lease_table__wanted(&leases, 2), 1);
+	assert_int_equal(lease_table__wanted(&leases, 3), 0);
 	/* what is held beyond the share */
-	leases__of(&leases, "c.k")->ours = true;
-	leases__of(&leases, "c.l")->ours = true;
-	assert_int_equal(leases__surplus(&leases, 0), 0); /* the number of workers is unknown */
-	assert_int_equal(leases__surplus(&leases, 1), 0);
-	assert_int_equal(leases__surplus(&leases, 2), 1);
-	assert_int_equal(leases__surplus(&leases, 4), 2);
-	leases__clear(&leases);
+	lease_table__of(&leases, "c.k")->ours = true;
+	lease_table__of(&leases, "c.l")->ours = true;
+	assert_int_equal(lease_table__surplus(&leases, 0), 0); /* the number of workers is unknown */
+	assert_int_equal(lease_table__surplus(&leases, 1), 0);
+	assert_int_equal(lease_table__surplus(&leases, 2), 1);
+	assert_int_equal(lease_table__surplus(&leases, 4), 2);
+	lease_table__clear(&leases);
 }
 
 int main(void)
