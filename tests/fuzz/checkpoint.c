@@ -6,7 +6,7 @@
 #include <zlib.h>
 
 #include "fuzz.h"
-#include "report/pipeline.h"
+#include "pipeline/pipeline.h"
 
 #define HEAD "vapro-checkpoint/1 pipeline\n"
 #define HEAD_BYTES (sizeof(HEAD) - 1 + 12) /* a length and a checksum follow the line */

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "report/pipeline.h"
-#include "report/line_sink.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/line_sink.h"
 
 #define LEAST_SHARE 4 /* an input that is shorter than this part of its origin begins again */
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "report/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "report/summary.h"
 #include "sample.h"
 

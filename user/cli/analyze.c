@@ -16,7 +16,7 @@
 #include "cli/settings.h"
 #include "cli/shared_rows.h"
 #include "config/rules.h"
-#include "report/replay.h"
+#include "pipeline/replay.h"
 #include "report/summary.h"
 #include "capture/ndjson.h"
 

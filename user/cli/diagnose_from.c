@@ -6,7 +6,7 @@
 #include "base/exit_codes.h"
 #include "cli/broker_rows.h"
 #include "cli/from_blocks.h"
-#include "report/pipeline.h"
+#include "pipeline/pipeline.h"
 
 #define RETAINED_S 1e9 /* all of the job; bytes are the bound */
 

@@ -17,7 +17,7 @@
 #include "daemon/notify.h"
 #include "daemon/privileges.h"
 #include "report/lines.h"
-#include "report/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "daemon/stderr_guard.h"
 #include "overhead/enforcer.h"
 #include "probe/bpf/kernel_side.h"

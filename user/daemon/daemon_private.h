@@ -16,7 +16,7 @@
 #include "overhead/recalibrate.h"
 #include "functions/user_rows.h"
 #include "report/narrator.h"
-#include "report/line_sink.h"
+#include "pipeline/line_sink.h"
 #include "target/finder.h"
 
 /* Delay after a window's last bin until all its records are drained: when the next bin can be read out. */

@@ -16,7 +16,7 @@
 #include "overhead/enforcer.h"
 #include "overhead/sample_cost.h"
 #include "probe/bpf/sampler.h"
-#include "report/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "wire/hash.h"
 #include "wire/request.h"
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "daemon/daemon_private.h"
-#include "report/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "report/response.h"
 
 /* Reads a number behind a key of /proc/PID/status; 0 where it is missing. */

@@ -17,7 +17,7 @@
 #include "daemon/privileges.h"
 #include "probe/pmu/os_factors.h"
 #include "report/lines.h"
-#include "report/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "probe/bpf/sampler.h"
 #include "probe/bpf/kernel_side.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "capture/capture.h"
-#include "report/replay.h"
+#include "pipeline/replay.h"
 #include "report/run_option.h"
 #include "capture/ndjson.h"
 

@@ -13,7 +13,7 @@
 #include "capture/capture.h"
 #include "config/config_json.h"
 #include "report/lines.h"
-#include "report/pipeline.h"
+#include "pipeline/pipeline.h"
 
 #define TROUBLES_PER_WINDOW 16	  /* warnings; further ones are counted only */
 #define SEQUENCE_MAX (1ULL << 48) /* of a block: a node sends a few a second */

@@ -9,7 +9,7 @@
 
 #include "base/archive.h"
 #include "base/intern.h"
-#include "report/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "worker/job_private.h"
 
 #define KIND "job"

@@ -11,7 +11,7 @@
 #include "base/grow.h"
 #include "capture/capture.h"
 #include "report/lines.h"
-#include "report/pipeline.h"
+#include "pipeline/pipeline.h"
 
 #define GATHER_NS 1000000000ULL /* late blocks that arrive within this time are judged again together */
 #define AGAIN_SHARE 10		/* between two passes lies so many times the duration of the first */

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "functions/functions.h"
-#include "report/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "worker/job_private.h"
 #include "worker/worker_private.h"
 

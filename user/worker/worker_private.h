@@ -2,7 +2,7 @@
 #ifndef VAPRO_WORKER_WORKER_PRIVATE_H
 #define VAPRO_WORKER_WORKER_PRIVATE_H
 
-#include "report/line_sink.h"
+#include "pipeline/line_sink.h"
 #include "worker/keeper.h"
 #include "worker/worker.h"
 

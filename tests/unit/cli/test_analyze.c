@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "cli/commands.h"
-#include "report/pipeline.h"
+#include "pipeline/pipeline.h"
 
 static uint64_t cap;
 

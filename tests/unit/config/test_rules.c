@@ -14,7 +14,7 @@
 #include "written_records.h"
 #include "config/config_json.h"
 #include "model/bands.h"
-#include "report/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "sim.h"
 #include "capture/ndjson.h"
 

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "parsed.h"
-#include "report/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "report/summary.h"
 #include "report/view.h"
 

@@ -15,8 +15,8 @@
 
 #include "capture/capture.h"
 #include "written_records.h"
-#include "report/pipeline.h"
-#include "report/line_sink.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/line_sink.h"
 #include "sim.h"
 #include "capture/ndjson.h"
 

@@ -5,7 +5,7 @@
 
 #include "parsed.h"
 #include "report/lines.h"
-#include "report/line_sink.h"
+#include "pipeline/line_sink.h"
 #include "sample.h"
 
 /* Parses and frees a line, as the next one. */

@@ -8,8 +8,8 @@
  * put() returns -ENOMEM, or -EINVAL for a window before any clock. Bundles that the analysis refuses
  * are counted, and a line sink that fails costs lines; neither stops the run.
  */
-#ifndef VAPRO_REPORT_PIPELINE_H
-#define VAPRO_REPORT_PIPELINE_H
+#ifndef VAPRO_PIPELINE_H
+#define VAPRO_PIPELINE_H
 
 #include <vapro/analysis.h>
 #include "capture/stream.h"
@@ -18,7 +18,7 @@
 #include "report/response.h"
 #include "report/lines.h"
 #include "report/outcome.h"
-#include "report/line_sink.h"
+#include "pipeline/line_sink.h"
 #include "report/state_totals.h"
 
 struct board;

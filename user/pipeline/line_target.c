@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
-#include "report/line_target.h"
+#include "pipeline/line_target.h"
 
 #define FLUSH_BYTES (256U << 10)
 #define PERMISSIONS 0640

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What a pipeline's users read from it, and what its analysis requests of them. */
-#include "report/line_sink.h"
-#include "report/pipeline_private.h"
+#include "pipeline/line_sink.h"
+#include "pipeline/pipeline_private.h"
 
 void pipeline__outcome(const struct stream_sink *sink, struct outcome *outcome, uint64_t *selections)
 {

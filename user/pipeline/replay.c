@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "report/replay.h"
+#include "pipeline/replay.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analysis/checkpoint.h"
-#include "report/pipeline_private.h"
+#include "pipeline/pipeline_private.h"
 
 #define KIND "pipeline"
 

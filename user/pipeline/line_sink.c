@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/line_target.h"
-#include "report/line_sink.h"
+#include "pipeline/line_target.h"
+#include "pipeline/line_sink.h"
 
 enum { FILE_TARGET, STDOUT_TARGET, TARGETS };
 

@@ -17,7 +17,7 @@
 
 #include "config/rules.h"
 #include "written_records.h"
-#include "report/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "report/summary.h"
 #include "sim.h"
 #include "streamed.h"

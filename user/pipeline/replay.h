@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The replay of captures, or of fragments as NDJSON, into the lines of a live run; for all commands that have one. */
-#ifndef VAPRO_REPORT_REPLAY_H
-#define VAPRO_REPORT_REPLAY_H
+#ifndef VAPRO_REPLAY_H
+#define VAPRO_REPLAY_H
 
 #include "capture/capture.h"
 #include "capture/capture_merge.h"
-#include "report/pipeline.h"
+#include "pipeline/pipeline.h"
 #include "capture/ndjson.h"
 
 struct replay {

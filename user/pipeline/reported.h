@@ -3,8 +3,8 @@
  * Counts of the variances, or of the hangs, that were reported: a variance counts once however often it changes, and is
  * an alarm if its last revision is one. Bounded: of older variances only the counts remain.
  */
-#ifndef VAPRO_REPORT_REPORTED_H
-#define VAPRO_REPORT_REPORTED_H
+#ifndef VAPRO_REPORTED_H
+#define VAPRO_REPORTED_H
 
 #include "base/archive.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The pipeline as its events (pipeline.c) and its checkpoints (pipeline_checkpoint.c) see it. */
-#ifndef VAPRO_REPORT_PIPELINE_PRIVATE_H
-#define VAPRO_REPORT_PIPELINE_PRIVATE_H
+#ifndef VAPRO_PIPELINE_PRIVATE_H
+#define VAPRO_PIPELINE_PRIVATE_H
 
 #include "analysis/causes.h"
 #include "model/bands.h"
 #include "report/node_variances.h"
-#include "report/pipeline.h"
-#include "report/reported.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/reported.h"
 #include "report/source_names.h"
 
 struct pipeline {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "report/reported.h"
+#include "pipeline/reported.h"
 
 #include <errno.h>
 #include <stdlib.h>

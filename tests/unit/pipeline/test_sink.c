@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "capture/output_file.h"
-#include "report/line_sink.h"
+#include "pipeline/line_sink.h"
 #include "daemon/stderr_guard.h"
 
 #define BACKLOG (64U << 10)

@@ -5,8 +5,8 @@
  * reported once, the lines are counted, and writing to a full disk is tried again at the next flush,
  * after the file was cut back to its last whole line.
  */
-#ifndef VAPRO_REPORT_LINE_SINK_H
-#define VAPRO_REPORT_LINE_SINK_H
+#ifndef VAPRO_LINE_SINK_H
+#define VAPRO_LINE_SINK_H
 
 #include <stdbool.h>
 #include <stddef.h>

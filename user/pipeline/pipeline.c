@@ -13,8 +13,8 @@
 #include "report/json.h"
 #include "report/lines.h"
 #include "report/narrator.h"
-#include "report/pipeline_private.h"
-#include "report/reported.h"
+#include "pipeline/pipeline_private.h"
+#include "pipeline/reported.h"
 #include "report/shed_text.h"
 #include "report/summary.h"
 
