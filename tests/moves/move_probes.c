@@ -14,7 +14,8 @@
 
 #include <vapro/config.h>
 
-#include "probe/attach/attacher_private.h"
+#include "probe/attach/attacher.h"
+#include "probe/attach/mpi_image.h"
 #include "functions/functions.h"
 #include "probe/elf/reader.h"
 

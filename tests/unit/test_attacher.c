@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Links of MPI functions: which are opened, closed, left out, refused and moved. */
 #include "fake_kernel_side.h"
-#include "probe/attach/attacher_private.h"
+#include "base/grow.h"
+#include "probe/attach/attacher.h"
+#include "probe/attach/mpi_image.h"
 
 /* ---- an image as the confined reader would find it */
 

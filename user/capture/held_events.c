@@ -21,6 +21,11 @@ struct chunk {
 	uint8_t bytes[]; /* CAPTURE_SLACK more than size */
 };
 
+struct held_event {
+	uint32_t type, length;
+	uint8_t payload[]; /* CAPTURE_SLACK more than length */
+};
+
 struct held_events {
 	struct chunk *first, *last;
 	struct record **undated; /* records of HELD_NEXT_WINDOW */

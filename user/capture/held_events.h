@@ -12,6 +12,7 @@
 #define HELD_NEXT_WINDOW UINT64_MAX /* time of an event that belongs to the next window announced */
 
 struct held_events;
+struct held_event; /* an event as it is held, apart from the others */
 
 struct held_events *held_events__new(void);
 void held_events__free(struct held_events *held);
@@ -31,12 +32,6 @@ bool held_events__take(struct held_events *held, struct stream_event *event);
 /* Calls seen() for each event held. Returns its first value that is not 0. */
 int held_events__each(struct held_events *held,
 		      int (*seen)(void *arg, const struct stream_event *event, uint64_t time_ns), void *arg);
-
-/* An event as it is held, apart from the others. */
-struct held_event {
-	uint32_t type, length;
-	uint8_t payload[]; /* CAPTURE_SLACK more than length */
-};
 
 /* Returns a copy of the event, which the caller frees; NULL: out of memory. */
 struct held_event *held_events__pack(struct held_events *held, const struct stream_event *event);

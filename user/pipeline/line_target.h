@@ -10,8 +10,8 @@
  *
  * A target that replaces serves a replay, and waits for its reader.
  */
-#ifndef VAPRO_REPORT_LINE_TARGET_H
-#define VAPRO_REPORT_LINE_TARGET_H
+#ifndef VAPRO_LINE_TARGET_H
+#define VAPRO_LINE_TARGET_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -129,10 +129,10 @@ static int add_totals(struct pipeline *pipeline, const struct job_result *result
 	for (int i = 0; i < VAPRO_LOSSES; i++)
 		totals->lost[i] += result->lost[i];
 	for (uint32_t i = 0; !ret && i < result->variance_count; i++)
-		ret = reported__note(&pipeline->reported, result->variances[i].id, result->variances[i].alarm,
+		ret = reported__note(pipeline->reported, result->variances[i].id, result->variances[i].alarm,
 				     result->variances[i].severity);
 	if (!ret && result->hang)
-		ret = reported__note(&pipeline->reported_hangs, result->hang->id, result->hang->alarm,
+		ret = reported__note(pipeline->reported_hangs, result->hang->id, result->hang->alarm,
 				     result->hang->severity);
 	return ret;
 }
@@ -336,6 +336,22 @@ static int pipeline__put(struct stream_sink *sink, const struct stream_event *ev
 	return 0;
 }
 
+static void free_pipeline(struct pipeline *pipeline)
+{
+	if (pipeline->summary)
+		summary__name(pipeline->summary, NULL);
+	reported__free(pipeline->reported);
+	reported__free(pipeline->reported_hangs);
+	node_variances__clear(&pipeline->nodes);
+	source_names__free(pipeline->names);
+	analysis__free(pipeline->analysis);
+	causes__free(pipeline->causes);
+	bands__free(pipeline->bands);
+	free(pipeline->unanswered);
+	free(pipeline->host);
+	free(pipeline);
+}
+
 static int pipeline__close(struct stream_sink *sink)
 {
 	struct pipeline *pipeline = pipeline_of(sink);
@@ -343,18 +359,7 @@ static int pipeline__close(struct stream_sink *sink)
 
 	if (pipeline->lines)
 		line_sink__flush(pipeline->lines);
-	reported__clear(&pipeline->reported);
-	reported__clear(&pipeline->reported_hangs);
-	node_variances__clear(&pipeline->nodes);
-	free(pipeline->unanswered);
-	free(pipeline->host);
-	if (pipeline->summary)
-		summary__name(pipeline->summary, NULL);
-	source_names__free(pipeline->names);
-	analysis__free(pipeline->analysis);
-	causes__free(pipeline->causes);
-	bands__free(pipeline->bands);
-	free(pipeline);
+	free_pipeline(pipeline);
 	return ret;
 }
 
@@ -378,20 +383,16 @@ struct stream_sink *pipeline__new(const struct vapro_config *config, enum vapro_
 	pipeline->analysis = analysis__new(config, source);
 	pipeline->causes = causes__new(config);
 	pipeline->names = source_names__new();
+	pipeline->reported = reported__new();
+	pipeline->reported_hangs = reported__new();
 	if (summary) {
 		summary__configure(summary, config);
 		summary__name(summary, pipeline->names);
 	}
-	if (pipeline->analysis && pipeline->causes && pipeline->names && (!host || pipeline->host))
+	if (pipeline->analysis && pipeline->causes && pipeline->names && pipeline->reported &&
+	    pipeline->reported_hangs && (!host || pipeline->host))
 		return &pipeline->sink;
-	if (summary)
-		summary__name(summary, NULL);
-	source_names__free(pipeline->names);
-	if (pipeline->analysis)
-		analysis__free(pipeline->analysis);
-	causes__free(pipeline->causes);
-	free(pipeline->host);
-	free(pipeline);
+	free_pipeline(pipeline);
 	return NULL;
 }
 

@@ -8,8 +8,8 @@ void pipeline__outcome(const struct stream_sink *sink, struct outcome *outcome, 
 	const struct pipeline *pipeline = pipeline_of(sink);
 
 	*outcome = (struct outcome){.rank_seconds = pipeline->rank_seconds, .judged_seconds = pipeline->judged_seconds};
-	reported__alarms(&pipeline->reported, outcome->alarms);
-	reported__alarms(&pipeline->reported_hangs, outcome->alarms);
+	reported__alarms(pipeline->reported, outcome->alarms);
+	reported__alarms(pipeline->reported_hangs, outcome->alarms);
 	if (selections)
 		*selections = pipeline->selections;
 }
@@ -20,7 +20,7 @@ void pipeline__totals(const struct stream_sink *sink, struct line_totals *totals
 	struct outcome outcome;
 
 	*totals = pipeline->totals;
-	totals->variances = reported__count(&pipeline->reported);
+	totals->variances = reported__count(pipeline->reported);
 	pipeline__outcome(sink, &outcome, NULL);
 	totals->alarms = 0;
 	for (int i = 0; i < VAPRO_SEVERITIES; i++)

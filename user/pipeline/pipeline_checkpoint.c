@@ -70,8 +70,8 @@ static void archive_pipeline(struct archive *archive, struct pipeline *pipeline)
 		archive__fail(archive, -ENOTSUP, "a region chosen by hand cannot be part of a checkpoint");
 	analysis__archive(archive, pipeline->analysis);
 	archive_head(archive, pipeline);
-	reported__archive(archive, &pipeline->reported);
-	reported__archive(archive, &pipeline->reported_hangs);
+	reported__archive(archive, pipeline->reported);
+	reported__archive(archive, pipeline->reported_hangs);
 	source_names__archive(archive, pipeline->names);
 	causes__archive(archive, pipeline->causes);
 	node_variances__archive(archive, &pipeline->nodes);

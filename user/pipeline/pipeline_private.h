@@ -24,7 +24,7 @@ struct pipeline {
 	struct causes *causes;
 	struct stream_clock clock;
 	char *host;
-	struct reported_variances reported, reported_hangs;
+	struct reported_variances *reported, *reported_hangs;
 	struct node_variances nodes;
 	double rank_seconds, judged_seconds;
 	uint64_t selections;

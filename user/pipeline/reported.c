@@ -15,6 +15,17 @@ struct reported {
 	enum vapro_severity severity;
 };
 
+struct reported_variances {
+	struct reported *items; /* the latest */
+	size_t count, capacity;
+	uint64_t older, older_alarms[VAPRO_SEVERITIES];
+};
+
+struct reported_variances *reported__new(void)
+{
+	return calloc(1, sizeof(struct reported_variances));
+}
+
 static void add_alarms(const struct reported *items, size_t count, uint64_t alarms[VAPRO_SEVERITIES])
 {
 	for (size_t i = 0; i < count; i++)
@@ -61,10 +72,11 @@ void reported__alarms(const struct reported_variances *reported, uint64_t alarms
 	add_alarms(reported->items, reported->count, alarms);
 }
 
-void reported__clear(struct reported_variances *reported)
+void reported__free(struct reported_variances *reported)
 {
-	free(reported->items);
-	*reported = (struct reported_variances){0};
+	if (reported)
+		free(reported->items);
+	free(reported);
 }
 
 static const struct archive_column counts_columns[] = {

@@ -10,11 +10,11 @@
 
 #include <vapro/analysis.h>
 
-struct reported_variances {
-	struct reported *items; /* the latest */
-	size_t count, capacity;
-	uint64_t older, older_alarms[VAPRO_SEVERITIES];
-};
+struct reported_variances;
+
+/* Returns NULL when out of memory. */
+struct reported_variances *reported__new(void);
+void reported__free(struct reported_variances *reported);
 
 /* Notes a revision. Returns 0 or -ENOMEM. */
 int reported__note(struct reported_variances *reported, uint64_t id, bool alarm, enum vapro_severity severity);
@@ -27,7 +27,5 @@ void reported__alarms(const struct reported_variances *reported, uint64_t alarms
 
 /* Writes or reads all counts; an object to be read is empty. */
 void reported__archive(struct archive *archive, struct reported_variances *reported);
-
-void reported__clear(struct reported_variances *reported);
 
 #endif

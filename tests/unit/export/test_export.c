@@ -16,7 +16,7 @@
 #include "export/row_order.h"
 #include "export/svg.h"
 #include "export/trace.h"
-#include "export/trace_slices.h"
+#include "export/trace_private.h"
 #include "page/scale.h"
 
 static void becomes(const char *text, const char *wanted)

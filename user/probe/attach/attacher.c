@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include "functions/functions.h"
-#include "probe/attach/attacher_private.h"
+#include "base/grow.h"
+#include "probe/attach/attacher.h"
+#include "probe/attach/mpi_image.h"
 #include "probe/elf/survey.h"
 
 #define CHECKS 3 /* in a row with missing returns, until a probe is moved to its entry */

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/attach/attacher_private.h"
+#include "probe/attach/attacher.h"
+#include "probe/attach/mpi_image.h"
 
 #define COSTLY (1.0 / 256) /* share of the cost: a function with less is closed only since all are */
 

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 
 #include "functions/functions.h"
-#include "probe/attach/attacher_private.h"
+#include "probe/attach/attacher.h"
+#include "probe/attach/mpi_image.h"
 
 bool mpi_image__stays_closed(const struct attacher *attacher, const struct mpi_image *image,
 			     const struct attached_link *link)

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "probe/attach/attacher_private.h"
+#include "probe/attach/attacher.h"
+#include "probe/attach/mpi_image.h"
 
 #define ENOUGH 20000 /* polling calls: some tens of milliseconds of the targets' time at most */
 

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* An image of MPI as its attacher has it, for the files of that. */
+/* The attacher of MPI functions and its images, for the files of that. */
 #ifndef VAPRO_MPI_IMAGE_H
 #define VAPRO_MPI_IMAGE_H
 
 #include "functions/functions.h"
 #include "probe/attach/attachments.h"
 #include "probe/elf/site.h"
-
-struct attacher;
 
 struct probe {
 	uint64_t offset, entry; /* file offsets of the site and of the function's entry */
@@ -48,6 +46,16 @@ struct mpi_image {
 	size_t probe_count, probe_room;
 	struct learning learning;
 };
+
+struct attacher {
+	struct attachments base;
+	uint64_t learn_ns; /* how long polling calls are learnt */
+};
+
+static inline struct mpi_image *attacher__image(const struct attacher *attacher, size_t i)
+{
+	return (struct mpi_image *)attacher->base.images[i];
+}
 
 /* The image that others know as public; NULL where it is gone. */
 struct mpi_image *mpi_image__find(const struct attacher *attacher, const struct attached_image *public);
