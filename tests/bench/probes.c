@@ -127,7 +127,7 @@ static int find_sites(const char *path, const char *name, uint32_t wanted, struc
 	memset(sites, 0, sizeof(*sites));
 	sites->name = name;
 	sites->wanted = wanted < SITES_MAX ? wanted : SITES_MAX;
-	sites->image = image__open(path, NULL, err, sizeof(err));
+	sites->image = image__open(path, err, sizeof(err));
 	if (!sites->image)
 		return -ENOENT;
 	status = image__functions(sites->image, false, collect, sites);

@@ -69,7 +69,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	job.mask = argc > 3 ? argv[3] : NULL;
-	job.image = image__open(argv[io ? 2 : 1], NULL, err, sizeof(err));
+	job.image = image__open(argv[io ? 2 : 1], err, sizeof(err));
 	if (!job.image) {
 		fprintf(stderr, "%s: %s\n", argv[io ? 2 : 1], err);
 		return 1;

@@ -209,14 +209,6 @@ bool rules__split(const struct rules *rules)
 	return false;
 }
 
-bool rules__any(const struct rules *rules)
-{
-	for (unsigned i = 0; i < rules->event_count; i++)
-		if (rules->slot[i] >= 0 && (rules->events[i].inverse || rules->events[i].apart))
-			return true;
-	return rules__split(rules);
-}
-
 static unsigned place(const struct rule_band *band, double ratio)
 {
 	unsigned at = 0;

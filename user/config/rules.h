@@ -51,8 +51,7 @@ int rules__parse(struct rules *rules, const char *workload, const char *bands, c
 /* Sets which events the slots from VAPRO_NAMED on hold; NULL: none. An event in no slot has no effect. */
 void rules__finalize(struct rules *rules, const char *const named[RULES_NAMED]);
 
-/* Whether any rule changes a bundle at all, and whether any splits states. */
-bool rules__any(const struct rules *rules);
+/* Whether any rule splits states. */
 bool rules__split(const struct rules *rules);
 
 /*

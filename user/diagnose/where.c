@@ -237,29 +237,3 @@ const struct vapro_place *where_index__limit(const struct where_index *index, co
 	}
 	return NULL;
 }
-
-static bool not_left_out(const void *arg, uint32_t row)
-{
-	return ((const unsigned char *)arg)[row] != 2;
-}
-
-int where__find(const struct places *places, const struct stg *stg, uint32_t job, const unsigned char *slow,
-		struct where *where, uint32_t *count)
-{
-	struct where_index *index = where_index__new(places, stg, job, not_left_out, slow);
-	const struct stg_job *about = stg__job(stg, job);
-	uint32_t *rows = calloc(about->row_count + 1, sizeof(*rows));
-	size_t slow_count = 0;
-	int error = -ENOMEM;
-
-	*count = 0;
-	for (uint32_t row = 0; rows && row < about->row_count; row++) {
-		if (slow[row] == 1)
-			rows[slow_count++] = row;
-	}
-	if (index && rows)
-		error = where_index__find(index, rows, slow_count, where, count);
-	free(rows);
-	where_index__free(index);
-	return error;
-}

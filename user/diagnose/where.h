@@ -37,8 +37,4 @@ int where_index__find(const struct where_index *index, const uint32_t *rows, siz
 /* Returns the place of the first slow row under a CPU quota; NULL where no row is. */
 const struct vapro_place *where_index__limit(const struct where_index *index, const uint32_t *rows, size_t count);
 
-/* Does the same for one lookup: slow[row] is 1 for a slow row, 0 for another one, 2 for one to be left out. */
-int where__find(const struct places *places, const struct stg *stg, uint32_t job, const unsigned char *slow,
-		struct where *where, uint32_t *count);
-
 #endif

@@ -206,25 +206,6 @@ int cells__add(struct cells *cells, const double *low, const double *high, uint6
 	return put(cells, &cell, handle ? handle : &unused);
 }
 
-int cells__merge(struct cells *to, const struct cells *from)
-{
-	uint32_t unused;
-	int error = 0;
-
-	while (!error && to->widened < from->widened)
-		error = widen(to);
-	for (size_t i = 0; !error && i < from->count; i++) {
-		struct workload_cell cell = from->items[i];
-
-		for (int k = 0; k < VAPRO_MAGNITUDES; k++)
-			cell.key[k] >>= to->widened - from->widened;
-		cell.name = 0;
-		cell.cluster = CELLS_NONE;
-		error = put(to, &cell, &unused);
-	}
-	return error;
-}
-
 uint32_t cells__find(const struct cells *cells, const double *vector)
 {
 	uint32_t key[VAPRO_MAGNITUDES], at;

@@ -4,8 +4,8 @@
  * log-linear cells, 256 to an octave and component, that keep exact counts and sums, the exact box
  * of their members and the exact member of least norm. Components that are not measured are 0.
  *
- * Sets of several ranks, hosts and windows are merged *before* clustering: the result of any order
- * of cells__add and cells__merge depends only on what was added. That holds beyond the bound too:
+ * What several ranks, hosts and windows have is added *before* clustering: the result of any order
+ * of cells__add depends only on what was added. That holds beyond the bound too:
  * where a set needs more cells than it may have, all its cells become twice as wide (neighbours
  * merge, in all components) until they fit, and the finest width at which the whole fits is the same
  * in any order. Sums that would overflow stay at UINT64_MAX.
@@ -66,12 +66,6 @@ size_t cells__bytes(const struct cells *cells);
 
 /* Writes or reads a set; one to be read is empty and has its bound. */
 void cells__archive(struct archive *archive, struct cells *cells);
-
-/*
- * Adds all cells of `from`, another set of the same max, which does not change. Names of clusters are
- * those of `to`. Returns 0 or -ENOMEM.
- */
-int cells__merge(struct cells *to, const struct cells *from);
 
 /* The handle of the cell that a vector belongs to; CELLS_NONE where there is no such cell. */
 uint32_t cells__find(const struct cells *cells, const double *vector);

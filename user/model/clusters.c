@@ -46,12 +46,6 @@ int clusters__add(struct clusters *clusters, const double *low, const double *hi
 	return cells__add(&clusters->cells, low, high, n, sum_ns, min_ns, handle);
 }
 
-int clusters__merge(struct clusters *to, const struct clusters *from)
-{
-	to->dirty = true;
-	return cells__merge(&to->cells, &from->cells);
-}
-
 uint32_t clusters__find(const struct clusters *clusters, const double *vector)
 {
 	return cells__find(&clusters->cells, vector);

@@ -59,7 +59,6 @@ void clusters__archive(struct archive *archive, struct clusters *clusters);
 /* Same as the functions cells__*. */
 int clusters__add(struct clusters *clusters, const double *low, const double *high, uint64_t n, uint64_t sum_ns,
 		  uint64_t min_ns, uint32_t *handle);
-int clusters__merge(struct clusters *to, const struct clusters *from);
 uint32_t clusters__find(const struct clusters *clusters, const double *vector);
 
 /* Forms the clusters again after any addition. Returns 0 or -ENOMEM. */

@@ -278,7 +278,7 @@ SERIES_FETCH void series__fetch(const struct series *series, const struct bundle
 {
 	const char *at;
 
-	__builtin_prefetch(&rec[i] + 4 * SERIES_AHEAD);
+	__builtin_prefetch(&rec[i + 4 * SERIES_AHEAD]);
 	if (count - i <= SERIES_AHEAD)
 		return;
 	at = (const char *)&series[rec[i + SERIES_AHEAD].series];

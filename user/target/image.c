@@ -211,17 +211,15 @@ const struct load *image__load(const struct image *image, uint64_t vaddr)
 	return NULL;
 }
 
-static struct image *begin(const char *label, char *err, size_t err_size)
+static struct image *begin(char *err, size_t err_size)
 {
 	struct image *image = calloc(1, sizeof(*image));
 
 	if (err_size)
 		err[0] = '\0';
-	if (image && (image->label = strdup(label)))
-		return image;
-	snprintf(err, err_size, "out of memory");
-	free(image);
-	return NULL;
+	if (!image)
+		snprintf(err, err_size, "out of memory");
+	return image;
 }
 
 /* Parses an image's bytes. */
@@ -239,9 +237,9 @@ cleanup:
 	return NULL;
 }
 
-struct image *image__open(const char *path, const char *label, char *err, size_t err_size)
+struct image *image__open(const char *path, char *err, size_t err_size)
 {
-	struct image *image = begin(label ? label : path, err, err_size);
+	struct image *image = begin(err, err_size);
 
 	if (!image)
 		return NULL;
@@ -252,9 +250,9 @@ struct image *image__open(const char *path, const char *label, char *err, size_t
 	return digest(image, true, err, err_size);
 }
 
-struct image *image__from_bytes(char *bytes, size_t size, const char *label, bool symbols, char *err, size_t err_size)
+struct image *image__from_bytes(char *bytes, size_t size, bool symbols, char *err, size_t err_size)
 {
-	struct image *image = begin(label, err, err_size);
+	struct image *image = begin(err, err_size);
 
 	if (!image)
 		return NULL;
@@ -282,20 +280,7 @@ void image__free(struct image *image)
 	free(image->loads);
 	if (!image->borrowed)
 		free(image->data);
-	free(image->label);
 	free(image);
-}
-
-const char *image__label(const struct image *image)
-{
-	return image->label;
-}
-
-const char *image__basename(const struct image *image)
-{
-	const char *slash = strrchr(image->label, '/');
-
-	return slash ? slash + 1 : image->label;
 }
 
 const char *image__build_id(const struct image *image)

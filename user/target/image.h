@@ -26,21 +26,16 @@ struct image_symbol {
 	bool dynamic; /* from .dynsym, else .symtab */
 };
 
-/*
- * Opens an image. label is the name to show (the mapping's path); it is copied. Returns NULL with a
- * sentence in err (unreadable, no ELF, other machine, damaged).
- */
-struct image *image__open(const char *path, const char *label, char *err, size_t err_size);
+/* Opens an image. Returns NULL with a sentence in err (unreadable, no ELF, other machine, damaged). */
+struct image *image__open(const char *path, char *err, size_t err_size);
 
 /*
  * Opens an image of a file's bytes, which outlive it and may be changed. Without symbols, whose sorting is most of the
  * work, it has no names.
  */
-struct image *image__from_bytes(char *bytes, size_t size, const char *label, bool symbols, char *err, size_t err_size);
+struct image *image__from_bytes(char *bytes, size_t size, bool symbols, char *err, size_t err_size);
 void image__free(struct image *image);
 
-const char *image__label(const struct image *image);
-const char *image__basename(const struct image *image);
 /* Hex build-id, or "" where the image has none. */
 const char *image__build_id(const struct image *image);
 

@@ -21,7 +21,6 @@ struct entry {
 };
 
 struct image {
-	char *label;
 	char *data;
 	bool borrowed; /* data is another's */
 	size_t size;

@@ -143,16 +143,14 @@ static void get_objects(struct image *image, struct flat_reader *reader, bool *m
 	}
 }
 
-struct image *image_tables__get(struct flat_reader *reader, uint64_t file_bytes, const char *label, bool *memory)
+struct image *image_tables__get(struct flat_reader *reader, uint64_t file_bytes, bool *memory)
 {
 	struct image *image = calloc(1, sizeof(*image));
 	const char *build_id;
 
-	*memory = false;
-	if (!image || !(image->label = strdup(label))) {
-		*memory = true;
-		goto fail;
-	}
+	*memory = !image;
+	if (!image)
+		return NULL;
 	image->is_executable = flat__get_upto(reader, 1);
 	build_id = flat__get_text(reader, IMAGE_BUILD_ID_MAX - 1);
 	if (strspn(build_id, "0123456789abcdef") != strlen(build_id))
@@ -163,7 +161,6 @@ struct image *image_tables__get(struct flat_reader *reader, uint64_t file_bytes,
 	get_objects(image, reader, memory);
 	if (!reader->bad)
 		return image;
-fail:
 	image__free(image);
 	return NULL;
 }

@@ -17,6 +17,6 @@ void image_tables__put(const struct image *image, bool names, struct flat *flat)
  * which the caller frees after the image. NULL where the tables are wrong, or with *memory set where
  * memory ran out.
  */
-struct image *image_tables__get(struct flat_reader *reader, uint64_t file_bytes, const char *label, bool *memory);
+struct image *image_tables__get(struct flat_reader *reader, uint64_t file_bytes, bool *memory);
 
 #endif

@@ -488,7 +488,7 @@ int source__respond(struct flat_reader *about, struct confine_file *files, unsig
 		snprintf(err, err_size, "the question makes no sense");
 		goto cleanup;
 	}
-	image = image__from_bytes(files[0].data, files[0].size, "", true, err, err_size);
+	image = image__from_bytes(files[0].data, files[0].size, true, err, err_size);
 	if (!image)
 		goto cleanup;
 	if (strncmp(image->build_id, wanted, strlen(wanted))) {

@@ -36,7 +36,7 @@ static int find(const struct image_symbol *symbol, void *ctx)
 static struct image *open_image(void)
 {
 	char err[256] = "";
-	struct image *image = image__open(CASES, NULL, err, sizeof(err));
+	struct image *image = image__open(CASES, err, sizeof(err));
 
 	if (!image)
 		fail_msg("%s: %s", CASES, err);

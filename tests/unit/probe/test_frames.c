@@ -75,7 +75,7 @@ static void test_rules(void **state)
 	char err[256];
 
 	(void)state;
-	image = image__open("/proc/self/exe", "self", err, sizeof(err));
+	image = image__open("/proc/self/exe", err, sizeof(err));
 	assert_non_null(image);
 	for (size_t i = 0; i < FRAMES; i++)
 		is(frames__of(image, (uint64_t)(backs[i] - __executable_start), &hop), &hop, i);
@@ -109,7 +109,7 @@ static void test_query(void **state)
 	int fd;
 
 	(void)state;
-	image = image__open("/proc/self/exe", "self", err, sizeof(err));
+	image = image__open("/proc/self/exe", err, sizeof(err));
 	assert_non_null(image);
 	for (size_t i = 0; i < FRAMES; i++)
 		assert_int_equal(image__offset_of(image, (uint64_t)(backs[i] - __executable_start), &offsets[i]), 0);

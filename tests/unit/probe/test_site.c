@@ -38,7 +38,7 @@ static int find(const struct image_symbol *symbol, void *ctx)
 static struct image *open_image(const char *path)
 {
 	char err[256] = "";
-	struct image *image = image__open(path, NULL, err, sizeof(err));
+	struct image *image = image__open(path, err, sizeof(err));
 
 	if (!image)
 		fail_msg("%s: %s", path, err);

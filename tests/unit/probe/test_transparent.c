@@ -106,7 +106,7 @@ static void test_walk(void **state)
 	char err[256];
 
 	(void)state;
-	image = image__open("/proc/self/exe", "self", err, sizeof(err));
+	image = image__open("/proc/self/exe", err, sizeof(err));
 	assert_non_null(image);
 	call_count = transparent__find(image, &calls);
 	assert_true(call_count > 100);

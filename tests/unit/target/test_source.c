@@ -29,7 +29,7 @@ struct calls {
 static void read_calls(const char *program, struct calls *calls)
 {
 	char command[256], line[64], err[256];
-	struct image *image = image__open(program, program, err, sizeof(err));
+	struct image *image = image__open(program, err, sizeof(err));
 	FILE *in;
 
 	snprintf(

@@ -40,7 +40,7 @@ int frames__respond(struct flat_reader *about, struct confine_file *files, unsig
 		snprintf(err, err_size, "the query makes no sense");
 		return -EINVAL;
 	}
-	image = image__from_bytes(files[0].data, files[0].size, "", false, err, err_size);
+	image = image__from_bytes(files[0].data, files[0].size, false, err, err_size);
 	if (!image)
 		return -EINVAL;
 	for (size_t i = 0; i < count; i++) {

@@ -263,7 +263,7 @@ int row_sites__respond(struct flat_reader *about, struct confine_file *files, un
 		free(reading.wanted);
 		return status ? status : -EINVAL;
 	}
-	reading.image = image__from_bytes(files[0].data, files[0].size, "", true, err, err_size);
+	reading.image = image__from_bytes(files[0].data, files[0].size, true, err, err_size);
 	status = reading.image ? 0 : -EINVAL;
 	if (status)
 		goto cleanup;

@@ -80,13 +80,13 @@ static void get_call(struct flat_reader *reader, struct transparent_call *call)
 	call->hop.by_frame = (uint32_t)flat__get_upto(reader, 1);
 }
 
-static int get(struct survey *survey, size_t size, uint64_t file_bytes, const char *label,
-	       const struct survey_wanted *wanted, size_t wanted_count)
+static int get(struct survey *survey, size_t size, uint64_t file_bytes, const struct survey_wanted *wanted,
+	       size_t wanted_count)
 {
 	struct flat_reader reader = {.at = survey->data, .end = survey->data + size};
 	bool memory;
 
-	survey->image = image_tables__get(&reader, file_bytes, label, &memory);
+	survey->image = image_tables__get(&reader, file_bytes, &memory);
 	if (!survey->image)
 		return memory ? -ENOMEM : -EBADMSG;
 	survey->function_count = flat__get_count(&reader, SURVEY_FUNCTION_BYTES);
@@ -135,9 +135,8 @@ struct survey *survey__query(int fd, uid_t owner, const char *label, unsigned in
 		goto out;
 	survey->data = response.data;
 	/* the reader may have seen less of the file than is there now, never more than it was given */
-	status = user_file__stat(fd, &st)
-		     ? -EIO
-		     : get(survey, response.size, (uint64_t)st.st_size, label, wanted, wanted_count);
+	status =
+	    user_file__stat(fd, &st) ? -EIO : get(survey, response.size, (uint64_t)st.st_size, wanted, wanted_count);
 	if (status == -EBADMSG)
 		snprintf(sentence, sizeof(sentence), "its confined reader gave a response that makes no sense");
 	else if (status)

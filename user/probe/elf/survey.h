@@ -37,8 +37,8 @@ struct survey_function {
 struct survey;
 
 /*
- * Surveys the image behind fd (a regular file), which a process of owner maps. label is the name to show; it is
- * copied. The texts of wanted must outlive the survey. NULL with errno and a sentence in err: what is wrong with the
+ * Surveys the image behind fd (a regular file), which a process of owner maps. label: its name in
+ * sentences. The texts of wanted must outlive the survey. NULL with errno and a sentence in err: what is wrong with the
  * image, what became of its reader, or that the same query has a result later (confine__is_later()).
  */
 struct survey *survey__query(int fd, uid_t owner, const char *label, unsigned int parts,

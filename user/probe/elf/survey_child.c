@@ -120,7 +120,7 @@ int survey__respond(struct flat_reader *about, struct confine_file *files, unsig
 		snprintf(err, err_size, "the query makes no sense");
 		return status ? status : -EINVAL;
 	}
-	search.image = image__from_bytes(files[0].data, files[0].size, "", true, err, err_size);
+	search.image = image__from_bytes(files[0].data, files[0].size, true, err, err_size);
 	if (!search.image) {
 		status = -EINVAL;
 		goto cleanup;
