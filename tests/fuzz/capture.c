@@ -7,6 +7,7 @@
 #include "capture/capture.h"
 #include "capture/crc.h"
 #include "fuzz.h"
+#include "pipeline/pipeline.h"
 
 #define RECORD_HEAD 8 /* type and length */
 #define CRC_BYTES 4
@@ -56,7 +57,7 @@ static void forge(uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct stream_sink *pipeline = fuzz__pipeline();
+	struct pipeline *pipeline = fuzz__pipeline();
 	uint8_t *forged = malloc(size + 1);
 	struct capture_info info;
 	const char *path;
@@ -68,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	path = fuzz__file(forged, size);
 	free(forged);
 	(void)capture__info(path, &info, err, sizeof(err));
-	(void)capture__replay(&path, 1, pipeline, err, sizeof(err));
-	stream__close(pipeline);
+	(void)capture__replay(&path, 1, pipeline__sink(pipeline), err, sizeof(err));
+	pipeline__close(pipeline);
 	return 0;
 }

@@ -18,13 +18,13 @@ const uint8_t *fuzz__origin(size_t *size)
 	char err[256];
 
 	if (!origin) {
-		struct stream_sink *pipeline = fuzz__pipeline();
-		const struct streamed stream = fuzz__stream(pipeline);
+		struct pipeline *pipeline = fuzz__pipeline();
+		const struct streamed stream = fuzz__stream(pipeline__sink(pipeline));
 		uint8_t *whole;
 
 		streamed__run(&stream);
 		fuzz__require(!pipeline__save(pipeline, &whole, &length, err, sizeof(err)));
-		stream__close(pipeline);
+		pipeline__close(pipeline);
 		origin = whole + HEAD_BYTES;
 		length -= HEAD_BYTES;
 	}
@@ -34,8 +34,8 @@ const uint8_t *fuzz__origin(size_t *size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct stream_sink *pipeline = fuzz__pipeline();
-	const struct streamed stream = fuzz__stream(pipeline);
+	struct pipeline *pipeline = fuzz__pipeline();
+	const struct streamed stream = fuzz__stream(pipeline__sink(pipeline));
 	uint8_t *sealed = malloc(HEAD_BYTES + size), *at;
 	uint64_t length = htole64(size), end = UTC + stream.seconds * S;
 	uint32_t crc = htole32((uint32_t)crc32_z(0, data, size));
@@ -53,12 +53,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			streamed__iterate(&stream, stream.seconds * S + i * stream.step_ns, i);
 		streamed__rarities(&stream, 3);
 		for (unsigned i = 0; i < 2; i++)
-			(void)stream__put(pipeline, &(struct stream_event){.type = STREAM_WINDOW,
-									   .window = {.begin_ns = end + i * 10 * S,
-										      .end_ns = end + (i + 1) * 10 * S,
-										      .last = i == 1}});
+			(void)stream__put(pipeline__sink(pipeline),
+					  &(struct stream_event){.type = STREAM_WINDOW,
+								 .window = {.begin_ns = end + i * 10 * S,
+									    .end_ns = end + (i + 1) * 10 * S,
+									    .last = i == 1}});
 	}
-	stream__close(pipeline);
+	pipeline__close(pipeline);
 	free(sealed);
 	return 0;
 }

@@ -106,10 +106,10 @@ void fuzz__hello(struct stream_sink *to)
 							    "\"workload_source\":\"instructions\"}")}));
 }
 
-struct stream_sink *fuzz__pipeline(void)
+struct pipeline *fuzz__pipeline(void)
 {
 	static struct line_sink *lines;
-	struct stream_sink *pipeline;
+	struct pipeline *pipeline;
 
 	if (!lines)
 		lines = line_sink__open(NULL, false);

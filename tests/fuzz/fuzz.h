@@ -28,7 +28,7 @@ struct streamed fuzz__stream(struct stream_sink *to);
 void fuzz__hello(struct stream_sink *to);
 
 /* A sink that analyses, and whose lines go nowhere. */
-struct stream_sink *fuzz__pipeline(void);
+struct pipeline *fuzz__pipeline(void);
 
 /* Writes bytes to a file of this process, in memory, in place of the one before. Returns its path. */
 const char *fuzz__file(const void *data, size_t size);

@@ -4,6 +4,7 @@
 
 #include "capture/ndjson.h"
 #include "fuzz.h"
+#include "pipeline/pipeline.h"
 
 #define LINES 160
 #define LINE_MAX 512
@@ -43,11 +44,11 @@ const uint8_t *fuzz__origin(size_t *size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *path = fuzz__file(data, size);
-	struct stream_sink *pipeline = fuzz__pipeline();
+	struct pipeline *pipeline = fuzz__pipeline();
 	uint64_t bad;
 	char err[512];
 
-	(void)ndjson__replay(&path, 1, false, 15, pipeline, &bad, err, sizeof(err));
-	stream__close(pipeline);
+	(void)ndjson__replay(&path, 1, false, 15, pipeline__sink(pipeline), &bad, err, sizeof(err));
+	pipeline__close(pipeline);
 	return 0;
 }

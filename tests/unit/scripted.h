@@ -234,15 +234,17 @@ static inline int put(struct stream_sink *sink, struct stream_event event)
 }
 
 /* Feeds two windows; returns the pipeline, not yet closed. */
-static inline struct stream_sink *run(struct line_sink *lines, struct summary *summary)
+static inline struct pipeline *run(struct line_sink *lines, struct summary *summary)
 {
 	const uint64_t second = 1000000000;
 	struct vapro_config config;
+	struct pipeline *pipeline;
 	struct stream_sink *sink;
 
 	config__init(&config);
-	sink = pipeline__new(&config, VAPRO_BY_ARGUMENTS, NULL, lines, summary);
-	assert_non_null(sink);
+	pipeline = pipeline__new(&config, VAPRO_BY_ARGUMENTS, NULL, lines, summary);
+	assert_non_null(pipeline);
+	sink = pipeline__sink(pipeline);
 	assert_int_equal(put(sink, (struct stream_event){.type = STREAM_WINDOW}), -EINVAL); /* no clock yet */
 	put(sink, (struct stream_event){.type = STREAM_LINE, .line = stream__line("{\"a line\":\"as it is\"}")});
 	put(sink, (struct stream_event){.type = STREAM_CLOCK, .clock = {5000, SAMPLE_UTC}});
@@ -274,7 +276,7 @@ static inline struct stream_sink *run(struct line_sink *lines, struct summary *s
 	put(sink, (struct stream_event){.type = STREAM_WINDOW,
 					.window = {SAMPLE_UTC + 15 * second, SAMPLE_UTC + 25 * second, true, 0.75}});
 	put(sink, (struct stream_event){.type = STREAM_END});
-	return sink;
+	return pipeline;
 }
 
 static inline int setup(void **state)

@@ -6,7 +6,7 @@
 static void test_lines(void **state)
 {
 	struct line_sink *lines = line_sink__open(path, false);
-	struct stream_sink *sink = run(lines, NULL);
+	struct pipeline *pipeline = run(lines, NULL);
 	struct line_totals totals;
 	char line[20000];
 	size_t count = 0;
@@ -14,16 +14,16 @@ static void test_lines(void **state)
 
 	(void)state;
 	assert_true(stub.last);
-	pipeline__totals(sink, &totals);
+	pipeline__totals(pipeline, &totals);
 	assert_int_equal(totals.windows, 2);
 	assert_int_equal(totals.variances, 3); /* reported twice each, counted once */
 	assert_int_equal(totals.alarms, 1);
 	assert_int_equal(totals.bundles, 2 * 4321);
 	assert_int_equal(totals.lost[VAPRO_LOST_RING_FULL], 24);
 	assert_int_equal(totals.refused, 1);
-	assert_string_equal(pipeline__host(sink), "n1"); /* host of the first thread */
-	assert_true(pipeline__end_ns(sink) == SAMPLE_UTC + 25000000000ULL);
-	assert_int_equal(stream__close(sink), 0);
+	assert_string_equal(pipeline__host(pipeline), "n1"); /* host of the first thread */
+	assert_true(pipeline__end_ns(pipeline) == SAMPLE_UTC + 25000000000ULL);
+	assert_int_equal(pipeline__close(pipeline), 0);
 	assert_int_equal(line_sink__close(lines), 0);
 	file = fopen(path, "r");
 	while (fgets(line, sizeof(line), file)) {
@@ -40,21 +40,21 @@ static void test_lines(void **state)
 static void test_many_variances(void **state)
 {
 	const uint64_t second = 1000000000;
-	struct stream_sink *sink = run(NULL, NULL);
+	struct pipeline *pipeline = run(NULL, NULL);
 	struct line_totals totals;
 
 	(void)state;
 	stub.fresh = true;
 	for (uint64_t i = 0; i < 3000; i++)
-		assert_int_equal(
-		    put(sink, (struct stream_event){.type = STREAM_WINDOW,
-						    .window = {SAMPLE_UTC + (25 + 10 * i) * second,
-							       SAMPLE_UTC + (35 + 10 * i) * second, false, 0}}),
-		    0);
-	pipeline__totals(sink, &totals);
+		assert_int_equal(put(pipeline__sink(pipeline),
+				     (struct stream_event){.type = STREAM_WINDOW,
+							   .window = {SAMPLE_UTC + (25 + 10 * i) * second,
+								      SAMPLE_UTC + (35 + 10 * i) * second, false, 0}}),
+				 0);
+	pipeline__totals(pipeline, &totals);
 	assert_int_equal(totals.variances, 3 * (1 + 3000));
 	assert_int_equal(totals.alarms, 1 + 3000);
-	stream__close(sink);
+	pipeline__close(pipeline);
 }
 
 /* Shed data is reported with each window, in the summary once. */
@@ -71,7 +71,7 @@ static void test_shed(void **state)
 	shed = (struct vapro_shed){.merged = 12, .coarser = 3, .bundles = 4, .fragments = 40, .seconds = 1.5};
 	shed_text__write(&shed, 256 << 20, &worst, line, sizeof(line));
 	assert_non_null(strstr(line, "of 40 fragments are uncovered, 30 of them of job slurm:7); raise "));
-	stream__close(run(lines, summary));
+	pipeline__close(run(lines, summary));
 	shed = (struct vapro_shed){0};
 	assert_int_equal(line_sink__close(lines), 0);
 	file = fopen(path, "r");
@@ -97,15 +97,15 @@ static void test_shed(void **state)
 static void test_full_disk(void **state)
 {
 	struct line_sink *lines = line_sink__open("/dev/full", false);
-	struct stream_sink *sink = run(lines, NULL);
+	struct pipeline *pipeline = run(lines, NULL);
 	struct line_totals totals;
 
 	(void)state;
-	pipeline__totals(sink, &totals);
+	pipeline__totals(pipeline, &totals);
 	assert_int_equal(totals.windows, 2);
 	assert_int_equal(totals.lost_lines, 1 + (11 + 2) + 2 + (9 + 2));
 	assert_non_null(strstr(line_sink__error(lines), "No space left"));
-	stream__close(sink);
+	pipeline__close(pipeline);
 	assert_int_equal(line_sink__close(lines), -ENOSPC);
 }
 

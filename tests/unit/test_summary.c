@@ -8,7 +8,7 @@ static void test_summary(void **state)
 	char *text;
 
 	(void)state;
-	stream__close(run(NULL, summary));
+	pipeline__close(run(NULL, summary));
 	summary__add_trouble(summary, "out.ndjson: No space left on device; lines are being lost");
 	text = print(summary, 90);
 	has(text, "1 slow region: 1.50 s lost in all, 1.50 % of the ranks' time\n");

@@ -144,7 +144,7 @@ static int take_tunables(struct analyze *analyze, const struct vapro_config *inp
 }
 
 /* Prints how well the clusters agree with the truth. Returns an exit code. */
-static int print_score(const struct stream_sink *pipeline)
+static int print_score(const struct pipeline *pipeline)
 {
 	struct vapro_score score;
 	int status = pipeline__score(pipeline, &score);
@@ -191,7 +191,7 @@ static bool check_events(const struct analyze *analyze, const struct ndjson *ndj
 }
 
 /* Reports a region that is not in the input, and what --fail-on looks for. Returns an exit code; code: that so far. */
-static int judge_outcome(const struct analyze *analyze, const struct stream_sink *pipeline, int code)
+static int judge_outcome(const struct analyze *analyze, const struct pipeline *pipeline, int code)
 {
 	struct outcome outcome;
 	uint64_t selections;
@@ -236,14 +236,14 @@ static int replay(const struct analyze *analyze, struct input *input, const stru
 				      .info = info,
 				      .feed = input->blocks ? feed_blocks : NULL,
 				      .ctx = input};
-	struct stream_sink *pipeline = replay__pipeline(&replay, &analyze->config, lines, summary);
+	struct pipeline *pipeline = replay__pipeline(&replay, &analyze->config, lines, summary);
 	struct vapro_selection selection = region_option__selection(&analyze->region);
 	int status, score = EXIT_OK;
 	char err[512] = "";
 
 	if (!pipeline || (analyze->region.given && pipeline__select(pipeline, &selection))) {
 		fprintf(stderr, "vapro analyze: out of memory\n");
-		stream__close(pipeline);
+		pipeline__close(pipeline);
 		return EXIT_FAILED;
 	}
 	status = replay__feed(&replay, analyze->config.window_s, pipeline, err, sizeof(err));
@@ -256,7 +256,7 @@ static int replay(const struct analyze *analyze, struct input *input, const stru
 	replay__end(&replay, pipeline, lines, status);
 	if (!status)
 		score = judge_outcome(analyze, pipeline, score);
-	stream__close(pipeline);
+	pipeline__close(pipeline);
 	return status ? EXIT_FAILED : score;
 }
 

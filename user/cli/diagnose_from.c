@@ -14,7 +14,7 @@
 struct replay {
 	struct stream_sink sink;  /* first */
 	struct merge_watch watch; /* what the merge holds */
-	struct stream_sink *pipeline;
+	struct pipeline *pipeline;
 	uint64_t start_ns; /* UTC begin of the first window; 0: none yet */
 };
 
@@ -24,7 +24,7 @@ static int put(struct stream_sink *sink, const struct stream_event *event)
 
 	if (event->type == STREAM_WINDOW && !replay->start_ns)
 		replay->start_ns = event->window.begin_ns;
-	return stream__put(replay->pipeline, event);
+	return stream__put(pipeline__sink(replay->pipeline), event);
 }
 
 static void hold(struct merge_watch *watch, size_t bytes)
@@ -113,7 +113,7 @@ int from_blocks__diagnose(const struct source_options *source, const struct quer
 		from_blocks__say("diagnose", blocks, NULL);
 		code = respond(&replay, request);
 	}
-	stream__close(replay.pipeline);
+	pipeline__close(replay.pipeline);
 	source_blocks__close(blocks);
 	return code;
 }

@@ -525,7 +525,7 @@ static void close_outputs(struct daemon *daemon)
 		log__error("capture %s could not be completed", daemon->options->capture);
 		daemon->capture_failed = true;
 	}
-	stream__close(daemon->tee.pipeline);
+	pipeline__close(daemon->tee.pipeline);
 	narrator__free(daemon->narrator);
 	board__free(daemon->board);
 	if (line_sink__close(daemon->lines) && !daemon->output_failed) {

@@ -25,7 +25,8 @@
 /* Events go to the analysis and, until its first error each, to the capture and the publisher. */
 struct tee {
 	struct stream_sink sink; /* first */
-	struct stream_sink *pipeline, *capture;
+	struct pipeline *pipeline;
+	struct stream_sink *capture;
 	int capture_status;
 	struct publishing *publishing; /* or NULL */
 	int publishing_status;

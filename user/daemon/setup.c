@@ -37,7 +37,7 @@ static int tee_put(struct stream_sink *sink, const struct stream_event *event)
 	if (tee->no_analysis && event->type != STREAM_LINE && event->type != STREAM_CLOCK &&
 	    event->type != STREAM_WINDOW && event->type != STREAM_END)
 		return 0;
-	return stream__put(tee->pipeline, event);
+	return stream__put(pipeline__sink(tee->pipeline), event);
 }
 
 static void on_event(void *ctx, const struct kernel_record *record)

@@ -111,7 +111,7 @@ static int replay(struct report_input *input, struct line_sink *lines, struct st
 	struct capture_info info = {.by_instructions = false};
 	struct replay replay = {
 	    .command = "report", .files = input->files, .count = input->count, .run = input->run, .info = &info};
-	struct stream_sink *pipeline;
+	struct pipeline *pipeline;
 	int ret;
 
 	if (input->kind == FILE_KIND_CAPTURE) {
@@ -136,7 +136,7 @@ static int replay(struct report_input *input, struct line_sink *lines, struct st
 		ret = replay__feed(&replay, info.config.window_s, pipeline, err, err_size);
 		replay__end(&replay, pipeline, lines, ret);
 	}
-	if (!pipeline || stream__close(pipeline)) {
+	if (!pipeline || pipeline__close(pipeline)) {
 		snprintf(err, err_size, "out of memory");
 		ret = -ENOMEM;
 	}

@@ -286,9 +286,9 @@ static int pass_line(struct pipeline *pipeline, const struct stream_line *line)
 	return ret == -ENOMEM ? ret : 0;
 }
 
-static int pipeline__put(struct stream_sink *sink, const struct stream_event *event)
+static int put(struct stream_sink *sink, const struct stream_event *event)
 {
-	struct pipeline *pipeline = pipeline_of(sink);
+	struct pipeline *pipeline = (struct pipeline *)sink;
 
 	switch (event->type) {
 	case STREAM_LINE:
@@ -352,27 +352,28 @@ static void free_pipeline(struct pipeline *pipeline)
 	free(pipeline);
 }
 
-static int pipeline__close(struct stream_sink *sink)
+int pipeline__close(struct pipeline *pipeline)
 {
-	struct pipeline *pipeline = pipeline_of(sink);
-	int ret = pipeline->states ? state_totals__describe(pipeline->states, pipeline->names) : 0;
+	int ret;
 
+	if (!pipeline)
+		return 0;
+	ret = pipeline->states ? state_totals__describe(pipeline->states, pipeline->names) : 0;
 	if (pipeline->lines)
 		line_sink__flush(pipeline->lines);
 	free_pipeline(pipeline);
 	return ret;
 }
 
-struct stream_sink *pipeline__new(const struct vapro_config *config, enum vapro_workload_source source,
-				  const char *host, struct line_sink *lines, struct summary *summary)
+struct pipeline *pipeline__new(const struct vapro_config *config, enum vapro_workload_source source, const char *host,
+			       struct line_sink *lines, struct summary *summary)
 {
 	struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
 	char why[256];
 
 	if (!pipeline)
 		return NULL;
-	pipeline->sink.put = pipeline__put;
-	pipeline->sink.close = pipeline__close;
+	pipeline->sink.put = put;
 	pipeline->lines = lines;
 	pipeline->summary = summary;
 	pipeline->memory_cap = config->memory_cap;
@@ -391,15 +392,18 @@ struct stream_sink *pipeline__new(const struct vapro_config *config, enum vapro_
 	}
 	if (pipeline->analysis && pipeline->causes && pipeline->names && pipeline->reported &&
 	    pipeline->reported_hangs && (!host || pipeline->host))
-		return &pipeline->sink;
+		return pipeline;
 	free_pipeline(pipeline);
 	return NULL;
 }
 
-int pipeline__name_events(struct stream_sink *sink, const char *const named[RULES_NAMED])
+struct stream_sink *pipeline__sink(struct pipeline *pipeline)
 {
-	struct pipeline *pipeline = pipeline_of(sink);
+	return &pipeline->sink;
+}
 
+int pipeline__name_events(struct pipeline *pipeline, const char *const named[RULES_NAMED])
+{
 	rules__finalize(&pipeline->rules, named);
 	if (!rules__split(&pipeline->rules))
 		return 0;
@@ -407,50 +411,46 @@ int pipeline__name_events(struct stream_sink *sink, const char *const named[RULE
 	return pipeline->bands ? 0 : -ENOMEM;
 }
 
-void pipeline__narrate(struct stream_sink *sink, struct narrator *narrator)
+void pipeline__narrate(struct pipeline *pipeline, struct narrator *narrator)
 {
-	pipeline_of(sink)->narrator = narrator;
+	pipeline->narrator = narrator;
 }
 
-void pipeline__tap(struct stream_sink *sink, void (*put)(void *arg, const char *line), void *arg)
+void pipeline__tap(struct pipeline *pipeline, void (*put)(void *arg, const char *line), void *arg)
 {
-	pipeline_of(sink)->tap = put;
-	pipeline_of(sink)->tap_arg = arg;
+	pipeline->tap = put;
+	pipeline->tap_arg = arg;
 }
 
-void pipeline__count_states(struct stream_sink *sink, struct state_totals *totals)
+void pipeline__count_states(struct pipeline *pipeline, struct state_totals *totals)
 {
-	pipeline_of(sink)->states = totals;
+	pipeline->states = totals;
 }
 
-void pipeline__show(struct stream_sink *sink, struct board *board)
+void pipeline__show(struct pipeline *pipeline, struct board *board)
 {
-	pipeline_of(sink)->board = board;
+	pipeline->board = board;
 }
 
-int pipeline__query(struct stream_sink *sink, const struct vapro_selection *selection, const char *job, uint64_t now_ns,
-		    struct response *response)
+static struct json_context context_of_no_window(const struct pipeline *pipeline)
 {
-	const struct stream_window no_window = {.daemon_cpu_pct = NAN,
-						.io_traced_pct = NAN,
-						.io_tax_pct = NAN,
-						.bystander_hits = NAN,
-						.bystander_pct = NAN};
-	struct pipeline *pipeline = pipeline_of(sink);
+	return context_of(pipeline, &(struct stream_window){.daemon_cpu_pct = NAN,
+							    .io_traced_pct = NAN,
+							    .io_tax_pct = NAN,
+							    .bystander_hits = NAN,
+							    .bystander_pct = NAN});
+}
 
-	response->context = context_of(pipeline, &no_window);
+int pipeline__query(struct pipeline *pipeline, const struct vapro_selection *selection, const char *job,
+		    uint64_t now_ns, struct response *response)
+{
+	response->context = context_of_no_window(pipeline);
 	return analysis__query(pipeline->analysis, selection, job, now_ns, &response->jobs, &response->job_count);
 }
 
-int pipeline__put_maps(struct stream_sink *sink, const struct board_reader *reader, record_put put, void *arg)
+int pipeline__put_maps(struct pipeline *pipeline, const struct board_reader *reader, record_put put, void *arg)
 {
-	const struct stream_window no_window = {.daemon_cpu_pct = NAN,
-						.io_traced_pct = NAN,
-						.io_tax_pct = NAN,
-						.bystander_hits = NAN,
-						.bystander_pct = NAN};
-	struct pipeline *pipeline = pipeline_of(sink);
-	struct json_context context = context_of(pipeline, &no_window);
+	struct json_context context = context_of_no_window(pipeline);
 	const struct job_result *results;
 	uint32_t count;
 	int ret = analysis__emitted(pipeline->analysis, &results, &count);

@@ -23,26 +23,33 @@
 
 struct board;
 struct narrator;
+struct pipeline;
 struct summary;
 
 /*
  * host NULL: the host of the first thread announced. lines and summary (NULL = none) stay the caller's
  * and outlive the pipeline: bye comes after the pipeline's close. Returns NULL when out of memory.
  */
-struct stream_sink *pipeline__new(const struct vapro_config *config, enum vapro_workload_source source,
-				  const char *host, struct line_sink *lines, struct summary *summary);
+struct pipeline *pipeline__new(const struct vapro_config *config, enum vapro_workload_source source, const char *host,
+			       struct line_sink *lines, struct summary *summary);
+
+/* Returns where its events go. */
+struct stream_sink *pipeline__sink(struct pipeline *pipeline);
+
+/* Writes what is left and frees it, or does nothing (NULL). Returns 0 or -ENOMEM. */
+int pipeline__close(struct pipeline *pipeline);
 
 /* Names the events of magnitudes from VAPRO_NAMED on (NULL: none) for the config's rules, before the first state. */
-int pipeline__name_events(struct stream_sink *pipeline, const char *const named[RULES_NAMED]);
+int pipeline__name_events(struct pipeline *pipeline, const char *const named[RULES_NAMED]);
 
 /* From now on the narrator gets each line, too; it outlives the pipeline. */
-void pipeline__narrate(struct stream_sink *pipeline, struct narrator *narrator);
+void pipeline__narrate(struct pipeline *pipeline, struct narrator *narrator);
 
 /* From now on put() gets each line, too. */
-void pipeline__tap(struct stream_sink *pipeline, void (*put)(void *arg, const char *line), void *arg);
+void pipeline__tap(struct pipeline *pipeline, void (*put)(void *arg, const char *line), void *arg);
 
 /* From now on the board gets each window and line, too; it outlives the pipeline. */
-void pipeline__show(struct stream_sink *pipeline, struct board *board);
+void pipeline__show(struct pipeline *pipeline, struct board *board);
 
 /*
  * Saves the whole state between two events as bytes (docs/checkpoint.md); smallest after a STREAM_WINDOW. A pipeline
@@ -51,53 +58,53 @@ void pipeline__show(struct stream_sink *pipeline, struct board *board);
  * pipeline with a summary, a narrator, a board or a region chosen by hand cannot be saved, nor loaded into (-ENOTSUP),
  * and one that could not load can only be closed.
  */
-int pipeline__save(const struct stream_sink *pipeline, uint8_t **data, size_t *size, char *err, size_t err_size);
-int pipeline__load(struct stream_sink *pipeline, const uint8_t *data, size_t size, char *err, size_t err_size);
+int pipeline__save(const struct pipeline *pipeline, uint8_t **data, size_t *size, char *err, size_t err_size);
+int pipeline__load(struct pipeline *pipeline, const uint8_t *data, size_t size, char *err, size_t err_size);
 
 /* Gets totals so far, for the bye line. */
-void pipeline__totals(const struct stream_sink *pipeline, struct line_totals *totals);
+void pipeline__totals(const struct pipeline *pipeline, struct line_totals *totals);
 
 /* Gets the outcome so far, for the exit code; selections: how many regions chosen by hand have a diagnosis. */
-void pipeline__outcome(const struct stream_sink *pipeline, struct outcome *outcome, uint64_t *selections);
+void pipeline__outcome(const struct pipeline *pipeline, struct outcome *outcome, uint64_t *selections);
 
 /* As analysis__select, analysis__stage_request and analysis__score. */
-int pipeline__select(struct stream_sink *pipeline, const struct vapro_selection *selection);
+int pipeline__select(struct pipeline *pipeline, const struct vapro_selection *selection);
 
 /* Returns after the last window why the selected region has no diagnosis; NULL where it has one. */
-const char *pipeline__unanswered(const struct stream_sink *pipeline);
+const char *pipeline__unanswered(const struct pipeline *pipeline);
 
-void pipeline__stage_request(const struct stream_sink *pipeline, struct vapro_stage_request *request);
+void pipeline__stage_request(const struct pipeline *pipeline, struct vapro_stage_request *request);
 
 /* As analysis__inside_request; samples return as STREAM_INSIDE. */
-void pipeline__inside_request(const struct stream_sink *pipeline, struct vapro_inside_request *request);
+void pipeline__inside_request(const struct pipeline *pipeline, struct vapro_inside_request *request);
 
 /* As analysis__hop_request; the outcome returns as a STREAM_HOP. */
-void pipeline__hop_request(struct stream_sink *pipeline, uint64_t now_ns, struct vapro_hop_event *event);
+void pipeline__hop_request(struct pipeline *pipeline, uint64_t now_ns, struct vapro_hop_event *event);
 
-int pipeline__score(const struct stream_sink *pipeline, struct vapro_score *score);
+int pipeline__score(const struct pipeline *pipeline, struct vapro_score *score);
 
 /* As analysis__held_elsewhere. */
-void pipeline__held_elsewhere(struct stream_sink *pipeline, size_t bytes);
+void pipeline__held_elsewhere(struct pipeline *pipeline, size_t bytes);
 
 /* As analysis__remember and analysis__query; the response includes the context of its lines. */
-void pipeline__remember(struct stream_sink *pipeline, double seconds, uint64_t bytes);
-int pipeline__query(struct stream_sink *pipeline, const struct vapro_selection *selection, const char *job,
+void pipeline__remember(struct pipeline *pipeline, double seconds, uint64_t bytes);
+int pipeline__query(struct pipeline *pipeline, const struct vapro_selection *selection, const char *job,
 		    uint64_t now_ns, struct response *response);
 
 /*
  * Counts the states of all bundles from here on; without any before. Their texts are written when the pipeline is
  * closed, which returns -ENOMEM where that fails. totals are the caller's.
  */
-void pipeline__count_states(struct stream_sink *pipeline, struct state_totals *totals);
+void pipeline__count_states(struct pipeline *pipeline, struct state_totals *totals);
 
 /*
  * Puts the lines of the heat maps that are retained (analysis__emitted), of the jobs that a reader may see. Returns 0,
  * -ENOMEM or the value of put.
  */
-int pipeline__put_maps(struct stream_sink *pipeline, const struct board_reader *reader, record_put put, void *arg);
+int pipeline__put_maps(struct pipeline *pipeline, const struct board_reader *reader, record_put put, void *arg);
 
 /* Return the host in lines, and the UTC end of the last window (0 before the first): for the bye line of a replay. */
-const char *pipeline__host(const struct stream_sink *pipeline);
-uint64_t pipeline__end_ns(const struct stream_sink *pipeline);
+const char *pipeline__host(const struct pipeline *pipeline);
+uint64_t pipeline__end_ns(const struct pipeline *pipeline);
 
 #endif

@@ -80,7 +80,7 @@ static void archive_pipeline(struct archive *archive, struct pipeline *pipeline)
 		bands__archive(archive, pipeline->bands);
 }
 
-int pipeline__save(const struct stream_sink *sink, uint8_t **data, size_t *size, char *err, size_t err_size)
+int pipeline__save(const struct pipeline *pipeline, uint8_t **data, size_t *size, char *err, size_t err_size)
 {
 	struct archive *archive = archive__new();
 	int error;
@@ -88,7 +88,7 @@ int pipeline__save(const struct stream_sink *sink, uint8_t **data, size_t *size,
 	*data = NULL;
 	*size = 0;
 	if (archive) {
-		archive_pipeline(archive, pipeline_of(sink));
+		archive_pipeline(archive, (struct pipeline *)pipeline);
 		*data = archive__seal(archive, KIND, size);
 	}
 	error = analysis__report(archive, "the analysis cannot be saved", err, err_size);
@@ -96,16 +96,15 @@ int pipeline__save(const struct stream_sink *sink, uint8_t **data, size_t *size,
 	return error;
 }
 
-int pipeline__load(struct stream_sink *sink, const uint8_t *data, size_t size, char *err, size_t err_size)
+int pipeline__load(struct pipeline *pipeline, const uint8_t *data, size_t size, char *err, size_t err_size)
 {
 	struct archive *archive = archive__unseal(data, size, KIND, analysis__most_bytes(size));
-	struct pipeline *pipeline = pipeline_of(sink);
 	int error;
 
 	if (archive && (pipeline->begun || pipeline->totals.windows || pipeline->clock.utc_ns))
 		archive__fail(archive, -EINVAL, "it can be read before the first event only");
 	if (archive && !archive__error(archive)) {
-		archive_pipeline(archive, pipeline);
+		archive_pipeline(archive, (struct pipeline *)pipeline);
 		archive__end(archive);
 	}
 	error = analysis__report(archive, "the checkpoint is refused", err, err_size);

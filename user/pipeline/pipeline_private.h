@@ -39,9 +39,4 @@ struct pipeline {
 	struct bands *bands; /* NULL where no rule splits states */
 };
 
-static inline struct pipeline *pipeline_of(const struct stream_sink *sink)
-{
-	return (struct pipeline *)sink;
-}
-
 #endif

@@ -41,7 +41,7 @@ static int progress_put(struct stream_sink *sink, const struct stream_event *eve
 /* What the merge of several captures holds counts as memory of the analysis. */
 struct memory {
 	struct merge_watch watch; /* first */
-	struct stream_sink *pipeline;
+	struct pipeline *pipeline;
 };
 
 static void memory_held(struct merge_watch *watch, size_t bytes)
@@ -49,8 +49,8 @@ static void memory_held(struct merge_watch *watch, size_t bytes)
 	pipeline__held_elsewhere(((struct memory *)watch)->pipeline, bytes);
 }
 
-struct stream_sink *replay__pipeline(const struct replay *replay, const struct vapro_config *config,
-				     struct line_sink *lines, struct summary *summary)
+struct pipeline *replay__pipeline(const struct replay *replay, const struct vapro_config *config,
+				  struct line_sink *lines, struct summary *summary)
 {
 	const struct capture_info *info = replay->info;
 	struct ndjson *ndjson = replay->ndjson;
@@ -58,21 +58,23 @@ struct stream_sink *replay__pipeline(const struct replay *replay, const struct v
 						? VAPRO_BY_INSTRUCTIONS
 						: VAPRO_BY_ARGUMENTS;
 	const char *host = !ndjson && info->host[0] ? info->host : NULL, *named[RULES_NAMED];
-	struct stream_sink *pipeline = pipeline__new(config, source, host, lines, summary);
+	struct pipeline *pipeline = pipeline__new(config, source, host, lines, summary);
 
 	for (int i = 0; i < RULES_NAMED; i++)
 		named[i] = ndjson ? ndjson__named(ndjson, i) : info->named[i][0] ? info->named[i] : NULL;
 	if (!pipeline || !pipeline__name_events(pipeline, named))
 		return pipeline;
-	stream__close(pipeline);
+	pipeline__close(pipeline);
 	return NULL;
 }
 
-int replay__feed(const struct replay *replay, double window_s, struct stream_sink *pipeline, char *err, size_t err_size)
+int replay__feed(const struct replay *replay, double window_s, struct pipeline *pipeline, char *err, size_t err_size)
 {
-	struct progress progress = {
-	    .sink = {.put = progress_put}, .to = pipeline, .command = replay->command, .next_ns = mono_now() + SHOW_NS};
-	struct stream_sink *sink = isatty(STDERR_FILENO) ? &progress.sink : pipeline;
+	struct progress progress = {.sink = {.put = progress_put},
+				    .to = pipeline__sink(pipeline),
+				    .command = replay->command,
+				    .next_ns = mono_now() + SHOW_NS};
+	struct stream_sink *sink = isatty(STDERR_FILENO) ? &progress.sink : pipeline__sink(pipeline);
 	struct memory memory = {.watch = {memory_held}, .pipeline = pipeline};
 	int ret;
 
@@ -89,7 +91,7 @@ int replay__feed(const struct replay *replay, double window_s, struct stream_sin
 	return ret;
 }
 
-void replay__end(const struct replay *replay, const struct stream_sink *pipeline, struct line_sink *lines, int status)
+void replay__end(const struct replay *replay, const struct pipeline *pipeline, struct line_sink *lines, int status)
 {
 	struct line_bye bye = {
 	    .utc_ns = utc_now(), .host = pipeline__host(pipeline), .exit_reason = status ? "error" : "end_of_input"};

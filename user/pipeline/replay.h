@@ -22,14 +22,13 @@ struct replay {
 };
 
 /* Makes the pipeline of a replay; lines and summary may be NULL. Returns NULL when out of memory. */
-struct stream_sink *replay__pipeline(const struct replay *replay, const struct vapro_config *config,
-				     struct line_sink *lines, struct summary *summary);
+struct pipeline *replay__pipeline(const struct replay *replay, const struct vapro_config *config,
+				  struct line_sink *lines, struct summary *summary);
 
 /* Feeds the whole input. Returns as capture__replay_run() or ndjson__feed() does. */
-int replay__feed(const struct replay *replay, double window_s, struct stream_sink *pipeline, char *err,
-		 size_t err_size);
+int replay__feed(const struct replay *replay, double window_s, struct pipeline *pipeline, char *err, size_t err_size);
 
 /* Adds the end of a run whose input has none: fragments, no file, or an input that ended in an error (status not 0). */
-void replay__end(const struct replay *replay, const struct stream_sink *pipeline, struct line_sink *lines, int status);
+void replay__end(const struct replay *replay, const struct pipeline *pipeline, struct line_sink *lines, int status);
 
 #endif

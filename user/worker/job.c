@@ -174,7 +174,7 @@ static int put_event(struct stream_sink *sink, const struct stream_event *event)
 {
 	struct worker_job *job = (struct worker_job *)sink;
 
-	return stream__put(job->pipeline, event);
+	return stream__put(pipeline__sink(job->pipeline), event);
 }
 
 /* Empties the job of all that came. Returns 0 or -ENOMEM. */
@@ -184,7 +184,7 @@ int worker_job__reset(struct worker_job *job, uint64_t now_ns)
 		worker_run__free(job->members[i].run);
 	job->member_count = 0;
 	stream_merge__free(job->merge);
-	stream__close(job->pipeline);
+	pipeline__close(job->pipeline);
 	free(job->tunables);
 	free(job->hello);
 	job->pipeline = NULL;
@@ -237,7 +237,7 @@ void worker_job__free(struct worker_job *job)
 	free(job->tunables);
 	free(job->hello);
 	stream_merge__free(job->merge);
-	stream__close(job->pipeline);
+	pipeline__close(job->pipeline);
 	free(job);
 }
 

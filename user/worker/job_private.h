@@ -36,7 +36,7 @@ struct worker_job {
 	struct worker_receiver *receiver;
 	uint64_t epoch, pass, from_ns;
 	struct stream_merge *merge;
-	struct stream_sink *pipeline;
+	struct pipeline *pipeline;
 	struct member *members;
 	size_t member_count, member_capacity;
 	char **expected; /* hosts that have blocks in the stream */

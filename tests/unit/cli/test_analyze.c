@@ -15,64 +15,70 @@
 
 static uint64_t cap;
 
-static int take(struct stream_sink *sink, const struct stream_event *event)
+static int take(struct stream_sink *to, const struct stream_event *event)
 {
-	(void)sink;
+	(void)to;
 	(void)event;
 	return 0;
 }
 
-static int close_nothing(struct stream_sink *sink)
-{
-	(void)sink;
-	return 0;
-}
+static struct stream_sink sink = {.put = take};
 
-static struct stream_sink pipeline = {.put = take, .close = close_nothing};
-
-struct stream_sink *pipeline__new(const struct vapro_config *config, enum vapro_workload_source source,
-				  const char *host, struct line_sink *lines, struct summary *summary)
+struct pipeline *pipeline__new(const struct vapro_config *config, enum vapro_workload_source source, const char *host,
+			       struct line_sink *lines, struct summary *summary)
 {
 	(void)source;
 	(void)host;
 	(void)lines;
 	(void)summary;
 	cap = config->memory_cap;
-	return &pipeline;
+	return (struct pipeline *)&sink;
 }
 
-int pipeline__name_events(struct stream_sink *sink, const char *const names[RULES_NAMED])
+struct stream_sink *pipeline__sink(struct pipeline *pipeline)
 {
-	(void)sink;
+	(void)pipeline;
+	return &sink;
+}
+
+int pipeline__close(struct pipeline *pipeline)
+{
+	(void)pipeline;
+	return 0;
+}
+
+int pipeline__name_events(struct pipeline *pipeline, const char *const names[RULES_NAMED])
+{
+	(void)pipeline;
 	(void)names;
 	return 0;
 }
 
-int pipeline__select(struct stream_sink *sink, const struct vapro_selection *selection)
+int pipeline__select(struct pipeline *pipeline, const struct vapro_selection *selection)
 {
-	(void)sink;
+	(void)pipeline;
 	(void)selection;
 	return 0;
 }
 
 static const char *unanswered;
 
-void pipeline__outcome(const struct stream_sink *sink, struct outcome *outcome, uint64_t *selections)
+void pipeline__outcome(const struct pipeline *pipeline, struct outcome *outcome, uint64_t *selections)
 {
-	(void)sink;
+	(void)pipeline;
 	*outcome = (struct outcome){.rank_seconds = 1};
 	*selections = unanswered ? 0 : 1;
 }
 
-const char *pipeline__unanswered(const struct stream_sink *sink)
+const char *pipeline__unanswered(const struct pipeline *pipeline)
 {
-	(void)sink;
+	(void)pipeline;
 	return unanswered;
 }
 
-int pipeline__score(const struct stream_sink *sink, struct vapro_score *score)
+int pipeline__score(const struct pipeline *pipeline, struct vapro_score *score)
 {
-	(void)sink;
+	(void)pipeline;
 	*score = (struct vapro_score){.fragments = 3,
 				      .truths = 2,
 				      .clusters = 2,
@@ -82,21 +88,21 @@ int pipeline__score(const struct stream_sink *sink, struct vapro_score *score)
 	return 0;
 }
 
-void pipeline__held_elsewhere(struct stream_sink *sink, size_t bytes)
+void pipeline__held_elsewhere(struct pipeline *pipeline, size_t bytes)
 {
-	(void)sink;
+	(void)pipeline;
 	(void)bytes;
 }
 
-const char *pipeline__host(const struct stream_sink *sink)
+const char *pipeline__host(const struct pipeline *pipeline)
 {
-	(void)sink;
+	(void)pipeline;
 	return NULL;
 }
 
-void pipeline__totals(const struct stream_sink *sink, struct line_totals *totals)
+void pipeline__totals(const struct pipeline *pipeline, struct line_totals *totals)
 {
-	(void)sink;
+	(void)pipeline;
 	*totals = (struct line_totals){.windows = 1};
 }
 

@@ -219,7 +219,7 @@ static void run(const char *bands, struct vapro_score *score, double *performanc
 	char path[64], out[64], *text = NULL, *at;
 	const char *const files[] = {path};
 	struct vapro_config config;
-	struct stream_sink *pipeline;
+	struct pipeline *pipeline;
 	struct line_sink *lines;
 	struct ndjson *ndjson;
 	const char *named[RULES_NAMED];
@@ -254,9 +254,9 @@ static void run(const char *bands, struct vapro_score *score, double *performanc
 	assert_null(named[1]);
 	pipeline = pipeline__new(&config, VAPRO_BY_INSTRUCTIONS, NULL, lines, NULL);
 	assert_int_equal(pipeline__name_events(pipeline, named), 0);
-	assert_int_equal(ndjson__feed(ndjson, config.window_s, pipeline, err, sizeof(err)), 0);
+	assert_int_equal(ndjson__feed(ndjson, config.window_s, pipeline__sink(pipeline), err, sizeof(err)), 0);
 	assert_int_equal(pipeline__score(pipeline, score), 0);
-	stream__close(pipeline);
+	pipeline__close(pipeline);
 	ndjson__free(ndjson);
 	assert_int_equal(line_sink__close(lines), 0);
 	file = fopen(out, "r");

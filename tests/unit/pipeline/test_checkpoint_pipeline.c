@@ -30,7 +30,7 @@ static char path_a[64], path_b[64];
 /* Passes events on; a new pipeline takes over after each `every`-th event, and after windows. */
 struct relay {
 	struct stream_sink sink; /* first */
-	struct stream_sink *to;
+	struct pipeline *to;
 	struct line_sink *lines;
 	enum vapro_workload_source source;
 	unsigned every, events, resumed; /* every 0: never */
@@ -40,10 +40,10 @@ struct relay {
 	size_t last_size;
 };
 
-static struct stream_sink *make(const struct relay *relay)
+static struct pipeline *make(const struct relay *relay)
 {
 	const char *const named[RULES_NAMED] = {"cache-misses", NULL};
-	struct stream_sink *pipeline = pipeline__new(&config, relay->source, NULL, relay->lines, NULL);
+	struct pipeline *pipeline = pipeline__new(&config, relay->source, NULL, relay->lines, NULL);
 
 	assert_non_null(pipeline);
 	assert_int_equal(pipeline__name_events(pipeline, named), 0);
@@ -52,7 +52,7 @@ static struct stream_sink *make(const struct relay *relay)
 
 static void take_over(struct relay *relay)
 {
-	struct stream_sink *fresh = make(relay);
+	struct pipeline *fresh = make(relay);
 	char err[256] = "";
 	uint8_t *data, *again;
 	size_t size, size_again;
@@ -67,7 +67,7 @@ static void take_over(struct relay *relay)
 	free(relay->last);
 	relay->last = data;
 	relay->last_size = size;
-	stream__close(relay->to);
+	pipeline__close(relay->to);
 	relay->to = fresh;
 	relay->resumed++;
 }
@@ -76,7 +76,7 @@ static int relay__put(struct stream_sink *sink, const struct stream_event *event
 {
 	struct relay *relay = (struct relay *)sink;
 
-	assert_int_equal(stream__put(relay->to, event), 0);
+	assert_int_equal(stream__put(pipeline__sink(relay->to), event), 0);
 	relay->events++;
 	if (relay->every && (relay->events % relay->every == 0 || event->type == STREAM_WINDOW))
 		take_over(relay);
@@ -100,7 +100,7 @@ static void run(struct relay *relay, const char *path)
 	streamed__run(&stream);
 	pipeline__totals(relay->to, &relay->totals);
 	pipeline__outcome(relay->to, &relay->outcome, NULL);
-	stream__close(relay->to);
+	pipeline__close(relay->to);
 	assert_int_equal(line_sink__close(relay->lines), 0);
 }
 
@@ -202,19 +202,21 @@ static void test_hostile(void **state)
 				streamed__iterate(&stream, SECONDS * S + i * stream.step_ns, i);
 			streamed__rarities(&stream, 3);
 			/* whatever is in it may be refused later, too */
-			(void)stream__put(relay.to, &(struct stream_event){.type = STREAM_WINDOW,
-									   .window = {.begin_ns = UTC + SECONDS * S,
-										      .end_ns = UTC + 72 * S}});
 			(void)stream__put(
-			    relay.to, &(struct stream_event){
-					  .type = STREAM_WINDOW,
-					  .window = {.begin_ns = UTC + 72 * S, .end_ns = UTC + 82 * S, .last = true}});
+			    pipeline__sink(relay.to),
+			    &(struct stream_event){.type = STREAM_WINDOW,
+						   .window = {.begin_ns = UTC + SECONDS * S, .end_ns = UTC + 72 * S}});
+			(void)stream__put(
+			    pipeline__sink(relay.to),
+			    &(struct stream_event){
+				.type = STREAM_WINDOW,
+				.window = {.begin_ns = UTC + 72 * S, .end_ns = UTC + 82 * S, .last = true}});
 		} else {
 			assert_memory_equal(err, "the checkpoint is refused: ", 27);
 		}
 		refused += status != 0;
 		accepted += !status;
-		stream__close(relay.to);
+		pipeline__close(relay.to);
 	}
 	assert_true(refused > 50 && accepted > 50);
 	line_sink__close(relay.lines);
@@ -227,7 +229,7 @@ static void test_refused(void **state)
 	struct relay relay = {.lines = line_sink__open(path_a, false)};
 	const struct streamed stream = stream_to(&relay);
 	struct summary *summary = summary__new();
-	struct stream_sink *with_summary = pipeline__new(&config, VAPRO_BY_ARGUMENTS, "n1", relay.lines, summary);
+	struct pipeline *with_summary = pipeline__new(&config, VAPRO_BY_ARGUMENTS, "n1", relay.lines, summary);
 	uint8_t *data, *none;
 	size_t size, none_size;
 	char err[256];
@@ -241,13 +243,13 @@ static void test_refused(void **state)
 	assert_int_equal(pipeline__load(relay.to, data, size, err, sizeof(err)), -EINVAL);
 	assert_non_null(strstr(err, "before the first event only"));
 	for (size_t cut = 0; cut < size; cut++) {
-		struct stream_sink *fresh = make(&relay);
+		struct pipeline *fresh = make(&relay);
 
 		assert_int_equal(pipeline__load(fresh, data, cut, err, sizeof(err)), -EBADMSG);
-		stream__close(fresh);
+		pipeline__close(fresh);
 	}
-	stream__close(relay.to);
-	stream__close(with_summary);
+	pipeline__close(relay.to);
+	pipeline__close(with_summary);
 	summary__free(summary);
 	line_sink__close(relay.lines);
 	free(data);

@@ -120,6 +120,7 @@ static void put_states(struct stream_sink *sink)
 static void run_job(const char *path, struct summary *summary)
 {
 	struct line_sink *lines = line_sink__open(path, false);
+	struct pipeline *pipeline;
 	struct stream_sink *sink;
 	struct vapro_config config;
 	static uint64_t calls[RANKS];
@@ -127,8 +128,9 @@ static void run_job(const char *path, struct summary *summary)
 
 	config__init(&config);
 	config.memory_cap *= 64;
-	sink = pipeline__new(&config, VAPRO_BY_INSTRUCTIONS, "node00", lines, summary);
-	assert_non_null(sink);
+	pipeline = pipeline__new(&config, VAPRO_BY_INSTRUCTIONS, "node00", lines, summary);
+	assert_non_null(pipeline);
+	sink = pipeline__sink(pipeline);
 	put(sink, &(struct stream_event){.type = STREAM_CLOCK, .clock = {0, UTC}});
 	put(sink, &(struct stream_event){
 		      .type = STREAM_LINE,
@@ -151,7 +153,7 @@ static void run_job(const char *path, struct summary *summary)
 						 .window = {UTC + begin, UTC + (bin + 1) * VAPRO_BIN_NS, last, 0.1}});
 		begin = (bin + 1) * VAPRO_BIN_NS;
 	}
-	stream__close(sink);
+	pipeline__close(pipeline);
 	assert_int_equal(line_sink__close(lines), 0);
 }
 

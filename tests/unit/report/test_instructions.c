@@ -140,7 +140,7 @@ static char *contents(void)
 static char *run_ndjson(const char *const *files, size_t count, struct vapro_score *score)
 {
 	struct line_sink *lines = line_sink__open(out_path, false);
-	struct stream_sink *pipeline;
+	struct pipeline *pipeline;
 	struct ndjson *ndjson;
 	uint64_t bad;
 
@@ -148,10 +148,10 @@ static char *run_ndjson(const char *const *files, size_t count, struct vapro_sco
 	assert_non_null(ndjson);
 	assert_true(ndjson__by_instructions(ndjson));
 	pipeline = pipeline__new(&config, VAPRO_BY_INSTRUCTIONS, NULL, lines, NULL);
-	assert_int_equal(ndjson__feed(ndjson, config.window_s, pipeline, err, sizeof(err)), 0);
+	assert_int_equal(ndjson__feed(ndjson, config.window_s, pipeline__sink(pipeline), err, sizeof(err)), 0);
 	if (score)
 		assert_int_equal(pipeline__score(pipeline, score), 0);
-	stream__close(pipeline);
+	pipeline__close(pipeline);
 	ndjson__free(ndjson);
 	assert_int_equal(line_sink__close(lines), 0);
 	return contents();
@@ -278,12 +278,12 @@ static void write_capture(const char *path, const struct piece *pieces, size_t c
 static char *run_captures(const char *const *files, size_t count)
 {
 	struct line_sink *lines = line_sink__open(out_path, false);
-	struct stream_sink *pipeline = pipeline__new(&config, VAPRO_BY_INSTRUCTIONS, NULL, lines, NULL);
+	struct pipeline *pipeline = pipeline__new(&config, VAPRO_BY_INSTRUCTIONS, NULL, lines, NULL);
 	struct vapro_score score;
 
-	assert_int_equal(capture__replay(files, count, pipeline, err, sizeof(err)), 0);
+	assert_int_equal(capture__replay(files, count, pipeline__sink(pipeline), err, sizeof(err)), 0);
 	assert_int_equal(pipeline__score(pipeline, &score), -ENODATA); /* captures know no truth */
-	stream__close(pipeline);
+	pipeline__close(pipeline);
 	assert_int_equal(line_sink__close(lines), 0);
 	return contents();
 }
