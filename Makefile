@@ -3,7 +3,7 @@
 # make deps       installs the packages that are missing (Debian 12, as root)
 # make demo       the main job, for a stranger; make demo-nodes  one job on two nodes, analysed by a worker
 # make check      all tests; make check-quick  those without root and without programs of vapro, in some minutes
-# make coverage   the share of lines that unit tests execute
+# make coverage   the share of lines that unit tests execute; make tidy  what clang-tidy finds, by .clang-tidy
 # make accept, make bench: figures, no tests (WHAT=demo, WHAT="programs:coverage --program posts")
 # make accuracy   what it finds of what is known to be there: simulated, papers, live
 # make check-vm   other kernels and CPUs, in emulated machines
@@ -82,7 +82,7 @@ UNIT_SHARED := $(patsubst tests/unit/%.c,$(B)/test/shared/%.o,$(filter-out tests
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps help demo demo-nodes check check-unit check-quick check-clang check-live check-vm coverage unit-run fuzz guest-programs accept accuracy bench install clean format
+.PHONY: all deps help demo demo-nodes check check-unit check-quick check-clang tidy check-live check-vm coverage unit-run fuzz guest-programs accept accuracy bench install clean format
 
 all: $(B)/vaprod $(B)/vapro $(B)/vapro-worker $(if $(SYSROOT),,$(B)/vapro.schema.json)
 
@@ -104,6 +104,10 @@ $(B)/.deps-test: $(B)/.deps-build
 
 $(B)/.deps-bench: $(B)/.deps-test
 	$(Q)tools/deps.sh $(DEPS_MODE) bench
+	$(Q)touch $@
+
+$(B)/.deps-tidy: $(B)/.deps-build
+	$(Q)tools/deps.sh $(DEPS_MODE) tidy
 	$(Q)touch $@
 
 deps: $(B)/.deps-test
@@ -308,6 +312,10 @@ check: check-unit check-live
 check-clang: all
 	$(Q)printf '%s\n' $(LIB_SOURCES) $(wildcard user/cli/*.c) | sort -u | \
 		xargs -P2 -n16 $(CLANG) $(CPPFLAGS) -std=gnu11 $(CLANG_WARNINGS) -fsyntax-only
+
+tidy: all | $(B)/.deps-tidy
+	$(Q)printf '%s\n' $(LIB_SOURCES) $(wildcard user/cli/*.c) | sort -u | \
+		xargs -P2 -I{} clang-tidy --quiet {} -- $(CPPFLAGS) -std=gnu11
 
 # Tests of programs get the build directory; the longest come first. Half of the time they wait: four at once.
 TESTS_OF_PROGRAMS := $(patsubst %,tests/nodes/test_%.py,worker faults from publish) \

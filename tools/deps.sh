@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Installs the Debian packages that vapro needs, where they are missing. Only this file has their
-# names. deps.sh [missing] build | test | bench | cross | vm; quiet and without the network where nothing is missing.
+# names. deps.sh [missing] build | test | bench | tidy | cross | vm; quiet and without the network where nothing is missing.
 # With `missing` it installs nothing: it names what is missing and fails.
 # deps.sh names sysroot ARCH | guest ARCH | kernel ARCH | headers RELEASE prints what tools/vm/fetch.sh unpacks for another
 # machine, without installing it here.
@@ -21,6 +21,7 @@ build="$build $(decoder "$(uname -m)")"
 run='perl gfortran openmpi-bin libopenmpi-dev mpich libmpich-dev libucx-dev libhwloc-dev libomp-dev hpcc lammps scalapack-mpi-test netpipe-openmpi examl
 python3-mpi4py iproute2 nats-server stress-ng python3-jsonschema binutils pmccabe mandoc gdb e2fsprogs valgrind qemu-user zsh fish chromium'
 bench='bpftrace linux-perf'
+tidy='clang-tidy'
 cross='clang llvm lld make bpftool'
 vm='qemu-system-x86 qemu-system-arm debian-archive-keyring gcc-aarch64-linux-gnu gfortran-aarch64-linux-gnu'
 
@@ -38,6 +39,7 @@ case "${1-}" in
 build) wanted=$build ;;
 test) wanted="$build $run" ;;
 bench) wanted="$build $run $bench" ;;
+tidy) wanted="$build $tidy" ;;
 cross) wanted=$cross ;;
 vm) wanted="$build $run $cross $vm" ;;
 names)
@@ -54,7 +56,7 @@ names)
 	exit 0
 	;;
 *)
-	echo "usage: deps.sh [missing] build|test|bench|cross|vm" >&2
+	echo "usage: deps.sh [missing] build|test|bench|tidy|cross|vm" >&2
 	exit 2
 	;;
 esac

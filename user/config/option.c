@@ -12,7 +12,6 @@
 #include "base/grow.h"
 #include "base/units.h"
 
-#define WORDS_MOST 16
 #define EXPECTED_BYTES 256
 #define BOOL_WORDS "yes|no"
 

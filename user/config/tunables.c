@@ -63,8 +63,7 @@ static int store_rules(char *member, const char *value, const char *workload, co
 
 	if (rules__parse(&rules, workload, bands, why, why_size))
 		return -EINVAL;
-	memset(member, 0, VAPRO_TEXT_MAX);
-	memcpy(member, value, strlen(value)); /* rules__parse() refuses what is longer */
+	strncpy(member, value, VAPRO_TEXT_MAX - 1); /* fills it with zeros; rules__parse() refuses what is longer */
 	return 0;
 }
 

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS_LEAST 1
-
 static const struct archive_column map_columns[] = {
     ARCHIVE_ONE(struct heatmap, row_count),   ARCHIVE_ONE(struct heatmap, row_capacity),
     ARCHIVE_ONE(struct heatmap, span),	      ARCHIVE_ONE(struct heatmap, ring),

@@ -155,12 +155,6 @@ static inline double bundle_rec__blocked(const struct bundle_rec *rec)
 	return (double)rec->factor[VAPRO_BLOCKED_IO] + rec->factor[VAPRO_BLOCKED_OTHER];
 }
 
-static inline double bundle_rec__suspension(const struct bundle_rec *rec)
-{
-	return (double)rec->factor[VAPRO_PREEMPTED] + rec->factor[VAPRO_WAKEUP_WAIT] + rec->factor[VAPRO_THROTTLED] +
-	       rec->factor[VAPRO_STEAL] + rec->factor[VAPRO_STOPPED] + bundle_rec__blocked(rec);
-}
-
 /* Time on the CPU that a frequency below the usual one cost. */
 static inline double bundle_rec__slowed(const struct bundle_rec *rec)
 {

@@ -35,7 +35,6 @@ struct work {
 	uint64_t checkpoints_tried; /* for the ids of messages */
 	bool checkpoint_failed;	    /* and the failure was reported */
 	uint64_t finished_ns;	    /* own clock; 0: the job goes on */
-	bool fenced;		    /* another worker has published, or has the lease */
 };
 
 struct worker {
