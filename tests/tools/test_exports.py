@@ -193,6 +193,9 @@ class Exports(unittest.TestCase):
         self.assertEqual([row["job"] for row in tables["jobs"]], ["sim:1"])
         self.assertEqual(tables["jobs"][0]["hosts"], "sim0 sim1 sim2")
         self.assertTrue(any(row["kind"] == "slow" and float(row["ratio"]) > 1 for row in tables["states"]))
+        known = {site["state_id"] for record in self.records if record["type"] == "variance" for site in record["call_sites"]}
+        found = {row["state_id"] for row in tables["states"] if row["kind"] == "slow"}
+        self.assertTrue(found and found <= known, (found, known))
 
     def test_cells(self):
         """Each evaluated bin is one row, with the value of its last revision."""

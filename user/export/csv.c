@@ -228,7 +228,7 @@ const struct csv_table csv_tables[CSV_TABLES] = {
      "caused_"
      "seconds,cause,culprit,culprit_pid,place,effect_of,where,inside,verdict,advice",
      csv__variances},
-    {"states.csv", "job,kind,state,class,variance,seconds,ratio,reason,labels", csv__states},
+    {"states.csv", "job,kind,state,state_id,class,variance,seconds,ratio,reason,labels", csv__states},
     {"cells.csv", "job,class,host,rank,pid,thread,begin_s,seconds,performance", write_cells},
 };
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The tables of slow regions, of what they are rolled up to, and of states. */
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "export/csv_private.h"
+#include "model/state_id.h"
 #include "report/cause_text.h"
 #include "report/json.h"
 #include "report/record.h"
@@ -101,15 +103,20 @@ int csv__causes(const struct run_report *report, FILE *out)
 /* What a row of states.csv says of a state. */
 struct said {
 	const char *job, *kind, *state, *class, *variance;
+	uint64_t state_id;     /* 0: time that belongs to no state */
 	double seconds, ratio; /* NAN: none */
 	const char *reason, *labels;
 };
 
 static void write_said(struct csv_row *row, const struct said *said)
 {
+	char id[STATE_ID_SIZE];
+
+	snprintf(id, sizeof(id), "%016" PRIx64, said->state_id);
 	csv__text(row, said->job);
 	csv__text(row, said->kind);
 	csv__text(row, filled(said->state));
+	csv__text(row, said->state_id ? id : NULL);
 	csv__text(row, said->class);
 	csv__text(row, said->variance);
 	csv__number(row, said->seconds);
@@ -135,6 +142,7 @@ static void write_call_sites(const struct run_report *report, const struct run_r
 					       .variance = region->number,
 					       .seconds = record__number(site, KEY(call_site, lost_seconds), NAN),
 					       .ratio = record__number(site, KEY(call_site, ratio), NAN),
+					       .state_id = state_id__parse(record__text(site, KEY(state, state_id))),
 					       .labels = record__text(site, KEY(state, labels))});
 		free(text);
 	}
@@ -147,6 +155,7 @@ static void write_finding(const struct finding *finding, struct csv_row *row)
 	write_said(row, &(struct said){.job = finding->job,
 				       .kind = findings__kind(finding->kind),
 				       .state = finding->state,
+				       .state_id = finding->state_id,
 				       .seconds = finding->seconds > 0 ? finding->seconds : NAN,
 				       .ratio = finding->ratio > 0 ? finding->ratio : NAN,
 				       .reason = findings__text(finding, text, sizeof(text))});
@@ -166,6 +175,7 @@ int csv__states(const struct run_report *report, FILE *out)
 			write_said(&row, &(struct said){.job = job->name,
 							.kind = "not_evaluated",
 							.state = job->gaps[k].state,
+							.state_id = job->gaps[k].state_id,
 							.seconds = job->gaps[k].rank_seconds,
 							.ratio = NAN,
 							.reason = summary_reason_text[job->gaps[k].reason]});

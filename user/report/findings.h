@@ -18,6 +18,7 @@ enum finding_kind { FINDING_RARE, FINDING_DRIFT, FINDING_IMBALANCE, FINDING_KIND
 struct finding {
 	enum finding_kind kind;
 	char *job, *state;
+	uint64_t state_id;
 	uint64_t cluster;   /* rare: cluster of the state; 0 the state itself */
 	char *who, *place;  /* imbalance: "ranks 2-3"; ", all on host n2," or "" */
 	int64_t rank;	    /* rare: rank where the work took longest */

@@ -360,7 +360,11 @@ static int add_finding(struct summary *summary, const char *job, const struct fi
 		       const struct vapro_state *about)
 {
 	char *state = summary__describe(about, summary->names);
-	int ret = state ? findings__add(&summary->findings, finding, job, state) : -ENOMEM;
+	struct finding own = *finding;
+	int ret;
+
+	own.state_id = state_id__of(about);
+	ret = state ? findings__add(&summary->findings, &own, job, state) : -ENOMEM;
 
 	free(state);
 	return ret;

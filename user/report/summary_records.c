@@ -364,6 +364,7 @@ static int add_finding(struct summary *summary, const cJSON *line, enum finding_
 	char who[256], place[512], *text;
 	struct finding finding = {
 	    .kind = kind,
+	    .state_id = state_id__parse(record__text(line, KEY(state, state_id))),
 	    .cluster = record__uint(line, KEY(rare, cluster)),
 	    .rank = (int64_t)record__number(line, KEY(rare, rank), -1),
 	    .count = record__uint(line, kind == FINDING_RARE ? KEY(rare, members) : KEY(drift, windows)),
