@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "query/copies.h"
 #include "query/listener.h"
 
 #define CLIENTS 8 /* clients without a complete request */
@@ -14,7 +13,7 @@ struct query_server {
 	struct listener listener;
 	query_answerer response;
 	void *ctx;
-	struct copies copies;
+	struct listener_copies copies;
 	struct query_request requests[CLIENTS];
 };
 
@@ -71,14 +70,14 @@ static int respond(void *ctx, FILE *out, char *note, enum query_error *error)
 
 void query_server__step(struct query_server *server, uint64_t now_ns)
 {
-	copies__reap(&server->copies);
+	listener_copies__reap(&server->copies);
 	listener__step(&server->listener, now_ns);
 	for (size_t i = 0; i < CLIENTS; i++) {
 		const struct listener_client *client = &server->listener.clients[i];
 		struct request_call call = {server, &server->requests[i]};
 
 		if (client->fd >= 0 && client->complete)
-			copies__serve(&server->copies, &server->listener, i, true, respond, &call, now_ns);
+			listener_copies__serve(&server->copies, &server->listener, i, true, respond, &call, now_ns);
 	}
 }
 
@@ -87,6 +86,6 @@ void query_server__close(struct query_server *server)
 	if (!server)
 		return;
 	listener__clear(&server->listener);
-	copies__end(&server->copies);
+	listener_copies__end(&server->copies);
 	free(server);
 }

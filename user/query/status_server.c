@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "query/copies.h"
 #include "query/listener.h"
 #include "query/status.h"
 
@@ -27,7 +26,7 @@ struct view {
 struct status_server {
 	struct listener listener;
 	struct status_answers answers;
-	struct copies copies;
+	struct listener_copies copies;
 	uint64_t rest_until_ns; /* nothing is made before */
 	struct view views[STATUS_CLIENTS];
 };
@@ -67,7 +66,7 @@ struct status_server *status_server__open(const char *path, const struct status_
 		return NULL;
 	}
 	server->answers = *answers;
-	server->copies.most = COPIES_MOST;
+	server->copies.most = LISTENER_COPIES;
 	if (!listener__init(&server->listener, query_socket__listen_status(path, server->listener.path, err, err_size),
 			    &policy, server, err, err_size))
 		return server;
@@ -208,15 +207,15 @@ static void start_reports(struct status_server *server, uint64_t now_ns)
 		if (client->fd < 0 || !client->complete || !server->views[i].request.report)
 			continue;
 		began_ns = cpu_ns();
-		if (copies__serve(&server->copies, &server->listener, i, now_ns >= server->rest_until_ns, respond,
-				  &reader, now_ns))
+		if (listener_copies__serve(&server->copies, &server->listener, i, now_ns >= server->rest_until_ns,
+					   respond, &reader, now_ns))
 			server->rest_until_ns = now_ns + REST * (cpu_ns() - began_ns);
 	}
 }
 
 void status_server__step(struct status_server *server, uint64_t now_ns)
 {
-	copies__reap(&server->copies);
+	listener_copies__reap(&server->copies);
 	listener__step(&server->listener, now_ns);
 	for (size_t i = 0; i < STATUS_CLIENTS; i++) {
 		if (server->listener.clients[i].fd >= 0 && server->views[i].text)
@@ -231,6 +230,6 @@ void status_server__close(struct status_server *server)
 	if (!server)
 		return;
 	listener__clear(&server->listener);
-	copies__end(&server->copies);
+	listener_copies__end(&server->copies);
 	free(server);
 }

@@ -2,8 +2,8 @@
 /*
  * vaprod's side of `vapro top` and of `vapro report` without a file (status.h). The daemon's loop itself serves
  * snapshots, in small steps that never wait: what a client does not accept stays in one buffer, and a client that stops
- * to read is dropped. A report is made by a copy of the daemon (copies.h). Clients, those of one user, new connections
- * in a second and the share of CPU time that all this takes are bounded; some places are root's.
+ * to read is dropped. A report is made by a copy of the daemon (listener.h). Clients, those of one user, new
+ * connections in a second and the share of CPU time that all this takes are bounded; some places are root's.
  */
 #ifndef VAPRO_QUERY_STATUS_SERVER_H
 #define VAPRO_QUERY_STATUS_SERVER_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "query/copies.h"
+#include "query/listener.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -68,7 +68,7 @@ static bool send_head(const struct query_head *head)
 	return send_whole(text, strlen(text));
 }
 
-static bool respond(copies_answer answer, void *ctx)
+static bool respond(listener_answer answer, void *ctx)
 {
 	struct query_head head = {.line = QUERY_ERROR, .error = QUERY_FAILED, .sentence = "out of memory"};
 	char *text = NULL, note[QUERY_SENTENCE_MAX] = "";
@@ -96,7 +96,7 @@ static bool respond(copies_answer answer, void *ctx)
 /* ---- in the daemon */
 
 /* Returns a place for a user's copy, or copies->most. */
-static size_t place_for(const struct copies *copies, uid_t uid)
+static size_t place_for(const struct listener_copies *copies, uid_t uid)
 {
 	size_t place = copies->most, vacant = 0;
 	bool same = false;
@@ -113,7 +113,7 @@ static size_t place_for(const struct copies *copies, uid_t uid)
 }
 
 /* Returns 0, -EAGAIN where other copies have to end first, or -errno of fork(). The descriptor stays the caller's. */
-static int start(struct copies *copies, int fd, uid_t uid, copies_answer answer, void *ctx)
+static int start(struct listener_copies *copies, int fd, uid_t uid, listener_answer answer, void *ctx)
 {
 	size_t at = place_for(copies, uid);
 	pid_t daemon = getpid(), pid;
@@ -130,8 +130,8 @@ static int start(struct copies *copies, int fd, uid_t uid, copies_answer answer,
 	return 0;
 }
 
-bool copies__serve(struct copies *copies, struct listener *listener, size_t at, bool may_start, copies_answer answer,
-		   void *ctx, uint64_t now_ns)
+bool listener_copies__serve(struct listener_copies *copies, struct listener *listener, size_t at, bool may_start,
+			    listener_answer answer, void *ctx, uint64_t now_ns)
 {
 	const struct listener_client *client = &listener->clients[at];
 	int error = may_start ? start(copies, client->fd, client->uid, answer, ctx) : -EAGAIN;
@@ -145,7 +145,7 @@ bool copies__serve(struct copies *copies, struct listener *listener, size_t at, 
 	return !error;
 }
 
-void copies__reap(struct copies *copies)
+void listener_copies__reap(struct listener_copies *copies)
 {
 	for (size_t i = 0; i < copies->most; i++) {
 		if (copies->places[i].pid && waitpid(copies->places[i].pid, NULL, WNOHANG))
@@ -153,7 +153,7 @@ void copies__reap(struct copies *copies)
 	}
 }
 
-void copies__end(struct copies *copies)
+void listener_copies__end(struct listener_copies *copies)
 {
 	for (size_t i = 0; i < copies->most; i++) {
 		if (!copies->places[i].pid)
