@@ -292,12 +292,12 @@ static void test_little(void **state)
 /* Late fragments join two regions: the one that is over says of which it is a part, and states no loss. */
 static void test_merged(void **state)
 {
-	static const struct injection two[] = {{2, 62, 75, VAPRO_STOPPED, 15 * MS},
-					       {4, 66, 75, VAPRO_STOPPED, 15 * MS}},
-				      late = {3, 66, 75, VAPRO_STOPPED, 15 * MS},
-				      on[] = {{2, 75, 80, VAPRO_STOPPED, 15 * MS},
-					      {3, 75, 80, VAPRO_STOPPED, 15 * MS},
-					      {4, 75, 80, VAPRO_STOPPED, 15 * MS}};
+	static const struct injection two[] = {{2, 62, 75, VAPRO_STOPPED, 15 * MS, 0, NULL},
+					       {4, 66, 75, VAPRO_STOPPED, 15 * MS, 0, NULL}},
+				      late = {3, 66, 75, VAPRO_STOPPED, 15 * MS, 0, NULL},
+				      on[] = {{2, 75, 80, VAPRO_STOPPED, 15 * MS, 0, NULL},
+					      {3, 75, 80, VAPRO_STOPPED, 15 * MS, 0, NULL},
+					      {4, 75, 80, VAPRO_STOPPED, 15 * MS, 0, NULL}};
 	const struct result_variance *merged = NULL;
 	const struct job_result *result;
 	struct vapro_config config;
