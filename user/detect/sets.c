@@ -1,177 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "detect/sets.h"
-
-#include <math.h>
-#include <stdlib.h>
+#include "detect/sets_private.h"
 
 #include "base/grow.h"
-#include "model/job_series.h"
 
-#define THIRDS SERIES_THIRDS
-#define CERTAIN_SIGMAS 6 /* sigmas of the gap to a rank, and of the mean of slow rows */
-
-/* Time and expected time of a row in each third of the view. */
-struct row_time {
-	double ns[THIRDS], base_ns[THIRDS];
-	double chance; /* squared error of the sum of ns; with instructions */
-	double ratio;  /* ratio of the sums; 0 where too little is known */
-	bool in_set;
-};
-
-struct finder {
-	const struct series_book *book;
-	const struct stg *stg;
-	const struct stg_job *job;
-	uint32_t id;
-	struct row_time *rows;
-	double *base; /* by workload: ns per fragment; 0 where it is not compared */
-	double *scratch;
-	double median; /* ratio of a typical row that is not slow */
-	size_t known;  /* rows with a ratio */
-};
-
-/* Fragments of a series in the view, and their compared time. */
-static inline double view_n(const struct series *series)
-{
-	return series->third_n[0] + series->third_n[1] + series->third_n[2];
-}
-
-static inline double view_ns(const struct series *series)
-{
-	return series->third_ns[0] + series->third_ns[1] + series->third_ns[2];
-}
-
-/* Times of rows in the view, over their expected times: see sets.h. */
-
-#define STEADY 0.6 /* share of the whole excess, in each third of the view */
-
-static int compare_doubles(const void *a, const void *b)
-{
-	const double *left = a, *right = b;
-
-	return (*left > *right) - (*left < *right);
-}
-
-/* Sorts values, and returns the median; 0 of none. */
-static double median(double *values, size_t count)
-{
-	if (!count)
-		return 0;
-	qsort(values, count, sizeof(*values), compare_doubles);
-	return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
-
-/* Whether a series is one that ranks are compared by. */
-static bool compared_series(const struct finder *finder, const struct series *series)
-{
-	return view_n(series) > 0 &&
-	       (finder->book->source == VAPRO_BY_INSTRUCTIONS ? series->supported && series->reference_ns > 0
-							      : series->certified);
-}
-
-/* Finds the time that a fragment of a workload takes on the median rank. */
-static void find_base(struct finder *finder, uint32_t at)
-{
-	const struct series_book *book = finder->book;
-	const struct workload *workload = &book->workloads[at];
-	size_t count = 0;
-
-	finder->base[at] = 0;
-	if (workload->job != finder->id || workload->class != VAPRO_COMPUTATION)
-		return;
-	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
-		const struct series *series = &book->series[i];
-
-		if (count < finder->job->row_count && compared_series(finder, series))
-			finder->scratch[count++] = view_ns(series) / view_n(series);
-	}
-	if (count < 2)
-		return;
-	finder->base[at] = count == 2 ? fmin(finder->scratch[0], finder->scratch[1]) : median(finder->scratch, count);
-}
-
-/* The expected time of a fragment, ns: with instructions the series' reference, which fits its kind of CPU; or 0. */
-static double base_of(const struct finder *finder, const struct series *series)
-{
-	if (!(finder->base[series->workload] > 0))
-		return 0;
-	return finder->book->source == VAPRO_BY_INSTRUCTIONS ? series->reference_ns : finder->base[series->workload];
-}
-
-static void add_rows(struct finder *finder)
-{
-	const struct series_book *book = finder->book;
-
-	struct series_ids ids = job_series__ids(book, finder->id);
-
-	for (size_t i = 0; i < ids.count; i++) {
-		const struct series *series = &book->series[ids.ids[i]];
-		double base;
-
-		if (series->class != VAPRO_COMPUTATION || !compared_series(finder, series))
-			continue;
-		base = base_of(finder, series);
-		for (int k = 0; base > 0 && k < THIRDS; k++) {
-			finder->rows[series->row].ns[k] += series->third_ns[k];
-			finder->rows[series->row].base_ns[k] += base * series->third_n[k];
-		}
-		/* without instructions fragments may be of different work */
-		if (base > 0 && book->source == VAPRO_BY_INSTRUCTIONS)
-			finder->rows[series->row].chance += series__view_chance(series, base);
-	}
-}
-
-/* Computes the rows' times and ratios, and the typical one: the lowest quartile, since slow ranks are above it. */
-static void find_ratios(struct finder *finder)
-{
-	size_t count = 0;
-
-	for (uint32_t at = 0; at < finder->book->workload_count; at++)
-		find_base(finder, at);
-	add_rows(finder);
-	for (size_t row = 0; row < finder->job->row_count; row++) {
-		struct row_time *time = &finder->rows[row];
-		double ns = 0, base = 0;
-		bool all = true;
-
-		for (int k = 0; k < THIRDS; k++) {
-			ns += time->ns[k];
-			base += time->base_ns[k];
-			all &= time->base_ns[k] > 0;
-		}
-		time->ratio = all ? ns / base : 0;
-		if (all)
-			finder->scratch[count++] = time->ratio;
-	}
-	finder->known = count;
-	/* a host may be half of the job */
-	median(finder->scratch, count);
-	finder->median = count ? finder->scratch[count / 4] : 0;
-}
-
-/*
- * Whether rows are slower than the others by a ratio in every third of the view, and by more than their own fragments
- * scatter: k outliers among many are sqrt(k) standard errors of the mean that they are part of, however long they are.
- */
-static bool steady(const struct finder *finder, const uint32_t *rows, size_t count, double ratio)
-{
-	double excess = 0, chance = 0;
-
-	for (int k = 0; k < THIRDS; k++) {
-		double ns = 0, base = 0;
-
-		for (size_t i = 0; i < count; i++) {
-			ns += finder->rows[rows[i]].ns[k];
-			base += finder->rows[rows[i]].base_ns[k];
-		}
-		if (!(base > 0) || ns / base / finder->median < 1 + STEADY * (ratio - 1))
-			return false;
-		excess += ns - finder->median * base;
-	}
-	for (size_t i = 0; i < count; i++)
-		chance += finder->rows[rows[i]].chance;
-	return excess >= CERTAIN_SIGMAS * sqrt(chance);
-}
+#include <math.h>
 
 #define PLACE_SIGMAS 6
 #define LEAST_GAP 1.02
@@ -197,11 +29,11 @@ static void sum_workload(const struct finder *finder, uint32_t at, double *ns, d
 	for (uint32_t i = book->workloads[at].series; i != SERIES_NONE; i = book->series[i].next) {
 		const struct series *series = &book->series[i];
 
-		if (!compared_series(finder, series) || !finder->rows[series->row].in_set ||
-		    !(base_of(finder, series) > 0))
+		if (!sets__compared(finder, series) || !finder->rows[series->row].in_set ||
+		    !(sets__base(finder, series) > 0))
 			continue;
-		*ns += view_ns(series);
-		*base += base_of(finder, series) * view_n(series);
+		*ns += series__view_ns(series);
+		*base += sets__base(finder, series) * series__view_n(series);
 	}
 }
 
@@ -216,10 +48,10 @@ static void find_pair(const struct finder *finder, struct rank_set *set, uint32_
 		const struct series *series = &book->series[i];
 		double mean, apart;
 
-		if (!compared_series(finder, series))
+		if (!sets__compared(finder, series))
 			continue;
-		mean = view_ns(series) / view_n(series);
-		apart = fabs(mean - finder->median * base_of(finder, series));
+		mean = series__view_ns(series) / series__view_n(series);
+		apart = fabs(mean - finder->median * sets__base(finder, series));
 		if (finder->rows[series->row].in_set && mean > set->slow_ns) {
 			set->slow = i;
 			set->slow_ns = mean;
@@ -325,7 +157,7 @@ static size_t find_rest(struct finder *finder, const unsigned char *marked, doub
 		if (finder->rows[row].ratio > 0 && !finder->rows[row].in_set && !marked[row])
 			finder->scratch[count++] = finder->rows[row].ratio;
 	}
-	*typical = median(finder->scratch, count);
+	*typical = sets__median(finder->scratch, count);
 	/* the quarter of a normal distribution lies 0.67 sigma below the median; slow rows are above it */
 	*sigma = count ? fmax(1e-4, (*typical - finder->scratch[count / 4]) / 0.6745) : 0;
 	return count;
@@ -354,7 +186,7 @@ static int try_place(struct sets *sets, struct finder *finder, const uint32_t *r
 		slow += finder->rows[rows[i]].ratio > finder->median * (1 + (ratio - 1) / 2);
 	sigma *= sqrt(1.0 / (double)count + 1.0 / fmax(1, (double)rest)) / fmax(1e-9, finder->median);
 	if (ratio >= SET_RATIO && ratio - 1 >= PLACE_SIGMAS * sigma && (double)slow >= 0.75 * (double)count &&
-	    steady(finder, rows, count, ratio))
+	    sets__steady(finder, rows, count, ratio))
 		error = add_set(sets, finder, rows, count, true, span);
 	finder->median = before;
 	return error;
@@ -464,13 +296,13 @@ static int find_gap(struct sets *sets, struct finder *finder, const struct sets_
 		uint32_t row = order[i].row;
 
 		/* an outlier is in one third only */
-		if (steady(finder, &row, 1, order[i].ratio / finder->median))
+		if (sets__steady(finder, &row, 1, order[i].ratio / finder->median))
 			rows[slow++] = row;
 	}
 	if (slow) {
 		qsort_r(rows, slow, sizeof(*rows), compare_rows, (void *)finder->job);
 		ratio = mean_ratio(finder, rows, slow);
-		if (ratio >= SET_RATIO && steady(finder, rows, slow, ratio))
+		if (ratio >= SET_RATIO && sets__steady(finder, rows, slow, ratio))
 			error = add_set(sets, finder, rows, slow, false, span);
 	}
 	free(order);
@@ -492,7 +324,7 @@ int sets__find(struct sets *sets, const struct series_book *book, const struct s
 	finder.scratch = malloc((finder.job->row_count + 1) * sizeof(*finder.scratch));
 	if (!finder.rows || !finder.base || !finder.scratch)
 		goto cleanup;
-	find_ratios(&finder);
+	sets__find_ratios(&finder);
 	error = 0;
 	if (finder.known < 2) {
 		error = sets__continue(sets, &before, finder.job, map);
