@@ -9,11 +9,13 @@
 #include "detect/evidence_input.h"
 
 /*
- * Whether the fragments of a variance's rows, tested against the mean and the scatter of the same work on all other
- * rows, may be slow by chance. A reference is the lowest group and regions are where values are high, among many rows
- * and windows: six standard deviations are not chance. Where other rows hardly do this work, nothing is known: false.
+ * Whether the loss of a variance in a class may be chance: whether its fragments, drawn from those that other rows have
+ * in the same states, would take as long somewhere in the run once in a hundred runs. References are the lowest group,
+ * and regions are where values are high, among many rows and bins. Durations are compared in units of references, since
+ * ranks may have different work; where no other row has a state, all of its fragments are looked at, and where that
+ * are hardly any, nothing is known: false.
  */
-bool chance__explains(const struct variance *variance, const struct evidence_input *input);
+bool chance__explains(const struct variance *variance, const struct evidence_input *input, enum vapro_class class);
 
 /*
  * Whether the rows of a variance became slow in steps too small to see, as by work that grows: just after its begin

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 
 #define WORK_UNKNOWN 0.5 /* share of a loss that rests on the kernel's account */
-#define MEANINGFUL 0.1	 /* share of a loss that makes a state a witness */
 #define ALIKE 1.15	 /* ratio of performance between ranks that are slow alike */
 #define OTHERS 0.5	 /* least share of the evidence from others, where the rest is a process's own threads */
 #define STUCK_NS 1e9
@@ -343,7 +342,8 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 
 	if (lost <= 0)
 		return evidence__say(variance, false, "no loss left");
-	if (attributed < share * lost && evidence__strange_share(input, variance, VAPRO_COMPUTATION) >= share)
+	if (attributed < share * lost && evidence__strange_share(input, variance, VAPRO_COMPUTATION) >= share &&
+	    !chance__explains(variance, input, VAPRO_COMPUTATION))
 		attributed += tally->blocked[VAPRO_COMPUTATION];
 	if (attributed >= share * lost &&
 	    attributed - tally->cpu[VAPRO_COMPUTATION] + evidence__by_others(tally, VAPRO_COMPUTATION) <
@@ -384,7 +384,7 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 	}
 	if (input->source != VAPRO_BY_INSTRUCTIONS)
 		judge_uncounted(variance, input, book, attributed / lost);
-	else if (!variance->lasting && chance__explains(variance, input))
+	else if (!variance->lasting && chance__explains(variance, input, VAPRO_COMPUTATION))
 		evidence__say(variance, false, "the same instructions took longer, but within their usual scatter");
 	else
 		evidence__say(variance, true, "the same instructions took longer");

@@ -2,6 +2,7 @@
 /* Evidence in calls: suspended, waiting, on a slow path, and IO. */
 #include "detect/evidence_private.h"
 
+#include "detect/chance.h"
 #include "detect/effect.h"
 
 #include <math.h>
@@ -66,6 +67,8 @@ void evidence__judge_io(struct variance *variance, const struct evidence_input *
 	else if (peer >= share * lost)
 		evidence__say(variance, false,
 			      "on a pipe, socket or terminal: the other end decides how long it takes");
+	else if (chance__explains(variance, input, VAPRO_IO))
+		evidence__say(variance, false, "these calls scatter as much at other times");
 	else if (slower >= share * lost)
 		evidence__say(variance, true, "other ranks make the same calls faster");
 	else if (evidence__strange_share(input, variance, VAPRO_IO) < share)
@@ -132,7 +135,8 @@ void evidence__judge_path(struct variance *variance, const struct evidence_input
 			      "the computation around it varies or is not certified: late peers cannot be excluded");
 	else if (variance->total.provisional >= input->config->evidence_share * lost)
 		evidence__say(variance, false, "too little was seen of these calls to know what they usually take");
-	else if (evidence__proven_share(input, variance, VAPRO_COMMUNICATION) < input->config->evidence_share)
+	else if (evidence__proven_share(input, variance, VAPRO_COMMUNICATION) < input->config->evidence_share ||
+		 chance__explains(variance, input, VAPRO_COMMUNICATION))
 		evidence__say(variance, false, "these calls are as slow at other times");
 	else
 		evidence__say(variance, true, "equal calls take %.1f times as long as usual while no rank was late",

@@ -402,10 +402,11 @@ bool variance__emit(struct variance *variance, double least_s)
 		return false;
 	if (variance->emitted_once && !closing) {
 		/*
-		 * A closed variance is emitted again only where late fragments changed it much; references that
-		 * improve shift every sum a little.
+		 * A closed variance is emitted again only where late fragments changed it much, or where it is no
+		 * alarm any more; references that improve shift every sum a little.
 		 */
-		if (variance->over && (!variance->matched || (!shape && moved <= fmax(0.01, 0.1 * then->lost_seconds))))
+		if (variance->over && (!variance->matched || (!shape && moved <= fmax(0.01, 0.1 * then->lost_seconds) &&
+							      !(then->alarm && !now.alarm))))
 			return false;
 		/*
 		 * An ongoing variance is known: its end and its loss are emitted when they weigh more, or when it

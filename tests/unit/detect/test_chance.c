@@ -4,57 +4,117 @@
 #include "painted.h"
 
 #define USUAL_NS 1e6
-#define FEW 9 /* slow fragments */
+#define RANKS 4
+#define OTHERS_N 3000.0 /* fragments of each other rank */
 
-static uint32_t row;
+static uint32_t rows[RANKS];
 static struct variance variance;
 static struct evidence_input input;
 
 static void begin(uint64_t begin_bin, uint64_t end_bin)
 {
-	other_job(4, 2);
-	row = 0;
+	other_job(RANKS, 2);
 	variance = (struct variance){
-	    .begin = FIRST + begin_bin, .end = FIRST + end_bin, .rows = &row, .row_count = 1, .matched = true};
-	input = (struct evidence_input){.config = &config, .map = &map, .job = job, .source = VAPRO_BY_INSTRUCTIONS};
+	    .begin = FIRST + begin_bin, .end = FIRST + end_bin, .rows = rows, .row_count = 1, .matched = true};
+	input = (struct evidence_input){
+	    .config = &config, .map = &map, .job = job, .source = VAPRO_BY_INSTRUCTIONS, .end = FIRST + 50};
 }
 
-/* Half of the other ranks' fragments take a fifth more than their mean, half a fifth less. */
-static bool explained(double times, double others_n)
+/* What a state's fragments take, over its reference, as a function of the share of fragments that take less. */
+typedef double (*scatter)(double below);
+
+static double tight(double below)
 {
-	struct series series[4] = {{.row = 0, .next = 1}, {.row = 1, .next = 2}, {.row = 2, .next = 3}};
-	struct workload workload = {.series = 0, .class = VAPRO_COMPUTATION};
-	struct series_book book = {.series = series, .count = 4, .workloads = &workload, .workload_count = 1};
-	struct tally_series entry = {.n = FEW, .net = FEW * times * USUAL_NS, .lost = USUAL_NS};
+	return 0.98 + 0.04 * below;
+}
+
+/* One fragment in fifty has a tail of Pareto's, of exponent 1.6. */
+static double pareto(double below)
+{
+	return below < 0.98 ? tight(below) : pow(50 * (1 - below), -1 / 1.6);
+}
+
+/* Log-normal, of sigma .35. */
+static double heavy(double below)
+{
+	return exp(0.35 * (log(below / (1 - below)) / 1.702));
+}
+
+/* Whether `slow` of n fragments of so many rows, `times` as long as their reference, beside usual ones, are chance. */
+static bool explained(scatter scatter, double others_n, double n, double slow, double times, int slow_rows)
+{
+	struct series series[RANKS];
+	struct workload workload = {.series = 0, .next = SERIES_NONE, .class = VAPRO_COMPUTATION};
+	struct series_book book = {.series = series, .count = RANKS, .workloads = &workload, .workload_count = 1};
+	struct tally_series entries[RANKS];
 	bool is;
 
-	series[3] = (struct series){.row = 3, .next = SERIES_NONE};
-	for (int i = 0; i < 4; i++) {
-		series[i].class = VAPRO_COMPUTATION;
-		assert_int_equal(histogram__add(&series[i].cpu, (i % 2 ? 1.2 : 0.8) * USUAL_NS, others_n / 3), 0);
+	for (uint32_t i = 0; i < RANKS; i++) {
+		series[i] = (struct series){.row = i,
+					    .next = i + 1 < RANKS ? i + 1 : SERIES_NONE,
+					    .class = VAPRO_COMPUTATION,
+					    .reference_ns = USUAL_NS};
+		for (int k = 0; i && k < 1000; k++)
+			assert_int_equal(
+			    histogram__add(&series[i].cpu, scatter((k + 0.5) / 1000) * USUAL_NS, others_n / 1000), 0);
+		rows[i] = i;
+		entries[i] = (struct tally_series){
+		    .series = i,
+		    .n = n,
+		    .dur = (n - slow + slow * times) * USUAL_NS,
+		    .lost = slow * (times - 1) * USUAL_NS,
+		    .longest = times * USUAL_NS,
+		};
 	}
 	/* what the slow row itself takes does not count */
 	assert_int_equal(histogram__add(&series[0].cpu, 100 * USUAL_NS, 1000), 0);
-	variance.total.series = &entry;
-	variance.total.series_count = 1;
+	variance.row_count = (size_t)slow_rows;
+	variance.total.series = entries;
+	variance.total.series_count = (size_t)slow_rows;
 	input.series = &book;
-	is = chance__explains(&variance, &input);
+	is = chance__explains(&variance, &input, VAPRO_COMPUTATION);
+	assert_false(chance__explains(&variance, &input, VAPRO_IO));
 	variance.total = (struct tally){0};
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < RANKS; i++)
 		histogram__clear(&series[i].cpu);
 	return is;
+}
+
+static void test_one_long(void **state)
+{
+	(void)state;
+	begin(10, 40);
+	/* three ranks of 3,000 fragments have some 5 of 12 times their reference: one or two together are chance */
+	assert_true(explained(pareto, OTHERS_N, 9, 1, 12, 1));
+	assert_true(explained(pareto, OTHERS_N, 9, 1, 40, 1));
+	assert_true(explained(pareto, OTHERS_N, 9, 2, 12, 1));
+	assert_false(explained(pareto, OTHERS_N, 9, 4, 12, 1));
+	/* where no fragment takes long, one is no chance */
+	assert_false(explained(tight, OTHERS_N, 9, 1, 12, 1));
+	assert_false(explained(tight, OTHERS_N, 9, 1, 1.4, 1));
 }
 
 static void test_scatter(void **state)
 {
 	(void)state;
 	begin(10, 40);
-	/* the mean of nine scatters by a third of 0.19; the mean of the three others is 1.07 */
-	assert_true(explained(1.3, 300));
-	assert_true(explained(1.42, 300));
-	assert_false(explained(1.48, 300));
-	/* others hardly do it */
-	assert_false(explained(1.3, 15));
+	assert_true(explained(tight, OTHERS_N, 9, 9, 1.002, 1));
+	assert_false(explained(tight, OTHERS_N, 9, 9, 1.05, 1));
+	/* the mean of 16 scatters by .1 around 1.06, upwards by more */
+	assert_true(explained(heavy, OTHERS_N, 16, 16, 1.4, 1));
+	assert_false(explained(heavy, OTHERS_N, 16, 16, 2.2, 1));
+	/* where hardly any are of other ranks, those of the slow rank count, too */
+	assert_true(explained(tight, 5, 9, 9, 1.4, 1));
+}
+
+/* Ranks that are slow together may have one reason: three are one witness. */
+static void test_one_witness(void **state)
+{
+	(void)state;
+	begin(10, 40);
+	assert_true(explained(heavy, OTHERS_N, 16, 16, 1.5, 1));
+	assert_true(explained(heavy, OTHERS_N, 16, 16, 1.5, 3));
+	assert_false(explained(heavy, OTHERS_N, 100, 100, 1.5, 3));
 }
 
 /* A row whose time grows by 1 % a bin, and one that is slow from one bin to the next. */
@@ -80,7 +140,9 @@ static void test_gradual(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    TEST(test_one_long),
 	    TEST(test_scatter),
+	    TEST(test_one_witness),
 	    TEST(test_gradual),
 	};
 
