@@ -321,7 +321,7 @@ int sets__find(struct sets *sets, const struct series_book *book, const struct s
 	*sets = (struct sets){0};
 	finder.rows = calloc(finder.job->row_count + 1, sizeof(*finder.rows));
 	finder.base = calloc(book->workload_count + 1, sizeof(*finder.base));
-	finder.scratch = malloc((finder.job->row_count + 1) * sizeof(*finder.scratch));
+	finder.scratch = malloc((THIRDS * finder.job->row_count + 1) * sizeof(*finder.scratch));
 	if (!finder.rows || !finder.base || !finder.scratch)
 		goto cleanup;
 	sets__find_ratios(&finder);

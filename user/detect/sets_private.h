@@ -22,10 +22,11 @@ struct finder {
 	const struct stg_job *job;
 	uint32_t id;
 	struct row_time *rows;
-	double *base; /* by workload: ns per fragment; 0 where it is not compared */
-	double *scratch;
-	double median; /* ratio of a typical row that is not slow */
-	size_t known;  /* rows with a ratio */
+	double *base;	 /* by workload: ns per fragment; 0 where it is not compared */
+	double *scratch; /* room for each row's thirds */
+	double median;	 /* ratio of a typical row that is not slow */
+	double wander;	 /* scatter of a row between thirds of the view, as of a speed that varies; with instructions */
+	size_t known;	 /* rows with a ratio */
 };
 
 /* Fragments of a series in the view, and their compared time. */

@@ -82,6 +82,37 @@ static void add_rows(struct finder *finder)
 	}
 }
 
+/*
+ * Finds how much rows' ratios scatter between thirds of the view, without what all rows have in common: the speed of a
+ * CPU may vary over seconds, so that fragments that follow each other are no independent witnesses. Few rows whose
+ * speed changes for good do not matter to a median.
+ */
+static void find_wander(struct finder *finder)
+{
+	double common[THIRDS];
+	size_t count = 0;
+
+	for (int k = 0; k < THIRDS; k++) {
+		count = 0;
+		for (size_t row = 0; row < finder->job->row_count; row++) {
+			const struct row_time *time = &finder->rows[row];
+
+			if (time->ratio > 0)
+				finder->scratch[count++] = time->ns[k] / time->base_ns[k] - time->ratio;
+		}
+		common[k] = sets__median(finder->scratch, count);
+	}
+	count = 0;
+	for (size_t row = 0; row < finder->job->row_count; row++) {
+		const struct row_time *time = &finder->rows[row];
+
+		for (int k = 0; time->ratio > 0 && k < THIRDS; k++)
+			finder->scratch[count++] = fabs(time->ns[k] / time->base_ns[k] - time->ratio - common[k]);
+	}
+	/* deviations from a mean of three, of which half are below .6745 of a standard deviation */
+	finder->wander = sets__median(finder->scratch, count) / 0.6745 * sqrt(THIRDS / (THIRDS - 1.0));
+}
+
 /* The typical ratio is the lowest quartile, since slow ranks are above it. */
 void sets__find_ratios(struct finder *finder)
 {
@@ -108,15 +139,18 @@ void sets__find_ratios(struct finder *finder)
 	/* a host may be half of the job */
 	sets__median(finder->scratch, count);
 	finder->median = count ? finder->scratch[count / 4] : 0;
+	if (finder->book->source == VAPRO_BY_INSTRUCTIONS)
+		find_wander(finder);
 }
 
 /*
  * Whether rows are slower than the others by a ratio in every third of the view, and by more than their own fragments
- * scatter: k outliers among many are sqrt(k) standard errors of the mean that they are part of, however long they are.
+ * scatter: k outliers among many are sqrt(k) standard errors of the mean that they are part of, however long they are;
+ * nor by less than speed wanders.
  */
 bool sets__steady(const struct finder *finder, const uint32_t *rows, size_t count, double ratio)
 {
-	double excess = 0, chance = 0;
+	double excess = 0, chance = 0, all = 0;
 
 	for (int k = 0; k < THIRDS; k++) {
 		double ns = 0, base = 0;
@@ -128,8 +162,10 @@ bool sets__steady(const struct finder *finder, const uint32_t *rows, size_t coun
 		if (!(base > 0) || ns / base / finder->median < 1 + STEADY * (ratio - 1))
 			return false;
 		excess += ns - finder->median * base;
+		all += base;
 	}
 	for (size_t i = 0; i < count; i++)
 		chance += finder->rows[rows[i]].chance;
-	return excess >= CERTAIN_SIGMAS * sqrt(chance);
+	chance = fmax(sqrt(chance), all * finder->wander / sqrt((double)(THIRDS * count)));
+	return excess >= CERTAIN_SIGMAS * chance;
 }

@@ -446,6 +446,29 @@ static void test_few_outliers(void **state)
 	}
 }
 
+/*
+ * The speed of each rank varies over seconds, by 3 % from third to third, and hardly from fragment to fragment. Two
+ * ranks of a host are then slower than the others in each third now and then, which is no slow host.
+ */
+static void test_wander(void **state)
+{
+	size_t found[2] = {0, 0};
+
+	(void)state;
+	for (int slow_host = 0; slow_host < 2; slow_host++) {
+		for (uint64_t seed = 1; seed <= 500; seed++) {
+			begin(8, 4, VAPRO_BY_INSTRUCTIONS);
+			slow_down(1, 4, slow_host ? 1.12 : 1, slow_host ? 1.12 : 1);
+			measure(seed, 0.04);
+			for (uint32_t i = 0; i < book.count; i++)
+				all[i].view_bundles = SERIES_THIRDS * MEMBERS;
+			found[slow_host] += find(FIRST);
+		}
+	}
+	assert_in_range(found[0], 0, 2); /* six by the scatter of fragments alone */
+	assert_in_range(found[1], 400, 510);
+}
+
 /* A workload of one bundle has its deviation as scatter: its usual scatter is unknown. */
 static void test_chance(void **state)
 {
@@ -467,7 +490,8 @@ int main(void)
 	    SETS(test_bad_host),  SETS(test_half_of_the_job), SETS(test_bad_socket),	  SETS(test_gap),
 	    SETS(test_two_sets),  SETS(test_jitter),	      SETS(test_not_steady),	  SETS(test_without_support),
 	    SETS(test_uncounted), SETS(test_since),	      SETS(test_within_the_view), SETS(test_end_in_the_stride),
-	    SETS(test_over),	  SETS(test_outlier),	      SETS(test_few_outliers),	  SETS(test_chance),
+	    SETS(test_over),	  SETS(test_outlier),	      SETS(test_few_outliers),	  SETS(test_wander),
+	    SETS(test_chance),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
