@@ -184,11 +184,13 @@ static void read_clocks(struct findings *findings, const struct job_result *resu
 int findings__read(struct findings *findings, const struct job_result *result)
 {
 	double window_end = seconds(result->end_ns);
+	double rank_seconds = (double)(result->end_ns - result->begin_ns) * 1e-9 * result->rank_count;
 	int error = 0;
 
 	findings->windows++;
 	read_clocks(findings, result);
-	findings->coverage_sum += result->coverage_total;
+	findings->rank_seconds += rank_seconds;
+	findings->covered_seconds += rank_seconds * result->coverage_total + result->covered_before_s;
 	findings->small_count += result->small_count;
 	findings->small_seconds += result->small_seconds;
 	for (uint32_t i = 0; !error && i < result->variance_count; i++)

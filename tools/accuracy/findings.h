@@ -65,7 +65,7 @@ struct findings {
 	struct found_clock clocks[FOUND_CLOCKS]; /* of the first hosts */
 	uint32_t clock_count;
 	uint32_t windows;
-	double coverage_sum; /* of windows */
+	double rank_seconds, covered_seconds; /* of ranks, and part of them that was judged */
 	double small_seconds;
 	uint64_t small_count;
 	double window_cpu_max; /* s of CPU at a window's end */
@@ -78,6 +78,12 @@ void findings__free(struct findings *findings);
 
 /* Adds the results of a window that has ended. 0 or -ENOMEM. */
 int findings__read(struct findings *findings, const struct job_result *result);
+
+/* Returns the share of all ranks' time in the run that was judged; 0 before the first window. */
+static inline double findings__coverage(const struct findings *findings)
+{
+	return findings->rank_seconds > 0 ? findings->covered_seconds / findings->rank_seconds : 0;
+}
 
 void findings__print(const struct findings *findings, FILE *out);
 

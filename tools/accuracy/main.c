@@ -268,7 +268,7 @@ static int carry_out(const struct options *options, struct run *run)
 		return -ENOMEM;
 	status = job__run(&job, run->source, config.window_s, baseline ? baseline : sink, &truths, &run->totals);
 	run->window_cpu_max = findings.window_cpu_max;
-	run->coverage = findings.windows ? findings.coverage_sum / findings.windows : 0;
+	run->coverage = findings__coverage(&findings);
 	if (!status)
 		score__job(&job, run->source, &truths, &findings, &run->score);
 	if (!status && baseline)

@@ -236,9 +236,8 @@ void papers__judge(const struct paper *paper, enum vapro_workload_source source,
 	most = demanded ? demanded : truths->count ? alarms : 0;
 	if (alarms > most)
 		add(result->missing, "; %u alarms", alarms);
-	if (paper->coverage > 0 && source == VAPRO_BY_INSTRUCTIONS && findings->windows &&
-	    findings->coverage_sum / findings->windows < paper->coverage)
-		add(result->missing, "; coverage %.0f %%", 100 * findings->coverage_sum / findings->windows);
+	if (paper->coverage > 0 && source == VAPRO_BY_INSTRUCTIONS && findings__coverage(findings) < paper->coverage)
+		add(result->missing, "; coverage %.0f %%", 100 * findings__coverage(findings));
 	if (paper->waiting)
 		check_waiting(truths, findings, result);
 	if (!*result->found)

@@ -222,10 +222,10 @@ static void test_loss_coverage_and_delay(void **state)
 	at.variances[0].lost = 8.9;
 	assert_non_null(strstr(judge_by(&by, &at).missing, "loss -11 %"));
 	by = (struct paper){.kind = "made up", .study = "", .coverage = 0.7};
-	at.findings.windows = 2;
-	at.findings.coverage_sum = 1.41;
+	at.findings.rank_seconds = 2;
+	at.findings.covered_seconds = 1.41;
 	assert_true(judge_by(&by, &at).good);
-	at.findings.coverage_sum = 1.39;
+	at.findings.covered_seconds = 1.39;
 	assert_non_null(strstr(judge_by(&by, &at).missing, "coverage"));
 	by = (struct paper){.kind = "made up", .study = "", .raised_s = 10};
 	assert_true(judge_by(&by, &at).good);
