@@ -92,9 +92,14 @@ static void host(struct job *job, struct draw *draw, double length_ms)
 static void always(struct job *job, struct draw *draw, double length_ms)
 {
 	const struct shaped *shaped = begin(job, draw);
+	struct job_effect *effect;
 
 	(void)length_ms;
-	slow(job, shaped, PLACE, 0, 0, draw__between(draw, 1.22, 1.5))->ranks = cases__host(job, draw);
+	effect = slow(job, shaped, PLACE, 0, 0, draw__between(draw, 1.22, 1.5));
+	effect->ranks = cases__host(job, draw);
+	/* the last host may have a program of its own: then no other rank shows what it should take */
+	if (shaped->shape == &shape_mpmd && effect->ranks.first == job->hosts - 1)
+		effect->ranks.first = effect->ranks.last = 0;
 	/* that a device is slow for ever is no more certain with counts */
 	for (int mode = 0; shaped->device && mode < JOB_MODES; mode++)
 		job->faults[0].expected[mode] = PLACE;
