@@ -10,6 +10,9 @@
 #define POOL_ENOUGH 200	   /* of the sizes at hand; with fewer all sizes of the state are looked at */
 #define TAIL_SHARE 0.02	   /* share of the fragments that show how the tail goes on ... */
 #define TAIL_LEAST 10	   /* ... but so many */
+#define TAIL_THIN 1e-3	   /* no tail thins out faster */
+#define FEW_SHARE 0.005	   /* share of the fragments that stalls may be ... */
+#define STALL_RATIO 1.5	   /* ... where they take so many times as long as the next ones, at least */
 #define TAIL_STEPS 16	   /* parts of the tail beyond the longest fragment */
 #define TILTS 60	   /* steps of a search by halves */
 #define RATIO_ONE 1024	   /* in the histogram of a pool, for a fragment that takes its reference */
@@ -134,12 +137,15 @@ static double mean_at(const struct drawn *pool, size_t bucket)
 	return pool->sum[bucket] / pool->count[bucket];
 }
 
-/* How the longest fragments of a pool thin out: the mean of ln(ratio to the shortest of them), as in a Pareto tail. */
-static double tail_of(const struct drawn *pool)
+/*
+ * How the longest fragments of a pool's buckets before `end` thin out: the mean of ln(ratio to the shortest of them),
+ * as in a Pareto tail.
+ */
+static double tail_of(const struct drawn *pool, size_t end)
 {
 	double most = fmax(TAIL_LEAST, TAIL_SHARE * pool->n), seen = 0, logs = 0, shortest = 0;
 
-	for (size_t b = pool->end; b-- > 0 && seen < most;) {
+	for (size_t b = end; b-- > 0 && seen < most;) {
 		double n = fmin(pool->count[b], most - seen);
 
 		if (!(n > 0))
@@ -152,12 +158,37 @@ static double tail_of(const struct drawn *pool)
 }
 
 /*
+ * Removes the few longest fragments where they lie so far beyond all others that the tail does not reach them: stalls,
+ * which are no scatter of the work, however often they come.
+ */
+static void pool_trim(struct drawn *pool)
+{
+	double seen = 0, above = 0;
+	size_t cut = pool->end;
+
+	for (size_t b = pool->end; b-- > 0 && seen <= FEW_SHARE * pool->n;) {
+		if (!(pool->count[b] > 0))
+			continue;
+		if (above > STALL_RATIO * mean_at(pool, b) &&
+		    pow(above / mean_at(pool, b), -seen / fmax(tail_of(pool, b + 1), TAIL_THIN)) < EXPECTED_MOST / seen)
+			cut = b + 1;
+		above = mean_at(pool, b);
+		seen += pool->count[b];
+	}
+	for (size_t b = cut; b < pool->end; b++) {
+		pool->n -= pool->count[b];
+		pool->count[b] = pool->sum[b] = 0;
+	}
+	pool->end = cut;
+}
+
+/*
  * Adds what lies beyond the longest fragment of a pool, up to a longer one: of so many more fragments as the pool has
  * one is longer, and the tail goes on as it came.
  */
 static void pool_extend(struct drawn *pool, double longest)
 {
-	double from = pool->end ? mean_at(pool, pool->end - 1) : 0, tail = tail_of(pool), left = 1;
+	double from = pool->end ? mean_at(pool, pool->end - 1) : 0, tail = tail_of(pool, pool->end), left = 1;
 
 	if (!(longest > from) || !(from > 0))
 		return;
@@ -300,6 +331,7 @@ bool chance__explains(const struct variance *variance, const struct evidence_inp
 		if (pool->n < POOL_LEAST)
 			continue;
 		states++;
+		pool_trim(pool);
 		pool_extend(pool, state.longest);
 		/* rows that are slow together may have one reason: they are one witness */
 		least = fmin(least, log_chance(pool, state.n / (double)state.rows, state.ratios / state.n));
@@ -329,13 +361,20 @@ static double performance_in(const struct variance *variance, const struct heatm
 	return dur > 0 ? 1 - lost / dur : NAN;
 }
 
+/* The bins before and after a begin that are compared. */
+static uint64_t around_of(const struct heatmap *map)
+{
+	uint64_t fragments = (uint64_t)(FRAGMENTS * map->fragment_ns / VAPRO_BIN_NS);
+
+	return fragments > AROUND ? fragments : AROUND;
+}
+
 bool chance__gradual(const struct variance *variance, const struct evidence_input *input)
 {
 	const struct heatmap *map = input->map;
-	uint64_t around = (uint64_t)(FRAGMENTS * map->fragment_ns / VAPRO_BIN_NS), begin = variance->begin;
+	uint64_t around = around_of(map), begin = variance->begin;
 	double before, after, whole;
 
-	around = around > AROUND ? around : AROUND;
 	if (begin < map->begin + around)
 		return false;
 	/* the first bin may be half slow */
@@ -343,4 +382,15 @@ bool chance__gradual(const struct variance *variance, const struct evidence_inpu
 	after = performance_in(variance, map, begin + 1, begin + 1 + around);
 	whole = 1 - performance_in(variance, map, begin, variance->end);
 	return whole > 0 && before - after < SHARP * whole; /* not where one of them is not known */
+}
+
+bool chance__from_start(const struct variance *variance, const struct evidence_input *input)
+{
+	for (size_t i = 0; i < variance->row_count; i++) {
+		uint64_t from = input->job->rows[variance->rows[i]].from_ns / VAPRO_BIN_NS;
+
+		if (variance->begin >= from + around_of(input->map))
+			return false;
+	}
+	return true;
 }

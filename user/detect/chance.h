@@ -24,4 +24,10 @@ bool chance__explains(const struct variance *variance, const struct evidence_inp
  */
 bool chance__gradual(const struct variance *variance, const struct evidence_input *input);
 
+/*
+ * Whether the rows of a variance were slow as soon as they were seen: that they became slow, and did not just have more
+ * work, is not known.
+ */
+bool chance__from_start(const struct variance *variance, const struct evidence_input *input);
+
 #endif

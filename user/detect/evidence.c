@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #define WORK_UNKNOWN 0.5 /* share of a loss that rests on the kernel's account */
+#define ALIKE_PART 0.75	 /* part of a row's slowdown that a state must have, however short */
 #define ALIKE 1.15	 /* ratio of performance between ranks that are slow alike */
 #define OTHERS 0.5	 /* least share of the evidence from others, where the rest is a process's own threads */
 #define STUCK_NS 1e9
@@ -137,7 +138,7 @@ double evidence__strange_share(const struct evidence_input *input, const struct 
 
 struct row_loss {
 	uint32_t row, workload;
-	double lost;
+	double lost, net, ref;
 	bool witness;
 };
 
@@ -168,6 +169,13 @@ double evidence__proven_share(const struct evidence_input *input, const struct v
 	return all > 0 ? lost / all : 0;
 }
 
+/* Whether a state is a witness by its part of a row's loss, or since it is slow by nearly as much as the row. */
+static bool weighs(const struct row_loss *state, const struct row_loss *row)
+{
+	return state->lost >= MEANINGFUL * row->lost ||
+	       (row->ref > 0 && state->net - state->ref >= ALIKE_PART * state->ref * (row->net / row->ref - 1));
+}
+
 /*
  * Whether two states of one rank are witnesses. Several ranks with one state each are a phase of the
  * program, and so are several threads in one state.
@@ -186,20 +194,24 @@ bool evidence__two_states(const struct evidence_input *input, const struct varia
 		const struct series *series = &input->series->series[tally->series[i].series];
 
 		if (series->class == variance->class)
-			losses[count++] = (struct row_loss){series->row, series->workload, tally->series[i].lost,
-							    witness(input, &tally->series[i])};
+			losses[count++] = (struct row_loss){series->row,	   series->workload,
+							    tally->series[i].lost, tally->series[i].net,
+							    tally->series[i].ref,  witness(input, &tally->series[i])};
 	}
 	if (count)
 		qsort(losses, count, sizeof(*losses), compare_rows);
 	for (size_t i = 0, end; i < count && !found; i = end) {
 		uint32_t counted = SERIES_NONE;
+		struct row_loss row = {0};
 		unsigned states = 0;
-		double lost = 0;
 
-		for (end = i; end < count && losses[end].row == losses[i].row; end++)
-			lost += losses[end].lost;
+		for (end = i; end < count && losses[end].row == losses[i].row; end++) {
+			row.lost += losses[end].lost;
+			row.net += losses[end].net;
+			row.ref += losses[end].ref;
+		}
 		for (size_t j = i; j < end; j++) {
-			if (losses[j].witness && losses[j].workload != counted && losses[j].lost >= MEANINGFUL * lost) {
+			if (losses[j].witness && losses[j].workload != counted && weighs(&losses[j], &row)) {
 				counted = losses[j].workload;
 				states++;
 			}
@@ -321,6 +333,10 @@ static void judge_uncounted(struct variance *variance, const struct evidence_inp
 	variance->gradual |= chance__gradual(variance, input);
 	if (variance->gradual) {
 		evidence__say(variance, false, "it came gradually and nothing attributes it: its work may have grown");
+		return;
+	}
+	if (chance__from_start(variance, input)) {
+		evidence__say(variance, false, "it was so when it was first seen: it may just have more work");
 		return;
 	}
 	if (evidence__two_states(input, variance)) {

@@ -10,7 +10,6 @@
 #define FEW_ROWS 4
 #define LEAST_WEIGHT 0.05 /* share of a set's time from which a workload's ratio counts */
 #define DIFFERS 0.03	  /* difference of workloads' ratios that speed makes, and work does not */
-#define LEAST_SHARE 0.02  /* share of the wall time: balancing less is not worth it */
 
 void sets__clear(struct sets *sets)
 {
@@ -139,7 +138,7 @@ static int add_set(struct sets *sets, struct finder *finder, const uint32_t *row
 	set.certain = finder->book->source == VAPRO_BY_INSTRUCTIONS;
 	set.since = span->view;
 	set.until = span->end;
-	if (!weigh(finder, &set, span) || (!set.certain && set.share < LEAST_SHARE)) {
+	if (!weigh(finder, &set, span) || (!set.certain && set.share < SET_SHARE)) {
 		free(set.rows);
 		return 0;
 	}
@@ -326,13 +325,12 @@ int sets__find(struct sets *sets, const struct series_book *book, const struct s
 		goto cleanup;
 	sets__find_ratios(&finder);
 	error = 0;
-	if (finder.known < 2) {
-		error = sets__continue(sets, &before, finder.job, map);
-		goto cleanup;
-	}
-	error = find_places(sets, &finder, span);
-	if (!error)
+	if (finder.known >= 2)
+		error = find_places(sets, &finder, span);
+	if (!error && finder.known >= 2)
 		error = find_gap(sets, &finder, span);
+	if (!error)
+		error = sets__find_by_median(sets, &finder, span);
 	if (!error)
 		error = sets__continue(sets, &before, finder.job, map);
 cleanup:

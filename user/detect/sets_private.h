@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Shared by sets.c and sets_ratio.c. */
+/* Shared by sets.c, sets_ratio.c and sets_median.c. */
 #ifndef VAPRO_SETS_PRIVATE_H
 #define VAPRO_SETS_PRIVATE_H
 
 #include "detect/sets.h"
 
 #define THIRDS SERIES_THIRDS
+#define SET_SHARE 0.02	 /* share of the wall time: balancing less is not worth it */
 #define CERTAIN_SIGMAS 6 /* sigmas of the gap to a rank, and of the mean of slow rows */
 
 /* Time and expected time of a row in each third of the view. */
@@ -54,5 +55,8 @@ void sets__find_ratios(struct finder *finder);
 
 /* Whether rows are slower than the others by a ratio, all the time and by more than chance. */
 bool sets__steady(const struct finder *finder, const uint32_t *rows, size_t count, double ratio);
+
+/* Adds ranks of no set whose median fragments are longer than those of most others. Returns 0 or -ENOMEM. */
+int sets__find_by_median(struct sets *sets, struct finder *finder, const struct sets_span *span);
 
 #endif

@@ -131,10 +131,10 @@ static void judge_cluster(const struct series_book *book, struct bundle_rec *rec
 	rec->covered = rec->certified = 1;
 }
 
-/* Judges work that may vary, by attributed time alone. */
+/* Judges work that may vary, by attributed time alone: off the CPU, or on one that the machine reports to be slower. */
 static void judge_attributed(const struct vapro_config *config, struct bundle_rec *rec)
 {
-	double own = rec->sum_ns - bundle_rec__cpu_attributed(rec);
+	double own = rec->sum_ns - bundle_rec__cpu_attributed(rec) - bundle_rec__slowed(rec);
 
 	if (rec->covered || rec->reason == VAPRO_NO_RETURN || own >= config->threshold * rec->sum_ns)
 		return;

@@ -5,6 +5,7 @@
 
 #define USUAL_NS 1e6
 #define RANKS 4
+#define POINTS 3000
 #define OTHERS_N 3000.0 /* fragments of each other rank */
 
 static uint32_t rows[RANKS];
@@ -34,6 +35,12 @@ static double pareto(double below)
 	return below < 0.98 ? tight(below) : pow(50 * (1 - below), -1 / 1.6);
 }
 
+/* One fragment in a thousand is a stall of 45 times its duration. */
+static double stalls(double below)
+{
+	return below < 0.999 ? tight(below) : 45;
+}
+
 /* Log-normal, of sigma .35. */
 static double heavy(double below)
 {
@@ -54,9 +61,12 @@ static bool explained(scatter scatter, double others_n, double n, double slow, d
 					    .next = i + 1 < RANKS ? i + 1 : SERIES_NONE,
 					    .class = VAPRO_COMPUTATION,
 					    .reference_ns = USUAL_NS};
-		for (int k = 0; i && k < 1000; k++)
-			assert_int_equal(
-			    histogram__add(&series[i].cpu, scatter((k + 0.5) / 1000) * USUAL_NS, others_n / 1000), 0);
+		/* no two of all ranks' fragments take as long */
+		for (int k = 0; i && k < POINTS; k++)
+			assert_int_equal(histogram__add(&series[i].cpu,
+							scatter((k + (i - 0.5) / (RANKS - 1)) / POINTS) * USUAL_NS,
+							others_n / POINTS),
+					 0);
 		rows[i] = i;
 		entries[i] = (struct tally_series){
 		    .series = i,
@@ -88,10 +98,12 @@ static void test_one_long(void **state)
 	assert_true(explained(pareto, OTHERS_N, 9, 1, 12, 1));
 	assert_true(explained(pareto, OTHERS_N, 9, 1, 40, 1));
 	assert_true(explained(pareto, OTHERS_N, 9, 2, 12, 1));
-	assert_false(explained(pareto, OTHERS_N, 9, 4, 12, 1));
+	assert_false(explained(pareto, OTHERS_N, 9, 7, 12, 1));
 	/* where no fragment takes long, one is no chance */
 	assert_false(explained(tight, OTHERS_N, 9, 1, 12, 1));
 	assert_false(explained(tight, OTHERS_N, 9, 1, 1.4, 1));
+	/* others have stalls, too, but nothing in between */
+	assert_false(explained(stalls, OTHERS_N, 9, 1, 45, 1));
 }
 
 static void test_scatter(void **state)

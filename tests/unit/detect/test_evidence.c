@@ -10,7 +10,8 @@ static struct tally_series entries[4][8];
 static struct variance_book book;
 static struct series series[8];
 static struct series_book series_book;
-static struct workload workload = {.class = VAPRO_COMPUTATION, .series = SERIES_NONE};
+static struct workload workloads[] = {{.class = VAPRO_COMPUTATION, .series = SERIES_NONE},
+				      {.class = VAPRO_COMPUTATION, .series = SERIES_NONE}};
 static struct evidence_input input;
 
 static int begin(void **state)
@@ -21,7 +22,7 @@ static int begin(void **state)
 	for (uint32_t i = 0; i < 8; i++)
 		series[i] = (struct series){.row = i};
 	series_book = (struct series_book){
-	    .config = &config, .series = series, .count = 8, .workloads = &workload, .workload_count = 1};
+	    .config = &config, .series = series, .count = 8, .workloads = workloads, .workload_count = 2};
 	input = (struct evidence_input){.config = &config,
 					.map = &map,
 					.job = job,
@@ -401,6 +402,47 @@ static void test_does_not_go_on(void **state)
 	}
 }
 
+/* One rank is slow by three times in two states, of which the second takes a hundredth of the time. */
+static struct variance *two_states(double its_slowdown)
+{
+	struct tally_series *entry = &entries[0][1];
+	struct variance *variance;
+
+	book.count = 0;
+	input.source = VAPRO_BY_ARGUMENTS;
+	variance = add(VAPRO_COMPUTATION, 0, 1, 2);
+	series[1] = (struct series){.row = 0, .workload = 1, .class = VAPRO_COMPUTATION};
+	*entry = (struct tally_series){.series = 1, .n = 100, .dur = its_slowdown * 1e7, .ref = 1e7};
+	entry->net = entry->dur;
+	entry->lost = entry->dur - entry->ref;
+	entry->longest = entry->dur / 100;
+	for (int i = 0; i < 2; i++) {
+		series[i].usual = (struct series_usual){0};
+		repeat(&series[i].usual, 1000, entries[0][i].ref / entries[0][i].n);
+	}
+	variance->total.series_count = 2;
+	variance->total.pair_base = variance->total.pair_lost = 2e9;
+	return variance;
+}
+
+/* A short state is a second witness where it is as slow as the long one; a slowdown from the start proves nothing. */
+static void test_short_witness(void **state)
+{
+	struct variance *variance;
+
+	(void)state;
+	variance = two_states(3);
+	judge();
+	assert_says(variance, true, "different states of one rank");
+	variance = two_states(1.4);
+	judge();
+	assert_says(variance, false, "no second state");
+	variance = two_states(3);
+	variance->begin = 8; /* bins after the rank began */
+	judge();
+	assert_says(variance, false, "first seen");
+}
+
 /* A variance knows its own part of usual calls, over windows, without the calls that its alarm excluded. */
 static void test_own_part(void **state)
 {
@@ -475,13 +517,21 @@ static void test_preempted_beside_io(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    EVIDENCE(test_grown_region),     EVIDENCE(test_grown_by_revisions),
-	    EVIDENCE(test_frequency_of_all), EVIDENCE(test_provisional),
-	    EVIDENCE(test_one_fragment),     EVIDENCE(test_without_counts),
-	    EVIDENCE(test_slow_path),	     EVIDENCE(test_slow_path_beside_variance),
-	    EVIDENCE(test_faster_before),    EVIDENCE(test_goes_on),
-	    EVIDENCE(test_does_not_go_on),   EVIDENCE(test_own_part),
-	    EVIDENCE(test_stopped_in_io),    EVIDENCE(test_preempted_beside_io),
+	    EVIDENCE(test_grown_region),
+	    EVIDENCE(test_grown_by_revisions),
+	    EVIDENCE(test_frequency_of_all),
+	    EVIDENCE(test_provisional),
+	    EVIDENCE(test_one_fragment),
+	    EVIDENCE(test_without_counts),
+	    EVIDENCE(test_slow_path),
+	    EVIDENCE(test_slow_path_beside_variance),
+	    EVIDENCE(test_faster_before),
+	    EVIDENCE(test_goes_on),
+	    EVIDENCE(test_does_not_go_on),
+	    EVIDENCE(test_short_witness),
+	    EVIDENCE(test_own_part),
+	    EVIDENCE(test_stopped_in_io),
+	    EVIDENCE(test_preempted_beside_io),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

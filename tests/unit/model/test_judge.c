@@ -152,10 +152,10 @@ static void test_judge(void **state)
 static void test_losses_of_random_work(void **state)
 {
 	static const struct {
-		double ns, preempted, irq;
+		double ns, preempted, irq, frequency;
 		bool attributed_only;
-	} diagnoses[] = {
-	    {5e6, 0, 0, false}, {5e6, 0.5e6, 0, false}, {5e6, 2e6, 0, true}, {5e6, 0, 2e6, true}, {1e6, 1e6, 0, true}};
+	} diagnoses[] = {{5e6, 0, 0, 0, false},	 {5e6, 0.5e6, 0, 0, false}, {5e6, 2e6, 0, 0, true},
+			 {5e6, 0, 2e6, 0, true}, {1e6, 1e6, 0, 0, true},    {5e6, 0, 0, 2e6, true}};
 	uint64_t random = 7;
 
 	(void)state;
@@ -170,13 +170,15 @@ static void test_losses_of_random_work(void **state)
 
 		b.factor[VAPRO_PREEMPTED] = diagnoses[i].preempted;
 		b.factor[VAPRO_IRQ] = diagnoses[i].irq;
+		b.factor[VAPRO_FREQUENCY] = diagnoses[i].frequency;
 		rec = judge(b);
 		assert_int_equal(rec.reason, VAPRO_SPREAD);
 		assert_int_equal(rec.covered, diagnoses[i].attributed_only);
 		assert_int_equal(rec.attributed_only, diagnoses[i].attributed_only);
 		assert_false(rec.certified || rec.no_reference);
 		if (diagnoses[i].attributed_only)
-			assert_near(bundle_rec__loss(&rec).lost, diagnoses[i].preempted + diagnoses[i].irq, 10);
+			assert_near(bundle_rec__loss(&rec).lost,
+				    diagnoses[i].preempted + diagnoses[i].irq + diagnoses[i].frequency, 10);
 	}
 }
 
