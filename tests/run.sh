@@ -11,7 +11,7 @@ case "${2-}" in
 *) [ -e "$2" ] || name=$name-$2 ;;
 esac
 log=$logs/$name.out
-VAPRO_UNIT_RECORDS=$(cd "$logs" && pwd)/records/$name
+VAPRO_UNIT_RECORDS=$(cd "$logs" && pwd)/.records/$name
 export VAPRO_UNIT_RECORDS
 rm -rf "$VAPRO_UNIT_RECORDS"
 mkdir -p "$VAPRO_UNIT_RECORDS"
