@@ -220,14 +220,15 @@ def read(records):
             job.causes.append(record)
             finals[record["time"]] += 1
     for job in jobs.values():
-        job.cut = any(finals[cause["time"]] >= CAUSES_MOST for cause in job.causes)
+        job.cut = {cause["time"] for cause in job.causes if finals[cause["time"]] >= CAUSES_MOST}
     return jobs, bounds, found
 
 
 def check_causes(job, bounds):
     """The causes at the end, and the losses of the regions that they sum up."""
-    worst = 2
+    worst, at = 2, None
     for cause in job.causes:
+        worst, at = worst if cause["time"] == at else 2, cause["time"]
         name = f"cause {cause['number']} ({cause['cause']})"
         yield from check_waiting(job, cause, name)
         yield from check_severity(cause, bounds, name)
@@ -238,10 +239,15 @@ def check_causes(job, bounds):
         if rank > worst:
             yield "severity", f"{name}: a worse cause after a milder one"
         worst = min(worst, rank)
-    regions = [variance for variance in job.variances.values() if not variance["effect_of"]]
-    lost, total = (sum(item["lost_seconds"] for item in items) for items in (regions, job.causes))
-    if job.causes and not job.cut and abs(lost - total) > 0.01 * lost + 0.01:
-        yield "causes", f"the causes lost {total:.3f} s, the regions {lost:.3f} s"
+    # a name that several jobs have one after the other has the causes of each
+    before = None
+    for at in sorted({cause["time"] for cause in job.causes}):
+        regions = [variance for variance in job.variances.values()
+                   if not variance["effect_of"] and variance["end"] <= at and (before is None or variance["end"] > before)]
+        lost, total = (sum(item["lost_seconds"] for item in items) for items in (regions, [c for c in job.causes if c["time"] == at]))
+        if at not in job.cut and abs(lost - total) > 0.01 * lost + 0.01:
+            yield "causes", f"the causes lost {total:.3f} s, the regions {lost:.3f} s"
+        before = at
 
 
 def contradictions(records):
