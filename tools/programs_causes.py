@@ -39,13 +39,14 @@ class Rounds(Program):
 class Scalapack(Installed):
     """LU factorisations of one size, one after the other: Fortran on BLACS, of Debian's scalapack-mpi-test."""
     source, kinds, log, ends, env = SCALAPACK, KINDS, None, False, {"OPENBLAS_NUM_THREADS": "1"}
-    SIZE, BLOCK, TIMES = 1000, 32, 20  # it takes at most 20 sizes and 20 sizes of blocks
+    SIZE, BLOCK, TIMES, GRIDS = 700, 32, 20, 4  # at most 20 of each, and sizes of a few MB
 
     def words(self, directory, files, seconds=None, work=None, first=0):
         self.prepare()
         sizes, blocks = (" ".join([str(size)] * self.TIMES) for size in (self.SIZE, self.BLOCK))
+        rows, columns = (" ".join([str(ranks)] * self.GRIDS) for ranks in (1, 2))
         with open(os.path.join(directory, "LU.dat"), "w", encoding="utf-8") as file:
-            file.write(f"'LU'\n'MPI'\n'LU.out'\n6\n{self.TIMES}\n{sizes}\n{sizes}\n{self.TIMES}\n{blocks}\n1\n1\n1\n1\n1\n1\n2\n1.0\nF\n")
+            file.write(f"'LU'\n'MPI'\n'LU.out'\n6\n{self.TIMES}\n{sizes}\n{sizes}\n{self.TIMES}\n{blocks}\n1\n1\n1\n1\n{self.GRIDS}\n{rows}\n{columns}\n1.0\nF\n")
         return [self.file]
 
 
