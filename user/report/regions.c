@@ -321,7 +321,7 @@ static void print_interferers(const struct region *region, FILE *out, unsigned w
 			snprintf(pid, sizeof(pid), " (pid %u%s%s)", task->pid, task->relation ? ", " : "",
 				 interferers__says(&what, words));
 		if (task->relation == VAPRO_MONITOR && region->lost_seconds > 0)
-			snprintf(share, sizeof(share), ", %.2g %% of the loss",
+			snprintf(share, sizeof(share), ", %.3g %% of the loss",
 				 100 * fmin(1, task->seconds / region->lost_seconds));
 		print(out, head, width, "%s%s, %s of CPU time%s", task->comm, pid, duration, share);
 		head = "";
