@@ -252,7 +252,7 @@ int causes__add(struct causes *causes, const struct cause_region *region)
 	return 0;
 }
 
-const struct job_time *causes__time_of(const struct causes *causes, uint32_t job, uint32_t user)
+struct job_time *causes__time_of(const struct causes *causes, uint32_t job, uint32_t user)
 {
 	for (size_t i = 0; i < causes->time_count; i++) {
 		if (causes->times[i].job == job && causes->times[i].user == user)
@@ -355,7 +355,7 @@ int causes__add_time(struct causes *causes, const char *job, uint32_t user, uint
 
 	if (id == INTERN_NONE)
 		return -ENOMEM;
-	time = (struct job_time *)causes__time_of(causes, id, user);
+	time = causes__time_of(causes, id, user);
 	if (!time) {
 		if (grow(&causes->times, &causes->time_capacity, causes->time_count + 1, sizeof(*causes->times)))
 			return -ENOMEM;

@@ -100,7 +100,7 @@ struct causes {
 bool causes__is_current(const struct causes *causes, size_t region);
 
 /* Returns the time of a job, or NULL where none was added. */
-const struct job_time *causes__time_of(const struct causes *causes, uint32_t job, uint32_t user);
+struct job_time *causes__time_of(const struct causes *causes, uint32_t job, uint32_t user);
 bool causes__is_over(const struct causes *causes, const struct job_time *time);
 
 /* Adds ns that are spread evenly over a time. Returns 0 or -ENOMEM. */

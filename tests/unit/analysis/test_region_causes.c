@@ -27,7 +27,26 @@ struct injection {
 	const char *task; /* that ran instead; NULL: none is reported */
 };
 
-static void add_task(struct analysis *analysis, const struct injection *injection, uint32_t bin)
+static struct analysis *analysis;
+
+static int begin(void **state)
+{
+	struct vapro_config config;
+
+	(void)state;
+	sim_config(&config);
+	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
+	return !analysis;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	analysis__free(analysis);
+	return 0;
+}
+
+static void add_task(const struct injection *injection, uint32_t bin)
 {
 	struct vapro_interference item = {.thread = injection->rank,
 					  .pid = 500 + (uint32_t)injection->task[0],
@@ -39,8 +58,7 @@ static void add_task(struct analysis *analysis, const struct injection *injectio
 	assert_int_equal(analysis__add_interference(analysis, &item), 0);
 }
 
-static void add_bundle(struct analysis *analysis, uint32_t rank, uint32_t bin, uint32_t state,
-		       const struct injection *injections, uint32_t count)
+static void add_bundle(uint32_t rank, uint32_t bin, uint32_t state, const struct injection *injections, uint32_t count)
 {
 	struct vapro_bundle bundle = {.thread = rank,
 				      .state = state,
@@ -57,14 +75,14 @@ static void add_bundle(struct analysis *analysis, uint32_t rank, uint32_t bin, u
 		if (injections[i].factor < VAPRO_FACTORS)
 			bundle.factor[injections[i].factor] += (double)(FRAGMENTS * injections[i].each_ns);
 		if (injections[i].task)
-			add_task(analysis, &injections[i], bin);
+			add_task(&injections[i], bin);
 	}
 	bundle.max_ns = bundle.min_ns;
 	bundle.sum_ns = FRAGMENTS * bundle.min_ns;
 	assert_int_equal(analysis__add_bundle(analysis, &bundle), 0);
 }
 
-static void announce(struct analysis *analysis)
+static void announce(void)
 {
 	for (uint32_t rank = 0; rank < RANKS; rank++) {
 		struct vapro_thread thread = {
@@ -81,32 +99,31 @@ static void announce(struct analysis *analysis)
 	}
 }
 
-/* A window of the bins [begin, end) with injections. */
-static const struct job_result *window(struct analysis *analysis, uint32_t begin, uint32_t end,
-				       const struct injection *injections, uint32_t injection_count)
+/* A window of the bins [from, to) with injections. */
+static const struct job_result *window(uint32_t from, uint32_t to, const struct injection *injections,
+				       uint32_t injection_count)
 {
 	const struct job_result *results;
 	uint32_t count;
 
-	for (uint32_t bin = begin; bin < end; bin++) {
+	for (uint32_t bin = from; bin < to; bin++) {
 		for (uint32_t rank = 0; rank < RANKS; rank++) {
-			add_bundle(analysis, rank, bin, 0, injections, injection_count);
-			add_bundle(analysis, rank, bin, 1, injections, injection_count);
+			add_bundle(rank, bin, 0, injections, injection_count);
+			add_bundle(rank, bin, 1, injections, injection_count);
 		}
 	}
-	assert_int_equal(analysis__end_window(analysis, SIM_BEGIN_NS + begin * BIN, SIM_BEGIN_NS + end * BIN, false,
-					      &results, &count),
-			 0);
+	assert_int_equal(
+	    analysis__end_window(analysis, SIM_BEGIN_NS + from * BIN, SIM_BEGIN_NS + to * BIN, false, &results, &count),
+	    0);
 	assert_int_equal(count, 1);
 	return results;
 }
 
 /* Runs one window of a job with injections. */
-static const struct job_result *run(struct analysis *analysis, const struct injection *injections,
-				    uint32_t injection_count)
+static const struct job_result *run(const struct injection *injections, uint32_t injection_count)
 {
-	announce(analysis);
-	return window(analysis, 0, BINS, injections, injection_count);
+	announce();
+	return window(0, BINS, injections, injection_count);
 }
 
 /* Finds a cause of any variance; it must be there once. */
@@ -160,13 +177,9 @@ static void test_short_in_a_long_one(void **state)
 	const struct result_variance *variance, *other;
 	const struct result_cause *preempted, *stopped;
 	const struct job_result *result;
-	struct vapro_config config;
-	struct analysis *analysis;
 
 	(void)state;
-	sim_config(&config);
-	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
-	result = run(analysis, injections, 2);
+	result = run(injections, 2);
 	check_sums(result);
 	preempted = find(result, "preempted", &variance);
 	stopped = find(result, "stopped", &other);
@@ -182,7 +195,6 @@ static void test_short_in_a_long_one(void **state)
 	assert_true(preempted->explained && stopped->explained);
 	assert_string_equal(variance->diagnosis.cause, "preempted");
 	assert_non_null(strstr(variance->diagnosis.verdict, "of it stopped"));
-	analysis__free(analysis);
 }
 
 /* A stop that falls into calls held them up: it takes nothing from the other cause. */
@@ -193,13 +205,9 @@ static void test_stopped_in_calls(void **state)
 	const struct result_variance *variance;
 	const struct result_cause *preempted, *stopped;
 	const struct job_result *result;
-	struct vapro_config config;
-	struct analysis *analysis;
 
 	(void)state;
-	sim_config(&config);
-	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
-	result = run(analysis, injections, 2);
+	result = run(injections, 2);
 	check_sums(result);
 	preempted = find(result, "preempted", &variance);
 	stopped = find(result, "stopped", &variance);
@@ -209,7 +217,6 @@ static void test_stopped_in_calls(void **state)
 	assert_true(fabs(stopped->lost_seconds - 6 * FRAGMENTS * 8e-3) < 0.02);
 	assert_int_equal(stopped->begin_ns, SIM_BEGIN_NS + 30 * BIN);
 	assert_int_equal(stopped->end_ns, SIM_BEGIN_NS + 36 * BIN);
-	analysis__free(analysis);
 }
 
 /* A hog of three bins in 14 s of a daemon is 4 % of the loss, and strong while it runs. */
@@ -220,13 +227,9 @@ static void test_short_hog(void **state)
 	const struct result_variance *variance;
 	const struct result_cause *hog = NULL;
 	const struct job_result *result;
-	struct vapro_config config;
-	struct analysis *analysis;
 
 	(void)state;
-	sim_config(&config);
-	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
-	result = run(analysis, injections, 2);
+	result = run(injections, 2);
 	check_sums(result);
 	assert_int_equal(result->variance_count, 1);
 	variance = &result->variances[0];
@@ -237,7 +240,6 @@ static void test_short_hog(void **state)
 	assert_true(fabs(hog->lost_seconds - 3 * FRAGMENTS * 8e-3) < 0.01);
 	assert_int_equal(hog->begin_ns, SIM_BEGIN_NS + 30 * BIN);
 	assert_int_equal(hog->end_ns, SIM_BEGIN_NS + 33 * BIN);
-	analysis__free(analysis);
 }
 
 /* Of a region of several ranks, a cause has those that it concerned. */
@@ -249,13 +251,9 @@ static void test_own_ranks(void **state)
 	const struct result_cause *throttled, *preempted;
 	const struct result_variance *variance;
 	const struct job_result *result;
-	struct vapro_config config;
-	struct analysis *analysis;
 
 	(void)state;
-	sim_config(&config);
-	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
-	result = run(analysis, injections, 3);
+	result = run(injections, 3);
 	check_sums(result);
 	throttled = find(result, "throttled", &variance);
 	assert_non_null(throttled);
@@ -266,7 +264,6 @@ static void test_own_ranks(void **state)
 	assert_non_null(preempted);
 	assert_int_equal(preempted->rank_count, 2);
 	assert_true(fabs(preempted->lost_seconds - 40 * FRAGMENTS * 9e-3) < 0.1);
-	analysis__free(analysis);
 }
 
 /* A part of less than --min-lost that is hardly any of the loss is no cause, and is lost to no sum either. */
@@ -276,17 +273,12 @@ static void test_little(void **state)
 						      {2, 30, 31, VAPRO_STEAL, 5 * MS, 0, NULL}};
 	const struct result_variance *variance;
 	const struct job_result *result;
-	struct vapro_config config;
-	struct analysis *analysis;
 
 	(void)state;
-	sim_config(&config);
-	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
-	result = run(analysis, injections, 2);
+	result = run(injections, 2);
 	check_sums(result);
 	assert_null(find(result, "steal", &variance));
 	assert_non_null(find(result, "preempted", &variance));
-	analysis__free(analysis);
 }
 
 /* Late fragments join two regions: the one that is over says of which it is a part, and states no loss. */
@@ -300,18 +292,14 @@ static void test_merged(void **state)
 					      {4, 75, 80, VAPRO_STOPPED, 15 * MS, 0, NULL}};
 	const struct result_variance *merged = NULL;
 	const struct job_result *result;
-	struct vapro_config config;
-	struct analysis *analysis;
 	char text[100];
 
 	(void)state;
-	sim_config(&config);
-	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
-	result = run(analysis, two, 2);
+	result = run(two, 2);
 	assert_int_equal(result->variance_count, 2);
 	for (uint32_t bin = 66; bin < 75; bin++)
-		add_bundle(analysis, 3, bin, 0, &late, 1);
-	result = window(analysis, BINS, BINS + 50, on, 3);
+		add_bundle(3, bin, 0, &late, 1);
+	result = window(BINS, BINS + 50, on, 3);
 	for (uint32_t i = 0; i < result->variance_count; i++) {
 		if (!strncmp(result->variances[i].evidence, "merged into", 11))
 			merged = &result->variances[i];
@@ -324,32 +312,25 @@ static void test_merged(void **state)
 	assert_string_equal(merged->diagnosis.verdict, text);
 	snprintf(text, sizeof(text), "See variance %llu.", (unsigned long long)merged->effect_of);
 	assert_string_equal(merged->diagnosis.advice, text);
-	analysis__free(analysis);
 }
 
 /* Nothing wrong: nothing found. */
 static void test_quiet(void **state)
 {
-	struct vapro_config config;
-	struct analysis *analysis;
-
 	(void)state;
-	sim_config(&config);
-	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
-	assert_int_equal(run(analysis, NULL, 0)->variance_count, 0);
-	analysis__free(analysis);
+	assert_int_equal(run(NULL, 0)->variance_count, 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_short_in_a_long_one),
-	    cmocka_unit_test(test_stopped_in_calls),
-	    cmocka_unit_test(test_short_hog),
-	    cmocka_unit_test(test_own_ranks),
-	    cmocka_unit_test(test_little),
-	    cmocka_unit_test(test_merged),
-	    cmocka_unit_test(test_quiet),
+	    cmocka_unit_test_setup_teardown(test_short_in_a_long_one, begin, end),
+	    cmocka_unit_test_setup_teardown(test_stopped_in_calls, begin, end),
+	    cmocka_unit_test_setup_teardown(test_short_hog, begin, end),
+	    cmocka_unit_test_setup_teardown(test_own_ranks, begin, end),
+	    cmocka_unit_test_setup_teardown(test_little, begin, end),
+	    cmocka_unit_test_setup_teardown(test_merged, begin, end),
+	    cmocka_unit_test_setup_teardown(test_quiet, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
