@@ -10,13 +10,13 @@ A test declares in a comment line what it needs of the machine:
     # NEEDS: little    it waits for most of its time: two such tests count as one
 
 Tests without `quiet` run two at a time (four of those with `little`), then the others one after the other. A test that fails
-runs once more, alone, after all others. If it passes then, build/flaky.json has the first failure and how disturbed the machine was
+runs once more, alone, after all others; so does one whose record files contradict themselves (tools/contradictions.py). If it passes then, build/flaky.json has the first failure and how disturbed the machine was
 during the first try: `steal_pct` is what the hypervisor took of the CPUs, `others_pct` what programs took that no test had
 started, and which is why the threads of tests waited for a CPU (their run delay also has what tests do to each other on
 purpose). Three of these fail the run; a first try with more than 10 % of either does not count.
 
-The output of each try is in build/live/results; prove prints the summary of the last tries. What a test's record files say is
-searched for contradictions (tools/contradictions.py), which are one more result: any fails the run.
+The output of each try is in build/live/results; contradictions that are left are one more result there. What failed is said
+again at the end, before the summary of the last tries by prove: of a long output, often only the end is at hand.
 """
 import ctypes
 import glob
@@ -140,23 +140,25 @@ class Try:
             self.tap = file.read()
         with open(self.err_path, encoding="utf-8", errors="replace") as file:
             self.errors = file.read()
-        self.good = passed(self.tap, self.code)
         self.files, self.contradictions = contradictions.below([os.path.join(SCRATCH, self.name)], self.begin_s - 1)
-        if not self.good and not re.search("^not ok", self.tap, re.M):  # prove has the output only
+        by_itself = passed(self.tap, self.code)
+        self.good = by_itself and not self.contradictions
+        if not by_itself and not re.search("^not ok", self.tap, re.M):  # prove has the output only
             with open(self.tap_path, "a", encoding="utf-8") as file:
                 file.write(f"not ok - the test ended with {self.code}\n")
         return True
 
     def failure(self):
-        return {"test": f"tests/live/{self.name}.t", "failure": failure(self.tap, self.errors, self.code), "steal_pct": self.steal_pct,
+        said = [f"contradiction: {sentence}" for sentence in self.contradictions]
+        if not passed(self.tap, self.code):
+            said.append(failure(self.tap, self.errors, self.code))
+        return {"test": f"tests/live/{self.name}.t", "failure": "\n".join(said), "steal_pct": self.steal_pct,
                 "others_pct": self.others_pct}
 
     def print(self):
         mark = "ok" if self.good else "FAILED"
         print(f"[{time.strftime('%H:%M:%S')}] {self.name + '.t ':.<20} {mark:7} {self.seconds:6.1f} s"
               f"  steal {self.steal_pct:.1f} %, others {self.others_pct:.1f} %, {self.files} record files", flush=True)
-        for sentence in self.contradictions:
-            print(f"contradiction: {sentence}", flush=True)
         if not self.good:
             print(self.failure()["failure"], flush=True)
 
@@ -238,8 +240,11 @@ def report(flakes):
                    f"at most {FLAKES_ALLOWED} (build/flaky.json)\n")
 
 
-def report_contradictions(tests):
-    """Prints what the records of the last tries contradict themselves in, and writes it as a result of its own."""
+def report_failures(tests):
+    """Prints what failed in the last tries again, and writes what their records contradict themselves in as a result of its own."""
+    for test in tests:
+        if not test.good:
+            print(f"== failed: tests/live/{test.name}.t\n{test.failure()['failure']}", flush=True)
     files, found = sum(test.files for test in tests), [sentence for test in tests for sentence in test.contradictions]
     print(f"== {len(found)} contradictions in {files} record files of {len(tests)} tests", flush=True)
     with open(os.path.join(RESULTS, "contradictions.t"), "w", encoding="utf-8") as file:
@@ -272,8 +277,8 @@ def main(words):
                 flakes.append(done[path].failure())
             done[path] = test
     report(flakes)
-    report_contradictions(done.values())
-    return subprocess.run(["prove", "--exec", "cat", *sorted(glob.glob(os.path.join(RESULTS, "*.t")))], check=False).returncode
+    report_failures(done.values())
+    return subprocess.run(["prove", "--QUIET", "--exec", "cat", *sorted(glob.glob(os.path.join(RESULTS, "*.t")))], check=False).returncode
 
 
 if __name__ == "__main__":

@@ -125,19 +125,23 @@ class Runs(unittest.TestCase):
                 self.assertIn("Result: FAIL", printed)
 
     def test_contradictions(self):
-        """Records that contradict themselves fail the run, also where the test passes; what was there before does not count."""
+        """Records that contradict themselves fail a test as if it had said so; what was there before does not count."""
         times = '"begin":"2027-01-15T08:00:00.0Z","end":"2027-01-15T08:00:10.0Z"'
         window = '{"type":"window","job":"j",%s,"ranks":"0","world_size":1,"performance":{"computation":null}}' % times
         cause = ('{"type":"cause","time":"2027-01-15T08:00:10.0Z","job":"j","final":true,"number":1,"cause":"stopped","confirmed":true,"alarm":true,"severity":"%s",'
                  '"lost_seconds":1,"caused_seconds":0,"cost_pct_of_job":10,"rated_pct":10,"denominator_seconds":10,%s}')
         variance = '{"type":"variance","job":"j","id":1,"effect_of":null,"class":"computation","ranks":"0","alarm":true,"slow_path":false,' \
             '"severity":"critical","lost_seconds":1,"caused_seconds":0,"cost_pct_of_job":10,"performance":0.5,%s}' % times
-        for severity, good in (("critical", True), ("info", False)):
-            with self.subTest(severity):
-                lines = "\n".join((window, variance, cause % (severity, times)))
-                self.add("a", f"mkdir -p {self.directory}/a && cat >{self.directory}/a/out.ndjson <<'EOF'\n{lines}\nEOF\n{PASSES}")
-                code, printed, _ = self.run_all()
+        for first, then, good in (("critical", "critical", True), ("info", "info", False), ("info", "critical", True)):
+            with self.subTest(first=first, then=then):
+                for name, severity in (("first", first), ("then", then)):
+                    with open(os.path.join(self.directory, name), "w", encoding="utf-8") as file:
+                        file.write("\n".join((window, variance, cause % (severity, times))) + "\n")
+                self.add("a", f"cd {self.directory} && mkdir -p a && cp first a/out.ndjson && cp then first\n{PASSES}")
+                code, printed, flaky = self.run_all()
                 self.assertEqual(code == 0, good, printed)
+                self.assertEqual(len(flaky), int(first != then))
+                self.assertEqual("== failed: tests/live/a.t\ncontradiction: " in printed, not good, printed)
                 with open(os.path.join(self.directory, "results", "contradictions.t"), encoding="utf-8") as file:
                     self.assertIn("\nok 1 -" if good else "not ok 1 - records contradict themselves nowhere: 1", file.read())
                 self.assertIn(f"{int(not good)} contradictions in 1 record files of 1 tests", printed)
