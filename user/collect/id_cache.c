@@ -100,6 +100,7 @@ static void keep_vertex(struct id_cache *cache, const void *key, uint32_t id)
 {
 	struct numbered_vertex *vertex = vertex_place(cache, id);
 
+	vertex->held = true;
 	if (vertex->id == id)
 		return;
 	vertex->id = id;
@@ -126,8 +127,8 @@ static void keep_path(struct id_cache *cache, const void *key, uint32_t id)
 	path->key = *(const struct kernel_path_key *)key;
 }
 
-/* Reads a whole kernel table of {key -> id} into the cache. */
-static void sweep(struct id_cache *cache, int map, size_t key_size,
+/* Reads a kernel table of {key -> id} into the cache. Returns whether all of it was read. */
+static bool sweep(struct id_cache *cache, int map, size_t key_size,
 		  void (*keep)(struct id_cache *cache, const void *key, uint32_t id))
 {
 	char *keys = calloc(SWEEP, key_size);
@@ -143,8 +144,10 @@ static void sweep(struct id_cache *cache, int map, size_t key_size,
 		for (uint32_t i = 0; i < count; i++)
 			keep(cache, keys + i * key_size, ids[i]);
 	}
+	status = keys && ids && status && errno == ENOENT;
 	free(keys);
 	free(ids);
+	return status;
 }
 
 static int compare_tgids(const void *a, const void *b)
@@ -206,13 +209,33 @@ static bool vertex_belongs(void *ctx, const void *key, const void *value)
 	return is_purged(ctx, *(const uint32_t *)value);
 }
 
-/* Marks the vertices of these processes; all that the kernel side has are known then. */
+/*
+ * Marks the vertices of these processes; all that the kernel side has are known then. Others that it no longer has are
+ * marked as well: of a process that ended, a fragment may be resolved by number after its states were purged.
+ */
 static void mark(struct id_cache *cache, const struct purged *purged)
 {
-	sweep(cache, kernel_side__map(cache->side, KERNEL_MAP_VERTICES), sizeof(struct kernel_vertex_key), keep_vertex);
+	bool all;
+
 	for (uint32_t i = 0; i < CACHE; i++)
-		if (cache->vertices[i].id && is_in(purged, cache->vertices[i].key.tgid))
-			cache->vertices[i].key.tgid = 0;
+		if (cache->vertices[i].id)
+			cache->vertices[i].held = false;
+	all = sweep(cache, kernel_side__map(cache->side, KERNEL_MAP_VERTICES), sizeof(struct kernel_vertex_key),
+		    keep_vertex);
+	for (uint32_t i = 0; i < CACHE; i++) {
+		struct numbered_vertex *vertex = &cache->vertices[i];
+
+		if (vertex->id && ((all && !vertex->held) || is_in(purged, vertex->key.tgid)))
+			vertex->key.tgid = 0;
+	}
+}
+
+/* Whether an edge's first vertex is known and not marked. */
+static bool is_edge_held(const struct id_cache *cache, const struct numbered_edge *edge)
+{
+	const struct numbered_vertex *from = vertex_place(cache, edge->key.from);
+
+	return from->id == edge->key.from && from->key.tgid;
 }
 
 /* Drops what was marked, and the edges between these. Without memory they stay, and their places are in use. */
@@ -224,7 +247,7 @@ static void drop_marked(struct id_cache *cache)
 	cache->edges = calloc(CACHE, sizeof(*edges));
 	if (cache->edges) {
 		for (uint32_t i = 0; i < CACHE; i++)
-			if (edges[i].id && !is_purged(cache, edges[i].key.from))
+			if (edges[i].id && is_edge_held(cache, &edges[i]))
 				*edge_place(cache, edges[i].id) = edges[i];
 		free(edges);
 	} else {

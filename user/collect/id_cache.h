@@ -16,6 +16,7 @@
 
 struct numbered_vertex {
 	uint32_t id;
+	bool held; /* by the kernel side, when its table was swept last */
 	struct kernel_vertex_key key;
 	int64_t state; /* in the stream; -1 not announced yet */
 };
