@@ -2,6 +2,7 @@
 /* The daemon: a command line around daemon__run(). */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,6 +85,13 @@ static void choose_outputs(struct daemon_options *options)
 		options->sentences = narrator__terminal(STDOUT_FILENO);
 }
 
+/*
+ * Arrays of this size are mappings of their own, whose pages the kernel gets back when they are freed, and which grow
+ * without a copy. In the heap each one that grew left a hole: half of its pages after some minutes of jobs that come
+ * and go.
+ */
+#define OWN_MAPPING_BYTES (256 << 10)
+
 int main(int argc, char **argv)
 {
 	struct sigaction action = {.sa_handler = on_signal};
@@ -92,6 +100,7 @@ int main(int argc, char **argv)
 	int status;
 
 	reader__main(argc, argv);
+	mallopt(M_MMAP_THRESHOLD, OWN_MAPPING_BYTES);
 	status = command_line__parse(&line, &vaprod_command, argc, argv);
 	if (status) {
 		command_line__free(&line);
