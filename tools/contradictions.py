@@ -25,10 +25,11 @@ import sys
 
 NAMES = {"stopped": ("stopped", "signal", "frozen"), "throttled": ("throttled", "quota"), "steal": ("hypervisor", "steal"),
          "preempted": ("preempted", "ran on", "oversubscribed", "had the CPU", "for a CPU"), "irq": ("interrupt",)}
-REMEDIES = {"throttled": re.compile(r"raise its CPU quota"), "steal": re.compile(r"hypervisor"), "stopped": re.compile(r"look for (a|the) (signal|tracer)|who stopped"),
-            "preempted": re.compile(r"bind ranks and daemons apart|move or stop it")}
+REMEDIES = {"throttled": re.compile(r"raise its CPU quota|used up its CPU quota"), "steal": re.compile(r"other work on the virtual CPU"),
+            "stopped": re.compile(r"who suspends or freezes"), "preempted": re.compile(r"move or stop|Other tasks ran on the CPU")}
 ENTRIES = {"preempted": {"preempted", "wakeup_wait", "oversubscribed"}, "irq": {"irq", "hard_irq", "soft_irq"}}  # causes of a factor
 ROUNDING_S = 0.0005
+ROUNDING_SHARE = 1e-6  # of rated_pct, which has four digits
 CAUSES_MOST = 64  # of all jobs, at the end of a run: the least ones are left out
 BY_KERNEL = re.compile(r"^the kernel attributes")
 PREEMPTED_LEAST = 0.05  # of the loss: the least part for which those that ran instead are listed
@@ -58,12 +59,24 @@ class Job:
     """What the windows of one job say."""
 
     def __init__(self):
-        self.rows, self.world, self.begin, self.end, self.continued = set(), 0, None, None, False
+        self.rows, self.threads, self.world = set(), collections.defaultdict(set), 0
+        self.begin, self.end, self.continued = None, None, False
         self.variances, self.diagnoses, self.causes = {}, {}, []
+        self.revisions = {}  # variances by id and revision
 
     def others(self):
-        """Most ranks that can wait for one; threads that are rows of their own wait as well. None: not known, without ranks."""
-        return max(len(self.rows), self.world) - 1 if self.world or len(self.rows) > 1 else None
+        """
+        Most rows that can wait for one: ranks, and threads, which have lines of their own only where a region is in their rank.
+        None: not known, without ranks.
+        """
+        threads = max([1] + [len(threads) for threads in self.threads.values()])
+        ranks = max(len(self.rows), self.world)
+        return threads * ranks - 1 if self.world or threads * ranks > 1 else None
+
+    def variance_of(self, diagnosis):
+        """The variance as it was when a diagnosis was made; a later one may have lost more, to a further cause."""
+        number = diagnosis["variance"]
+        return self.revisions.get((number, diagnosis["revision"]), self.variances[number])
 
 
 def check_waiting(job, record, name):
@@ -117,28 +130,30 @@ def check_sum(variance, name):
             yield "times", f"{name}: {cause['cause']} lies outside of its region"
 
 
-def severity_of(record, bounds):
-    share = record["rated_pct"] / 100
+def severity_of(record, bounds, rounding):
+    """rounding: -1 or 1, to which side what the record says was rounded, if at all."""
+    share = record["rated_pct"] / 100 + rounding * ROUNDING_SHARE
     if not record["alarm"]:
         return "info"
-    if share >= bounds["critical-share"] - 1e-7:
+    if share >= bounds["critical-share"]:
         return "critical"
-    return "warning" if share >= bounds["warning-share"] - 1e-7 or record["lost_seconds"] >= bounds["min-lost"] - 1e-6 else "info"
+    return "warning" if share >= bounds["warning-share"] or record["lost_seconds"] + rounding * 1e-6 >= bounds["min-lost"] else "info"
 
 
 def check_severity(record, bounds, name):
-    if "rated_pct" in record:
-        wanted = severity_of(record, bounds)
-        if record["severity"] != wanted and not record.get("excused"):
-            yield "severity", f"{name}: {record['severity']} at {record['rated_pct']} % and {record['lost_seconds']:.3f} s lost, not {wanted}"
+    if record.get("rated_pct") is not None:
+        wanted = [severity_of(record, bounds, rounding) for rounding in (-1, 1)]
+        if record["severity"] not in wanted:
+            yield "severity", f"{name}: {record['severity']} at {record['rated_pct']} % and {record['lost_seconds']:.3f} s lost, not {wanted[0]}"
         cost = record["lost_seconds"] + record["caused_seconds"]
         if record["rated_pct"] / 100 * record["denominator_seconds"] > cost * 1.01 + 0.001 + 1e-6 * record["denominator_seconds"]:
             yield "severity", f"{name}: {record['rated_pct']} % of {record['denominator_seconds']} s is more than {cost:.3f} s"
-    elif record["severity"] == "critical" and record["cost_pct_of_job"] < 100 * bounds["critical-share"] - 1e-4:
+    elif "rated_pct" not in record and record["severity"] == "critical" and record["cost_pct_of_job"] < 100 * bounds["critical-share"] - 1e-4:
         yield "severity", f"{name}: critical at {record['cost_pct_of_job']} %"
+    rated = record.get("rated_pct", record["cost_pct_of_job"])
     if record["severity"] == "warning" and record["lost_seconds"] < bounds["min-lost"] - ROUNDING_S and \
-            record.get("rated_pct", record["cost_pct_of_job"]) < 100 * bounds["warning-share"] - 1e-4:
-        yield "severity", f"{name}: a warning at {record.get('rated_pct', record['cost_pct_of_job'])} % and {record['lost_seconds']:.3f} s lost"
+            rated is not None and rated < 100 * bounds["warning-share"] - 1e-4:
+        yield "severity", f"{name}: a warning at {rated} % and {record['lost_seconds']:.3f} s lost"
 
 
 def check_performance(variance, name):
@@ -157,9 +172,11 @@ def check_window(window):
     ranks = len(ranks_of(window["ranks"]))
     if not account or not ranks or length <= 0 or window["performance"]["computation"] is None:
         return
+    # of all threads, in calls and in fragments that have not ended, too: only what exceeds those is in the judged computation
     without = sum(account.get(name, 0) for name in ("preempted", "wakeup_wait", "throttled", "stopped")) / (length * ranks)
-    judged = window["coverage"]["computation"]
-    if without > ACCOUNT_LEAST and judged > 0.9 and window["performance"]["computation"] >= 0.99995:
+    threads = max(1, sum(account.values()) / (length * ranks))
+    elsewhere = (1 - window["coverage"]["computation"]) * threads
+    if without > ACCOUNT_LEAST + elsewhere and window["performance"]["computation"] >= 0.99995:
         yield "performance", f"the window until {window['end']}: a performance of 1 while ranks had no CPU for {100 * without:.1f} % of the time"
 
 
@@ -189,9 +206,22 @@ def check_times(job, record, name):
         yield "times", f"{name}: lies outside of the job"
 
 
+def lacks_records(records):
+    """
+    (midst, lost): whether the records begin in the midst of a run, as after a rotation of logs or where a worker took a job over,
+    and whether others are missing.
+    """
+    first = next((record for record in records if record.get("type") in ("hello", "judging")), None)
+    begun = first is not None and not (first["type"] == "judging" and first.get("from"))
+    lost = any(record.get("code") == "output_stalled" or (record.get("totals") or {}).get("lost_lines") for record in records
+               if record.get("type") in ("warning", "bye"))
+    return not begun, lost
+
+
 def read(records):
-    """Jobs by name and user, and the bounds of the run."""
+    """Jobs by name and uid, and the bounds of the run."""
     jobs, bounds, found, finals = {}, dict(DEFAULTS), [], collections.Counter()
+    midst, lost = lacks_records(records)
     for record in records:
         kind = record.get("type")
         if kind == "hello":
@@ -202,25 +232,31 @@ def read(records):
                     bounds[key] = float(value)
         if kind not in ("window", "heatmap", "variance", "diagnosis", "cause"):
             continue
-        job = jobs.setdefault((record.get("job"), record.get("user")), Job())
+        job = jobs.setdefault((record.get("job"), record.get("uid")), Job())
         if kind == "window":
             job.begin = seconds(record["begin"]) if job.begin is None else min(job.begin, seconds(record["begin"]))
             job.end = max(job.end or 0, seconds(record["end"]))
             job.world = max(job.world, record["world_size"])
             found += check_window(record)
         elif kind == "heatmap":
-            job.rows.update((row["rank"], row["pid"], row.get("thread")) for row in record["rows"])
+            for row in record["rows"]:
+                process = (row.get("rank"), row.get("pid"))
+                job.rows.add(process)
+                if row.get("thread") is not None:
+                    job.threads[process].add(row["thread"])
         elif kind == "variance":
             # a worker that took a job over has no windows of the time before
             job.continued |= record["id"] not in job.variances and record.get("revision", 0) > 0
             job.variances[record["id"]] = record
+            job.revisions[record["id"], record.get("revision", 0)] = record
         elif kind == "diagnosis" and record["variance"]:
             job.diagnoses[record["variance"]] = record
         elif kind == "cause" and record["final"]:
             job.causes.append(record)
             finals[record["time"]] += 1
     for job in jobs.values():
-        job.cut = {cause["time"] for cause in job.causes if finals[cause["time"]] >= CAUSES_MOST}
+        job.cut = {cause["time"] for cause in job.causes if midst or lost or finals[cause["time"]] >= CAUSES_MOST}
+        job.continued |= midst
     return jobs, bounds, found
 
 
@@ -265,6 +301,7 @@ def contradictions(records):
             found += check_sum(variance, name)
             if diagnosis is None:
                 continue
+            variance = job.variance_of(diagnosis)
             for check in (check_attributed, check_advice, check_preempters):
                 found += check(variance, diagnosis, name)
             found += check_names(variance, diagnosis, bounds, name)
