@@ -274,25 +274,24 @@ static int diagnose_parts(struct analysis_context *context, struct analysis_job 
 	for (size_t i = 0; i < parts->count; i++) {
 		const struct part *part = &parts->items[i];
 		const struct series *series = &context->series.series[part->rec->series];
+		const struct variance *variance = variance__find(&job->book, part->variance);
 		struct diagnosis_of *item;
 		struct contribution *into;
-		const struct variance *variance;
 		struct contribution_row row;
 		struct series_pile pile;
 		bool lasting;
 
-		if (part->guest)
+		if (part->guest || (variance && !variance__counts(variance, part->rec, series->class)))
 			continue;
 		item = diagnoses__get(&job->diagnoses, part->variance);
 		into = item ? diagnoses__part(item, part->retiring ? CASE_RETIRING : CASE_STAYING) : NULL;
 		if (!into)
 			return -ENOMEM;
-		variance = variance__find(&job->book, part->variance);
 		lasting = variance && variance->lasting;
 		pile = lasting ? normal_of_others(context, job, variance, part->rec)
 			       : analysis__normal_pile(context, part->rec);
 		/* All bundles of a set that always takes longer are abnormal, however small the excess. */
-		contribution__add(into, part->rec, part->share,
+		contribution__add(into, part->rec, series->class, part->share,
 				  lasting || contribution__abnormal(part->rec, &context->config), &pile,
 				  &context->config);
 		if (analysis__priceable(series) && contribution__row(part->rec, &pile, &row))

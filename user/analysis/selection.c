@@ -77,7 +77,7 @@ static int add_bundle(struct analysis_context *context, struct analysis_job *job
 		return -ENOMEM;
 	pile = analysis__normal_pile(context, rec);
 	if (share > 0) {
-		contribution__add(into, rec, share, contribution__abnormal(rec, &context->config), &pile,
+		contribution__add(into, rec, series->class, share, contribution__abnormal(rec, &context->config), &pile,
 				  &context->config);
 		if (chosen_sites__add(&job->chosen_sites, series->state, retiring, rec->sum_ns * share,
 				      (double)rec->reference * rec->n * share))

@@ -98,6 +98,13 @@ static bool is_held_up(const struct loss *loss)
 	return loss->lost - loss->cpu <= HELD_UP * loss->cpu;
 }
 
+bool tally__is_held_up(const struct bundle_rec *rec)
+{
+	struct loss loss = bundle_rec__loss(rec);
+
+	return is_held_up(&loss);
+}
+
 void tally__parts(const struct bundle_rec *rec, enum vapro_class class, double *parts)
 {
 	struct loss loss = bundle_rec__loss(rec);

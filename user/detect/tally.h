@@ -86,6 +86,9 @@ struct tally {
  */
 void tally__parts(const struct bundle_rec *rec, enum vapro_class class, double *parts);
 
+/* Whether calls were off the CPU, and took no longer for any other reason. */
+bool tally__is_held_up(const struct bundle_rec *rec);
+
 /*
  * Adds a share of a bundle, which lies in the bins [begin, end). A guest is a communication bundle in a cell that the
  * computation of its rank owns: only what the kernel attributes of it belongs there. Returns 0 or -ENOMEM.

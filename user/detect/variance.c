@@ -330,11 +330,18 @@ double variance__lost(const struct variance *variance)
 		return lost;
 	for (int class = 0; class < VAPRO_CLASSES; class ++) {
 		if (class == (int)variance->class)
-			lost += fmax(0, tally->attributed[class] - fmax(0, tally->lost[class]));
+			lost +=
+			    fmax(0, fmax(tally->attributed[class], tally->cpu[class]) - fmax(0, tally->lost[class]));
 		else
 			lost += tally->attributed[class];
 	}
 	return lost;
+}
+
+bool variance__counts(const struct variance *variance, const struct bundle_rec *rec, enum vapro_class class)
+{
+	return class != VAPRO_COMMUNICATION || variance->class == VAPRO_COMMUNICATION || variance->waiting ||
+	       variance->path || tally__is_held_up(rec);
 }
 
 double variance__judged(const struct variance *variance)

@@ -109,6 +109,9 @@ double variance__lost(const struct variance *variance);
 /* Returns the judged time of the rows in which variance__lost was lost, ns. */
 double variance__judged(const struct variance *variance);
 
+/* Whether a bundle of a class is part of the loss: calls in a region of another class are where they were held up. */
+bool variance__counts(const struct variance *variance, const struct bundle_rec *rec, enum vapro_class class);
+
 /* Returns what a part took of the loss, ns. All parts add up to variance__lost. */
 double variance__part(const struct variance *variance, enum tally_part part);
 

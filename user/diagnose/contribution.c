@@ -190,8 +190,40 @@ static void add_durations(struct contribution *contribution, const double *impac
 	}
 }
 
-void contribution__add(struct contribution *contribution, const struct bundle_rec *rec, double share, bool abnormal,
-		       const struct series_pile *normal, const struct vapro_config *config)
+/* Scales the impact of a factor that is a loss to `part` of it. Returns the time that was removed. */
+static double scale_loss(double *impact, enum factor_node node, double part)
+{
+	double removed = fmax(0, impact[node]) * (1 - part);
+
+	impact[node] -= removed;
+	return removed;
+}
+
+/*
+ * A rank waits in its calls, with a CPU or without: there, time off the CPU is a loss only as far as the call took
+ * longer (bundle_rec__loss). The rest counts as waiting on the CPU, where such time was missing.
+ */
+static void separate_waiting(const struct bundle_rec *rec, double *impact)
+{
+	static const enum factor_node away[] = {NODE_PREEMPTED, NODE_WAKEUP_WAIT, NODE_THROTTLED, NODE_STEAL,
+						NODE_STOPPED};
+	double most = bundle_rec__loss(rec).cpu, all = fmax(0, impact[NODE_IRQ]), removed, part;
+
+	removed = rec->waits ? scale_loss(impact, NODE_PREEMPTED, 0) : 0;
+	for (size_t i = 0; i < sizeof(away) / sizeof(*away); i++)
+		all += fmax(0, impact[away[i]]);
+	part = all > most ? most / all : 1;
+	for (size_t i = 0; i < sizeof(away) / sizeof(*away); i++)
+		removed += scale_loss(impact, away[i], part);
+	impact[NODE_SUSPENSION] -= removed;
+	scale_loss(impact, NODE_HARD_IRQ, part);
+	scale_loss(impact, NODE_SOFT_IRQ, part);
+	removed += scale_loss(impact, NODE_IRQ, part);
+	impact[NODE_ON_CPU] += fmin(removed, fmax(0, -impact[NODE_ON_CPU]));
+}
+
+void contribution__add(struct contribution *contribution, const struct bundle_rec *rec, enum vapro_class class,
+		       double share, bool abnormal, const struct series_pile *normal, const struct vapro_config *config)
 {
 	double time[FACTOR_NODES], usual[FACTOR_NODES], impact[FACTOR_NODES];
 
@@ -213,6 +245,8 @@ void contribution__add(struct contribution *contribution, const struct bundle_re
 			    rec->factor[factor] -
 			    (normal->n > 0 ? normal->factor[factor] / normal->n * bundle_rec__units(rec) : 0);
 	}
+	if (class == VAPRO_COMMUNICATION)
+		separate_waiting(rec, impact);
 	add_durations(contribution, impact, exact__ns(rec->sum_ns * share), config->major_share);
 	if (!has(rec->counted, COUNTER_TOP)) {
 		/* breakdown__make puts together wholes of which only parts are known. */

@@ -40,11 +40,13 @@ struct contribution {
 };
 
 /*
- * Adds a share of a bundle; abnormal: the bundle's excess time is to be explained. The normal pile may be empty: then
- * the reference stands for the pile.
+ * Adds a share of a bundle of a class; abnormal: the bundle's excess time is to be explained. The normal pile may be
+ * empty: then the reference stands for the pile. In calls, time off the CPU has no greater impact than the calls took
+ * longer.
  */
-void contribution__add(struct contribution *contribution, const struct bundle_rec *rec, double share, bool abnormal,
-		       const struct series_pile *normal, const struct vapro_config *config);
+void contribution__add(struct contribution *contribution, const struct bundle_rec *rec, enum vapro_class class,
+		       double share, bool abnormal, const struct series_pile *normal,
+		       const struct vapro_config *config);
 
 /* A bundle as a row of the regressions. */
 struct contribution_row {

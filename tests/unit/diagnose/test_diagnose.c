@@ -155,7 +155,8 @@ static void test_frequency(void **state)
 	(void)state;
 	sim_config(&config);
 	normal.factor[VAPRO_FREQUENCY] = 200; /* a frequency below the highest is usual */
-	contribution__add(&contribution, &rec, 1, contribution__abnormal(&rec, &config), &normal, &config);
+	contribution__add(&contribution, &rec, VAPRO_COMPUTATION, 1, contribution__abnormal(&rec, &config), &normal,
+			  &config);
 	assert_near(contribution.impact[NODE_FREQUENCY], 50, 1e-4);
 	assert_near(contribution.impact[NODE_ON_CPU], 10, 1e-4);
 	breakdown__make(&contribution, &config, &breakdown);
@@ -216,11 +217,14 @@ static void test_contribution(void **state)
 	normal.factor[VAPRO_BACKEND] = 400;
 	/* 100 ns usual: 60 retiring, 40 backend. One preempted for 60, one with 40 more backend, one normal. */
 	rec = fragment(160, 60, 40);
-	contribution__add(&contribution, &rec, 1, contribution__abnormal(&rec, &config), &normal, &config);
+	contribution__add(&contribution, &rec, VAPRO_COMPUTATION, 1, contribution__abnormal(&rec, &config), &normal,
+			  &config);
 	rec = fragment(140, 0, 80);
-	contribution__add(&contribution, &rec, 1, contribution__abnormal(&rec, &config), &normal, &config);
+	contribution__add(&contribution, &rec, VAPRO_COMPUTATION, 1, contribution__abnormal(&rec, &config), &normal,
+			  &config);
 	rec = fragment(119, 0, 40);
-	contribution__add(&contribution, &rec, 1, contribution__abnormal(&rec, &config), &normal, &config);
+	contribution__add(&contribution, &rec, VAPRO_COMPUTATION, 1, contribution__abnormal(&rec, &config), &normal,
+			  &config);
 	assert_near(contribution.impact[NODE_PREEMPTED], 60, 1e-4);
 	assert_near(contribution.impact[NODE_SUSPENSION], 60, 1e-4);
 	assert_near(contribution.impact[NODE_BACKEND], 40, 1e-4);
@@ -240,9 +244,45 @@ static void test_contribution(void **state)
 	rec = fragment(1000, 0, 400);
 	rec.n = 10;
 	rec.max_ns = 300;
-	contribution__add(&contribution, &rec, 1, contribution__abnormal(&rec, &config), &normal, &config);
+	contribution__add(&contribution, &rec, VAPRO_COMPUTATION, 1, contribution__abnormal(&rec, &config), &normal,
+			  &config);
 	assert_true(contribution.approx);
 	assert_near(contribution.normal, 11, 0);
+}
+
+/*
+ * A call of 100 ns that took 130, 90 of them without a CPU: it would have waited 60 of these anyway, so that 30 were
+ * lost to that. What took longer for other reasons, too, is the rest.
+ */
+static void test_contribution_of_calls(void **state)
+{
+	struct series_pile normal = {.n = 10, .sum_ns = 1000};
+	float factor[BUNDLE_FACTORS] = {[VAPRO_PREEMPTED] = 60, [VAPRO_THROTTLED] = 24, [VAPRO_IRQ] = 6};
+	struct contribution call = {0}, work = {0}, team = {0};
+	struct vapro_config config;
+	struct bundle_rec rec = fragment(130, 0, 0);
+
+	(void)state;
+	sim_config(&config);
+	rec.factor = factor;
+	rec.counted = 0;
+	contribution__add(&call, &rec, VAPRO_COMMUNICATION, 1, true, &normal, &config);
+	assert_near(call.impact[NODE_PREEMPTED], 20, 1e-4);
+	assert_near(call.impact[NODE_THROTTLED], 8, 1e-4);
+	assert_near(call.impact[NODE_IRQ], 2, 1e-4);
+	assert_near(call.impact[NODE_SUSPENSION], 28, 1e-4);
+	assert_near(call.impact[NODE_ON_CPU], 0, 1e-4);
+	/* work that was preempted is late, whatever it took otherwise */
+	contribution__add(&work, &rec, VAPRO_COMPUTATION, 1, true, &normal, &config);
+	assert_near(work.impact[NODE_PREEMPTED], 60, 1e-4);
+	assert_near(work.impact[NODE_ON_CPU], -60, 1e-4);
+	/* a thread that waits for one of its process is not late for want of a CPU */
+	rec.waits = 1;
+	contribution__add(&team, &rec, VAPRO_COMMUNICATION, 1, true, &normal, &config);
+	assert_near(team.impact[NODE_PREEMPTED], 0, 1e-4);
+	assert_near(team.impact[NODE_THROTTLED], 24, 1e-4);
+	assert_near(team.impact[NODE_IRQ], 6, 1e-4);
+	assert_near(team.impact[NODE_ON_CPU], 0, 1e-4);
 }
 
 static void test_contribution_without_normals(void **state)
@@ -257,7 +297,8 @@ static void test_contribution_without_normals(void **state)
 	sim_config(&config);
 	rec.factor = factor;
 	rec.counted = 0;
-	contribution__add(&contribution, &rec, 1, contribution__abnormal(&rec, &config), &none, &config);
+	contribution__add(&contribution, &rec, VAPRO_COMPUTATION, 1, contribution__abnormal(&rec, &config), &none,
+			  &config);
 	assert_near(contribution.impact[NODE_PREEMPTED], 150, 1e-4);
 	assert_near(contribution.impact[NODE_ON_CPU], 50, 1e-4);
 }
@@ -461,6 +502,7 @@ int main(void)
 	    cmocka_unit_test(test_frequency),
 	    cmocka_unit_test(test_interrupts_are_requested),
 	    cmocka_unit_test(test_contribution),
+	    cmocka_unit_test(test_contribution_of_calls),
 	    cmocka_unit_test(test_contribution_without_normals),
 	    cmocka_unit_test(test_negative_shares),
 	    cmocka_unit_test(test_interferers),

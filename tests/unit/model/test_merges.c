@@ -287,8 +287,8 @@ static void contributions_are_equal_in_any_order(void **state)
 				struct bundle_rec rec = random_rec(0);
 				struct series_pile normal = {0};
 
-				contribution__add(&contributions[i], &rec, sim_random(&seed), below(2), &normal,
-						  &config);
+				contribution__add(&contributions[i], &rec, VAPRO_COMPUTATION, sim_random(&seed),
+						  below(2), &normal, &config);
 			}
 		}
 		seed = 4000 + round;
