@@ -7,7 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define ROUNDS 4 /* of a division: in each, parts reach their bound and leave waiting to others */
+#define ROUNDS 4      /* of a division: in each, parts reach their bound and leave waiting to others */
+#define CALM_LEAST 10 /* bins without a loss from which usual waiting is known */
 
 /* One part of what a variance lost in a bin: the waiting that it may explain, ns. */
 struct part_loss {
@@ -36,6 +37,7 @@ struct division {
 	uint64_t begin, end;
 	struct bin_loss **bins; /* list of the losses in each bin of [begin, end), which own them */
 	double others;		/* rows that can wait for a row */
+	double usual;		/* waiting of all rows in a bin while none is delayed, ns */
 	const struct parts *window;
 };
 
@@ -237,12 +239,70 @@ static double waited_in(const struct heatmap *map, uint64_t bin)
 
 	for (size_t row = 0; row < map->row_count; row++)
 		waited += heatmap__late(map, (uint32_t)row, bin);
-	return waited - heatmap__bin(map, bin)->divided;
+	return waited;
+}
+
+/* Whether a variance may have delayed rows in a bin, or so shortly before that they are waited for there. */
+static bool is_calm(const struct division *division, uint64_t bin, uint32_t reach)
+{
+	for (size_t i = 0; i < division->count; i++) {
+		if (bin >= division->delayers[i].begin && bin < division->delayers[i].end + reach)
+			return false;
+	}
+	return true;
+}
+
+static int compare_waits(const void *a, const void *b)
+{
+	double left = *(const double *)a, right = *(const double *)b;
+
+	return (left > right) - (left < right);
+}
+
+/* Ranks of uneven work wait for each other all the time: finds the median of the bins in which none is delayed. */
+static int find_usual(struct division *division, const struct heatmap *map, uint32_t reach)
+{
+	uint64_t from = division->window->view < map->begin ? map->begin : division->window->view;
+	double *waits = from < map->end ? calloc(map->end - from, sizeof(*waits)) : NULL;
+	size_t count = 0;
+
+	if (from >= map->end)
+		return 0;
+	if (!waits)
+		return -ENOMEM;
+	for (uint64_t bin = from; bin < map->end; bin++) {
+		if (is_calm(division, bin, reach))
+			waits[count++] = waited_in(map, bin);
+	}
+	if (count >= CALM_LEAST) {
+		qsort(waits, count, sizeof(*waits), compare_waits);
+		division->usual = waits[count / 2];
+	}
+	free(waits);
+	return 0;
+}
+
+/* The part of a bin in which the row that lost most did its work, 0..1: so much of the usual waiting goes on. */
+static double working_share(const struct heatmap *map, uint64_t bin)
+{
+	double most = 0;
+
+	for (size_t row = 0; row < map->row_count; row++) {
+		struct cell computation = heatmap__cell(map, (uint32_t)row, bin, VAPRO_COMPUTATION);
+		struct cell io = heatmap__cell(map, (uint32_t)row, bin, VAPRO_IO);
+
+		most = fmax(most, cell__lost(&computation) + cell__lost(&io));
+	}
+	return fmax(0, 1 - most / (double)VAPRO_BIN_NS);
 }
 
 static void divide_bin(const struct division *division, struct heatmap *map, uint64_t bin, uint32_t reach)
 {
-	double waited = exact__ns(waited_in(map, bin)), left;
+	double waited = waited_in(map, bin) - heatmap__bin(map, bin)->divided, left;
+
+	if (waited >= 1 && division->usual > 0)
+		waited -= division->usual * working_share(map, bin);
+	waited = exact__ns(waited);
 
 	if (waited < 1)
 		return;
@@ -278,6 +338,8 @@ int caused__divide(struct variance_book *book, struct heatmap *map, const struct
 	for (size_t i = 0; !error && i < parts->count; i++)
 		error = add_part(&division, map, &series->series[parts->items[i].rec->series], &parts->items[i], &from);
 	from = from < map->begin ? map->begin : from;
+	if (!error && division.count)
+		error = find_usual(&division, map, reach);
 	for (uint64_t bin = from; !error && division.count && bin < map->end; bin++)
 		divide_bin(&division, map, bin, reach);
 	clear(&division);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Waiting is divided (ARCHITECTURE section 7): what ranks waited for late peers in a bin belongs to the losses that
- * made the last ranks late. It is divided among the parts of the losses in that bin (enum tally_part) in proportion to
- * what their rows lost beyond their own waiting; a part gets at most what all other rows can wait for it. The waiting
- * that is left is divided in the same way among the losses of the bins shortly before, since a rank that lost time is
- * waited for later. Waiting that no loss explains stays unexplained.
+ * Waiting is divided (ARCHITECTURE section 7): what ranks waited for late peers in a bin, beyond what they usually wait
+ * for each other while none is delayed, belongs to the losses that made the last ranks late. It is divided among the
+ * parts of the losses in that bin (enum tally_part) in proportion to what their rows lost beyond their own waiting; a
+ * part gets at most what all other rows can wait for it. The waiting that is left is divided in the same way among the
+ * losses of the bins shortly before, since a rank that lost time is waited for later. Waiting that no loss explains
+ * stays unexplained.
  */
 #ifndef VAPRO_CAUSED_H
 #define VAPRO_CAUSED_H

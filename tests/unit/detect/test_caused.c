@@ -201,6 +201,36 @@ static void test_once(void **state)
 	assert_near(variance->retiring.caused[TALLY_STOPPED], 40e6, 1e3);
 }
 
+/*
+ * Ranks of uneven work wait for each other all the time: a loss caused what exceeds that, of which there is less while
+ * a rank is held up, since less work is done then.
+ */
+static void test_usual_waiting(void **state)
+{
+	struct variance *variance = add(10, 11);
+
+	(void)state;
+	for (int bin = 0; bin < 50; bin++)
+		late(1, bin, 20e6);
+	lose(variance, 0, 10, 50e6, VAPRO_STOPPED); /* a quarter of the bin */
+	late(2, 10, 45e6);
+	divide(0);
+	assert_near(caused(variance, TALLY_STOPPED), 65e6 - 0.75 * 20e6, 1e4);
+}
+
+/* Where a loss lasts as long as the view, what is usual is not known. */
+static void test_unknown_usual_waiting(void **state)
+{
+	struct variance *variance = add(0, 42);
+
+	(void)state;
+	for (int bin = 0; bin < 50; bin++)
+		late(1, bin, 20e6);
+	lose(variance, 0, 10, 50e6, VAPRO_STOPPED);
+	divide(0);
+	assert_near(caused(variance, TALLY_STOPPED), 20e6, 1e3);
+}
+
 /* In all it is at most what the others can wait for the loss that is left after all revisions. */
 static void test_bound_of_the_whole(void **state)
 {
@@ -222,9 +252,17 @@ static void test_bound_of_the_whole(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    CAUSED(test_one_cause),	     CAUSED(test_bound), CAUSED(test_two_causes), CAUSED(test_rest_of_a_bound),
-	    CAUSED(test_a_rank_that_waited), CAUSED(test_reach), CAUSED(test_nothing),	  CAUSED(test_once),
+	    CAUSED(test_one_cause),
+	    CAUSED(test_bound),
+	    CAUSED(test_two_causes),
+	    CAUSED(test_rest_of_a_bound),
+	    CAUSED(test_a_rank_that_waited),
+	    CAUSED(test_reach),
+	    CAUSED(test_nothing),
+	    CAUSED(test_once),
 	    CAUSED(test_bound_of_the_whole),
+	    CAUSED(test_usual_waiting),
+	    CAUSED(test_unknown_usual_waiting),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
