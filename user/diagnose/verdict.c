@@ -169,14 +169,18 @@ static void say_further(struct text *text, const struct result_variance *varianc
 	for (uint32_t i = 0; i < variance->cause_count; i++) {
 		const struct result_cause *cause = &variance->causes[i];
 		int node = factors__find(cause->cause);
-		const char *noun = node < FACTOR_NODES ? factor_infos[node].noun : NULL;
-		bool preempted = !strcmp(cause->cause, CAUSE_PREEMPTED);
+		bool own = !strcmp(cause->cause, CAUSE_OVERSUBSCRIBED),
+		     preempted = !strcmp(cause->cause, CAUSE_PREEMPTED);
+		const char *noun = own			 ? "off the CPU, since the job is oversubscribed"
+				   : node < FACTOR_NODES ? factor_infos[node].noun
+							 : NULL;
 		char seconds[32];
 
 		/* interferers and the job's own threads stand for "preempted" */
 		if (!cause->explained || !noun || strstr(text->buf, noun) ||
-		    (preempted && (strstr(text->buf, ") ran on ") || strstr(text->buf, "oversubscribed"))) ||
-		    (!strcmp(cause->cause, "stopped") && strstr(text->buf, "stopped (")))
+		    ((own || preempted) && (strstr(text->buf, ") ran on ") || strstr(text->buf, "oversubscribed"))) ||
+		    (!strcmp(cause->cause, "stopped") && strstr(text->buf, "stopped (")) ||
+		    (node == NODE_ON_CPU && strstr(text->buf, "on the CPU")))
 			continue;
 		say(text, "; %s of it %s", duration__text(cause->lost_seconds, seconds, sizeof(seconds)), noun);
 		if (cause->rank_count == 1 && variance->rank_count > 1 && cause->ranks[0] >= 0)

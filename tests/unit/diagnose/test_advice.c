@@ -160,6 +160,24 @@ static void test_each_factor(void **state)
 	}
 }
 
+/* A part of the loss that the job's own threads had is said, where another factor is greater, too. */
+static void test_oversubscribed_part(void **state)
+{
+	static const struct result_cause causes[] = {
+	    {.cause = "on_cpu", .explained = true, .lost_seconds = 3},
+	    {.cause = "oversubscribed", .explained = true, .lost_seconds = 1},
+	};
+	struct result_variance variance = slow("on_cpu");
+
+	(void)state;
+	variance.causes = causes;
+	variance.cause_count = 2;
+	write_both(&variance, false, false);
+	has(verdict, "; 1.00 s of it off the CPU, since the job is oversubscribed");
+	/* what the sentence is about is not said again */
+	lacks(verdict, "slower on the CPU");
+}
+
 /* Shares are of what the factors explain: that is said where it is not nearly all of the loss. */
 static void test_explained(void **state)
 {
@@ -717,15 +735,25 @@ static void test_named_interferer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_named_interferer), cmocka_unit_test(test_barrier_of_a_team),
-	    cmocka_unit_test(test_each_factor),	     cmocka_unit_test(test_each_meaning),
-	    cmocka_unit_test(test_explained),	     cmocka_unit_test(test_finest),
-	    cmocka_unit_test(test_stopped),	     cmocka_unit_test(test_on_cpu),
-	    cmocka_unit_test(test_memory_cures),     cmocka_unit_test(test_slow_path),
-	    cmocka_unit_test(test_places),	     cmocka_unit_test(test_place_within_a_host),
-	    cmocka_unit_test(test_asleep),	     cmocka_unit_test(test_advice_on_causes),
-	    cmocka_unit_test(test_advice_on_tasks),  cmocka_unit_test(test_launcher),
-	    cmocka_unit_test(test_number),	     cmocka_unit_test(test_relations),
+	    cmocka_unit_test(test_named_interferer),
+	    cmocka_unit_test(test_barrier_of_a_team),
+	    cmocka_unit_test(test_each_factor),
+	    cmocka_unit_test(test_each_meaning),
+	    cmocka_unit_test(test_explained),
+	    cmocka_unit_test(test_finest),
+	    cmocka_unit_test(test_stopped),
+	    cmocka_unit_test(test_on_cpu),
+	    cmocka_unit_test(test_memory_cures),
+	    cmocka_unit_test(test_slow_path),
+	    cmocka_unit_test(test_places),
+	    cmocka_unit_test(test_place_within_a_host),
+	    cmocka_unit_test(test_asleep),
+	    cmocka_unit_test(test_advice_on_causes),
+	    cmocka_unit_test(test_advice_on_tasks),
+	    cmocka_unit_test(test_launcher),
+	    cmocka_unit_test(test_oversubscribed_part),
+	    cmocka_unit_test(test_number),
+	    cmocka_unit_test(test_relations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
