@@ -99,8 +99,10 @@ static void say_head(FILE *out, const struct result_hang *hang)
 	else if (hang->outcome == VAPRO_HANG_JOB_ENDED)
 		fprintf(out, "made progress from %s UTC until the job ended at %s (%s)",
 			time_of_day(hang->begin_ns, begin), time_of_day(hang->end_ns, end), length);
-	else
+	else if (hang->outcome == VAPRO_HANG_UNWATCHED)
 		fprintf(out, "has made progress since %s UTC (%s)", time_of_day(hang->begin_ns, begin), length);
+	else /* it grows on, and the sentence is read later */
+		fprintf(out, "has made progress since %s UTC", time_of_day(hang->begin_ns, begin));
 }
 
 static bool has(const struct result_hang *hang, enum vapro_hang_condition condition)
