@@ -17,8 +17,7 @@
 #define ROW_SHARE 0.05	 /* of a part's greatest loss of a row: rows with less have no part in it */
 #define REST_SHARE 0.03	 /* of a loss: within the precision of its parts, and added to the greatest */
 #define TASK_SHARE 0.05	 /* of a loss: tasks that took as much are a cause of their own */
-#define STRONG_SHARE 0.2 /* of a CPU, from a task's first to its last time: a short strong one within a long weak one  \
-			  */
+#define STRONG_SHARE 0.2 /* of a CPU, while a task ran now and then: a short strong one within a long weak one */
 #define TASKS_MOST 3	 /* causes of their own, beside the task that is named first */
 
 /* What a part of a loss took from each row of a variance, and when. */
@@ -97,6 +96,23 @@ static int place_cause(const struct builder *builder, const struct variance *var
 	return 0;
 }
 
+/* Returns the kind of interrupts that took most; "irq" where none took more than half. */
+static const char *kind_of_interrupts(const struct result_diagnosis *diagnosis)
+{
+	const struct result_factor *most = NULL;
+	double all = 0;
+
+	for (uint32_t i = 0; i < diagnosis->factor_count; i++) {
+		const struct result_factor *factor = &diagnosis->factors[i];
+
+		if (!factor->parent || strcmp(factor->parent, "irq") != 0)
+			continue;
+		all += factor->impact_seconds;
+		most = most && most->impact_seconds >= factor->impact_seconds ? most : factor;
+	}
+	return most && most->impact_seconds > all / 2 ? most->name : "irq";
+}
+
 static const char *name_of(const struct result_diagnosis *diagnosis, enum tally_part part)
 {
 	static const char *const names[TALLY_PARTS] = {
@@ -109,7 +125,7 @@ static const char *name_of(const struct result_diagnosis *diagnosis, enum tally_
 	};
 
 	if (part == TALLY_IRQ)
-		return root_cause__finest(diagnosis, "irq");
+		return kind_of_interrupts(diagnosis);
 	return part == TALLY_PREEMPTED && diagnosis->oversubscribed.cpus ? CAUSE_OVERSUBSCRIBED : names[part];
 }
 

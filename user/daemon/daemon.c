@@ -56,18 +56,14 @@ static void begin(struct daemon *daemon)
 	daemon->cpu_at_window = cpu_of_all() * 1e-9;
 }
 
-/* Switches interrupt timing on or off as the diagnosis requests. */
+/* Switches interrupt timing on or off for the next window. */
 static void time_interrupts(struct daemon *daemon)
 {
 	struct vapro_stage_request request;
-	int status;
 
 	pipeline__stage_request(daemon->tee.pipeline, &request);
-	status = kernel_side__watch_interrupts(daemon->side, request.interrupts || daemon__remote_interrupts(daemon));
-	if (status && !daemon->interrupts_failed) {
-		daemon->interrupts_failed = true;
-		tracker__warn(daemon->tracker, "no_interrupts", 0, "interrupts cannot be timed: %s", strerror(-status));
-	}
+	interrupt_timing__end_window(&daemon->interrupts, daemon->tracker,
+				     request.interrupts || daemon__remote_interrupts(daemon));
 }
 
 /* Announces what the kernel knows of the clock, at first and when it changes. */
@@ -235,6 +231,8 @@ static void every_second(struct daemon *daemon, uint64_t now)
 
 	tracker__second(daemon->tracker, now, &second);
 	io_tracing__second(&daemon->io, daemon->tracker, &second, now);
+	if (daemon->options->config.interrupts == VAPRO_AUTO)
+		interrupt_timing__second(&daemon->interrupts, daemon->tracker, &second);
 	moved = attacher__check(daemon->attacher, second.threads);
 	if (moved)
 		tracker__warn(daemon->tracker, "returns_missing", 0,

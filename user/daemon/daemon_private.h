@@ -10,6 +10,7 @@
 #include "report/board.h"
 #include "base/clock.h"
 #include "target/host_clock.h"
+#include "daemon/interrupt_timing.h"
 #include "daemon/io_tracing.h"
 #include "daemon/sleeper.h"
 #include "probe/pmu/counters.h"
@@ -73,6 +74,7 @@ struct daemon {
 	struct collector *collector;
 	struct tracker *tracker;
 	struct io_tracing io;
+	struct interrupt_timing interrupts;
 	struct sampler *sampler; /* or NULL: slow computation is not sampled */
 	struct finder *finder;	 /* or NULL: every process is then inspected for a while after its exec */
 	struct sleeper *sleeper;
@@ -96,7 +98,7 @@ struct daemon {
 	uint64_t scanned_at;
 	uint64_t inside_due_ns;
 	bool capture_failed, publishing_failed, output_failed, output_warned, ring_warned, accounts_warned,
-	    mappings_lost, alert, interrupts_failed, inside_warned;
+	    mappings_lost, alert, inside_warned;
 };
 
 /* Finds the counters of this machine; refuses where requested ones are missing. Returns an exit code. */

@@ -333,6 +333,7 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 	if (options->config.overhead_cap_pct > 0)
 		sleeper__set_costs(daemon->sleeper, &daemon->costs);
 	io_tracing__init(&daemon->io, daemon->side, &daemon->costs, options->config.io, governor.budget, mono_now());
+	interrupt_timing__init(&daemon->interrupts, daemon->side);
 	warn_of_capabilities(daemon);
 	if (!daemon->finder)
 		tracker__warn(daemon->tracker, "no_finder", 0,
@@ -358,6 +359,7 @@ void daemon__tear_down(struct daemon *daemon)
 	collector__free(daemon->collector);
 	resolver__free(daemon->resolver);
 	sampler__free(daemon->sampler);
+	interrupt_timing__clear(&daemon->interrupts);
 	kernel_side__free(daemon->side);
 	counters__free(daemon->counters);
 }

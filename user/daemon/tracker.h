@@ -88,12 +88,18 @@ bool tracker__tracks(const struct tracker *tracker, pid_t pid);
  */
 const char *tracker__program(const void *ctx, const char *job, uint32_t user);
 
-/* The result of tracker__second(): whether IO is worth tracing, by the targets' own rates; threads counted. */
+#define WATCH_CPUS 256
+
+/*
+ * The result of tracker__second(): whether IO is worth tracing, by the targets' own rates; threads counted; CPUs on
+ * which first threads run, of at most so many processes.
+ */
 struct watch_second {
 	bool io_worth;
 	bool in_io;	/* a tracked process is inside a traced system call */
 	uint64_t io_ns; /* time in traced system calls since the last second */
 	uint32_t threads;
+	uint32_t cpus[WATCH_CPUS], cpu_count;
 };
 
 void tracker__second(struct tracker *tracker, uint64_t now_ns, struct watch_second *second);

@@ -145,6 +145,7 @@ void tracker__second(struct tracker *tracker, uint64_t now_ns, struct watch_seco
 		struct bpf_thread_state thread;
 		uint64_t calls;
 		size_t threads;
+		bool known;
 
 		if (tracked->ended_ns)
 			continue;
@@ -155,8 +156,10 @@ void tracker__second(struct tracker *tracker, uint64_t now_ns, struct watch_seco
 		tracked->io_calls = calls;
 		second->io_ns += tracker__counters(tracker, tracked)->io_ns - tracked->io_ns;
 		tracked->io_ns = tracker__counters(tracker, tracked)->io_ns;
-		second->in_io |=
-		    !kernel_side__thread(tracker->parts.side, tracked->pid, &thread) && thread.open == KERNEL_SYSCALL;
+		known = !kernel_side__thread(tracker->parts.side, tracked->pid, &thread);
+		second->in_io |= known && thread.open == KERNEL_SYSCALL;
+		if (known && thread.stolen_cpu && second->cpu_count < WATCH_CPUS)
+			second->cpus[second->cpu_count++] = thread.stolen_cpu - 1;
 		threads = process__threads(tracked->pid, NULL, 0);
 		second->threads += (uint32_t)threads;
 		tracker__inspect_threads(tracker, tracked, threads);

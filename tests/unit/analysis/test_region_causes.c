@@ -281,6 +281,55 @@ static void test_little(void **state)
 	assert_non_null(find(result, "preempted", &variance));
 }
 
+/* Soft interrupts for 8 s, timed but for the first: they are the cause, and that second is a region that is not proven. */
+static void test_soft_interrupts(void **state)
+{
+	static const struct injection injections[] = {{2, 20, 25, VAPRO_FACTORS, 5 * MS, 0, NULL},
+						      {2, 25, 60, VAPRO_SOFT_IRQ, 5 * MS, 0, NULL}};
+	const struct result_cause *timed, *before;
+	const struct result_variance *variance;
+	const struct job_result *result;
+
+	(void)state;
+	result = run(injections, 2);
+	check_sums(result);
+	timed = find(result, "soft_irq", &variance);
+	assert_non_null(timed);
+	assert_true(variance->alarm);
+	assert_int_equal(timed->rank_count, 1);
+	assert_int_equal(timed->ranks[0], 2);
+	assert_true(fabs(timed->lost_seconds - 35 * FRAGMENTS * 5e-3) < 0.02);
+	assert_int_equal(timed->begin_ns, SIM_BEGIN_NS + 25 * BIN);
+	assert_int_equal(timed->end_ns, SIM_BEGIN_NS + 60 * BIN);
+	assert_non_null(strstr(variance->diagnosis.verdict, "soft interrupts"));
+	assert_non_null(strstr(variance->diagnosis.advice, "network, timers or disks"));
+	before = find(result, "on_cpu", &variance);
+	assert_non_null(before);
+	assert_false(variance->alarm);
+	assert_true(fabs(before->lost_seconds - 5 * FRAGMENTS * 5e-3) < 0.02);
+}
+
+/* Interrupts that are a small part of a region are named by their kind, too. */
+static void test_interrupts_beside(void **state)
+{
+	static const struct injection injections[] = {{2, 20, 60, VAPRO_STOPPED, 12 * MS, 0, NULL},
+						      {2, 20, 60, VAPRO_SOFT_IRQ, 2 * MS, 0, NULL},
+						      {2, 20, 60, VAPRO_HARD_IRQ, MS / 2, 0, NULL}};
+	const struct result_variance *variance;
+	const struct result_cause *soft;
+	const struct job_result *result;
+
+	(void)state;
+	result = run(injections, 3);
+	check_sums(result);
+	soft = find(result, "soft_irq", &variance);
+	assert_non_null(soft);
+	assert_true(fabs(soft->lost_seconds - 40 * FRAGMENTS * 2.5e-3) < 0.02);
+	assert_null(find(result, "irq", &variance));
+	assert_null(find(result, "hard_irq", &variance));
+	assert_non_null(strstr(variance->diagnosis.verdict, "soft interrupts"));
+}
+
 /* Late fragments join two regions: the one that is over says of which it is a part, and states no loss. */
 static void test_merged(void **state)
 {
@@ -329,6 +378,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_short_hog, begin, end),
 	    cmocka_unit_test_setup_teardown(test_own_ranks, begin, end),
 	    cmocka_unit_test_setup_teardown(test_little, begin, end),
+	    cmocka_unit_test_setup_teardown(test_soft_interrupts, begin, end),
+	    cmocka_unit_test_setup_teardown(test_interrupts_beside, begin, end),
 	    cmocka_unit_test_setup_teardown(test_merged, begin, end),
 	    cmocka_unit_test_setup_teardown(test_quiet, begin, end),
 	};

@@ -132,8 +132,9 @@ static struct os_factor interrupts_of(const struct os_facts *facts, const char *
 	struct os_factor factor = {.name = name, .available = facts->interrupts};
 
 	factor.source = facts->interrupts ? "tracepoints" : NULL;
-	factor.reason =
-	    facts->interrupts ? "timed while a diagnosis requests it (--interrupts)" : "not wanted: --interrupts off";
+	factor.reason = facts->interrupts
+			    ? "timed while a diagnosis requests it, or they take much of a target's CPU (--interrupts)"
+			    : "not wanted: --interrupts off";
 	return factor;
 }
 
