@@ -433,6 +433,18 @@ static int build_variances(struct builder *builder, struct job_result *result)
 	return error;
 }
 
+/* The performance of covered time. Work that is shorter than usual makes up for no time without a CPU. */
+static double window_performance(const struct coverage *coverage, enum vapro_class class)
+{
+	double dur = coverage->dur_ns[class], most = dur;
+
+	if (dur <= 0)
+		return NAN;
+	if (class == VAPRO_COMPUTATION)
+		most = fmax(0, dur - coverage->attributed_ns);
+	return fmin(most, fmax(0, coverage->ref_ns[class])) / dur;
+}
+
 int analysis_result__build(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span,
 			   struct job_result *result)
 {
@@ -472,9 +484,7 @@ int analysis_result__build(struct analysis_context *context, struct analysis_job
 		if (coverage->wall_ns > 0)
 			result->coverage[class] = fmin(1, coverage->covered_ns[class] / coverage->wall_ns);
 		result->coverage_total += result->coverage[class];
-		result->performance[class] = coverage->dur_ns[class] > 0
-						 ? fmin(1, fmax(0, coverage->ref_ns[class] / coverage->dur_ns[class]))
-						 : NAN;
+		result->performance[class] = window_performance(coverage, (enum vapro_class) class);
 	}
 	result->coverage_total = fmin(1, result->coverage_total);
 	result->covered_before_s = coverage->before_ns / 1e9;

@@ -162,6 +162,8 @@ int coverage__add(struct coverage *coverage, struct series *series, const struct
 	if (rec->covered && !rec->attributed_only && (!open || rec->sum_ns > rec->reference)) {
 		coverage->dur_ns[series->class] += ns;
 		coverage->ref_ns[series->class] += (double)rec->reference * rec->n * share;
+		if (series->class == VAPRO_COMPUTATION)
+			coverage->attributed_ns += bundle_rec__cpu_attributed(rec) * share;
 	}
 	if (!open && rec->is_new) {
 		int half = bundle_rec__bin(rec) * 2 >= begin + end;

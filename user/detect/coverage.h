@@ -37,6 +37,7 @@ struct coverage {
 	double wall_ns, covered_ns[VAPRO_CLASSES], seen_ns;
 	double before_ns; /* covered computation before the new part, in bundles that came with it */
 	double dur_ns[VAPRO_CLASSES], ref_ns[VAPRO_CLASSES]; /* sums over the heat map */
+	double attributed_ns;				     /* part of dur_ns of computation: without a CPU */
 	double fragments;
 	struct result_uncovered *uncovered;
 	size_t uncovered_count, uncovered_capacity;

@@ -363,6 +363,22 @@ static void test_merged(void **state)
 	assert_string_equal(merged->diagnosis.advice, text);
 }
 
+/* Work that becomes shorter makes up for no time without a CPU: a window's performance says what the account says. */
+static void test_shorter_work(void **state)
+{
+	struct injection injections[2 * RANKS];
+	const struct job_result *result;
+
+	(void)state;
+	for (uint32_t rank = 0; rank < RANKS; rank++) {
+		injections[rank] = (struct injection){rank, BINS, BINS + 50, VAPRO_FACTORS, -MS, 0, NULL};
+		injections[RANKS + rank] = (struct injection){rank, BINS, BINS + 50, VAPRO_PREEMPTED, MS, 0, NULL};
+	}
+	assert_true(run(NULL, 0)->performance[VAPRO_COMPUTATION] > 0.999);
+	result = window(BINS, BINS + 50, injections, 2 * RANKS);
+	assert_true(fabs(result->performance[VAPRO_COMPUTATION] - 14. / 15) < 1e-3);
+}
+
 /* Nothing wrong: nothing found. */
 static void test_quiet(void **state)
 {
@@ -381,6 +397,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_soft_interrupts, begin, end),
 	    cmocka_unit_test_setup_teardown(test_interrupts_beside, begin, end),
 	    cmocka_unit_test_setup_teardown(test_merged, begin, end),
+	    cmocka_unit_test_setup_teardown(test_shorter_work, begin, end),
 	    cmocka_unit_test_setup_teardown(test_quiet, begin, end),
 	};
 
