@@ -21,7 +21,7 @@ BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 and os.path.isdir(s
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
 import contradictions  # noqa: E402
-TABLES = ("jobs", "causes", "variances", "states", "cells")
+TABLES = ("jobs", "causes", "variances", "states", "hangs", "cells")
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = 'a</script><b>"x",\'\r\n=1+1 \u202e\u0007\U0001f600 &amp;'
 
@@ -175,7 +175,7 @@ class Exports(unittest.TestCase):
         """pandas reads the same rows as python's own reader."""
         for table, rows in self.tables("run.ndjson").items():
             self.assertEqual(with_pandas(self.path(f"run.ndjson.tables/{table}.csv")), rows)
-            self.assertTrue(rows, table)
+            self.assertTrue(rows or table == "hangs", table)
 
     def test_tables(self):
         tables = self.tables("run.ndjson")
@@ -263,6 +263,26 @@ class Exports(unittest.TestCase):
         self.assertEqual(len(drawn), 2)
         self.assertIn("h1v1h-1z", drawn[1])
         self.assertEqual(drawn[1].count("M"), 1)
+
+    # ---- hangs
+
+    def test_hangs(self):
+        """The last record of a hang is in the table, a row for each group, and one event of the trace; of other jobs none is."""
+        head = {"schema": "vapro/1", "type": "hang", "time": "2027-01-15T08:00:40.000000000Z", "host": "sim0", "job": "sim:1", "id": 901,
+                "state": "open", "kind": "calls", "outcome": "goes_on", "alarm": True, "severity": "critical", "seconds": 20,
+                "begin": "2027-01-15T08:00:10.000000000Z", "end": "2027-01-15T08:00:30.000000000Z", "text": "hang: no rank has made progress"}
+        group = {"state_id": None, "labels": "function=MPI_Recv peer=0", "class": "communication", "from": None, "to": "a@1+0x2",
+                 "ranks": "1", "condition": "in_call", "since": "2027-01-15T08:00:11.000000000Z", "waits_for": "0"}
+        groups = [group, {**group, "source": "main (app.c:7)", "ranks": "0,2-47", "since": None, "did_not_enter": "1"}]
+        name = self.write("hang.ndjson", [*self.records, {**head, "revision": 0, "groups": groups[:1]},
+                                          {**head, "revision": 1, "outcome": "resumed", "groups": groups}, {**head, "job": "gone", "groups": groups}])
+        rows = self.tables(name, "--job", "sim:1")["hangs"]
+        self.assertEqual([(row["id"], row["outcome"], row["ranks"], row["since_s"], row["call"], row["waits_for"], row["did_not_enter"]) for row in rows],
+                         [("901", "resumed", "1", "11", "a@1+0x2", "0", ""), ("901", "resumed", "0,2-47", "", "main (app.c:7)", "0", "1")])
+        self.assertEqual({(row["begin_s"], row["end_s"], row["alarm"], row["job"]) for row in rows}, {("10", "30", "true", "sim:1")})
+        events = [event for event in self.trace(name)["traceEvents"] if event.get("cat") == "hang"]
+        self.assertEqual([(event["ts"], event["dur"], event["name"], len(event["args"]["groups"])) for event in events],
+                         [(10e6, 20e6, "no progress: calls", 2)])
 
     # ---- all of them
 

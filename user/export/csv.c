@@ -229,6 +229,11 @@ const struct csv_table csv_tables[CSV_TABLES] = {
      "seconds,cause,culprit,culprit_pid,place,effect_of,where,inside,verdict,advice",
      csv__variances},
     {"states.csv", "job,kind,state,state_id,class,variance,seconds,ratio,reason,labels", csv__states},
+    {"hangs.csv",
+     "job,id,kind,outcome,alarm,severity,begin_s,end_s,seconds,ranks,condition,since_s,call,labels,waits_for,did_not_"
+     "enter,"
+     "text",
+     csv__hangs},
     {"cells.csv", "job,class,host,rank,pid,thread,begin_s,seconds,performance", write_cells},
 };
 

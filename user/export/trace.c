@@ -119,6 +119,8 @@ static int put_job(struct trace *trace, const struct view_map *first, bool sever
 		ret = trace__counters(trace, &job);
 	if (!ret)
 		ret = trace__regions(trace, &job);
+	if (!ret)
+		trace__hangs(trace, &job);
 	row_order__free(&job.order);
 	free(job.rows);
 	return ret;
@@ -231,6 +233,10 @@ static uint64_t start_of(const struct run_report *report)
 			if (record__time(lists[k]->items[i], KEY(head, time), &time) && (!start || time < start))
 				start = time;
 		}
+	}
+	for (size_t i = 0; i < report->hangs.count; i++) {
+		if (record__time(report->hangs.items[i], KEY(hang, begin), &time) && time < start)
+			start = time;
 	}
 	for (size_t i = 0; i < report->region_count; i++) {
 		if (report->regions[i].region->begin_ns < start)

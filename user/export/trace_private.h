@@ -50,6 +50,9 @@ unsigned trace__add_thread(struct trace *trace, unsigned process, const char *na
 /* trace_counters.c: performance over time by class. Returns 0 or -ENOMEM. */
 int trace__counters(struct trace *trace, const struct trace_job *job);
 
+/* trace_hangs.c: the times in which a job made no progress, on a row of the job's process. */
+void trace__hangs(struct trace *trace, const struct trace_job *job);
+
 /* trace_regions.c: regions and fragments on the rows of their ranks, and tasks that ran instead. Returns 0 or -ENOMEM.
  */
 int trace__regions(struct trace *trace, const struct trace_job *job);

@@ -69,6 +69,8 @@ static void see(void *arg, cJSON **line)
 		keep_latest(report, &report->variances, line, KEY(variance, id));
 	else if (!strcmp(type, "diagnosis") && !record__item(*line, KEY(diagnosis, region)))
 		keep_latest(report, &report->diagnoses, line, KEY(diagnosis, variance));
+	else if (!strcmp(type, "hang"))
+		keep_latest(report, &report->hangs, line, KEY(hang, id));
 	else if (!strcmp(type, "hello"))
 		keep(report, &report->hellos, line);
 	else if (!strcmp(type, "bye"))
@@ -103,6 +105,7 @@ void run_report__free(struct run_report *report)
 	state_totals__free(report->states);
 	free_list(&report->variances);
 	free_list(&report->diagnoses);
+	free_list(&report->hangs);
 	free_list(&report->hellos);
 	free_list(&report->byes);
 	free_list(&report->warnings);

@@ -36,6 +36,7 @@ struct run_report {
 	size_t region_count;
 	struct table *places;			 /* of the regions, by id and job */
 	struct record_list variances, diagnoses; /* the latest of each region */
+	struct record_list hangs;		 /* the latest of each */
 	struct record_list hellos, byes, warnings, stages;
 	struct record_list statuses; /* of a running vaprod that was read */
 	struct state_totals *states; /* of all states, where the input has them; or NULL */
