@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #define VAPRO_BIN_NS 200000000ULL
+#define VAPRO_BINS_PER_SECOND (1000000000ULL / VAPRO_BIN_NS)
 
 enum vapro_class {
 	VAPRO_COMPUTATION,

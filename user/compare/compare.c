@@ -8,8 +8,7 @@
 #include "base/grow.h"
 #include "compare/compare_private.h"
 #include "model/batches.h"
-
-#define LEAST_BUSY 0.1 /* a slice counts where so much of it was computation or IO */
+#include "model/judgement.h"
 
 /* Adds the shares of a cause in the slices of all threads of a unit; sums are seconds. */
 static int add_shares(const struct profile *profile, const uint32_t *unit_of, uint32_t unit, unsigned cause,
@@ -23,7 +22,7 @@ static int add_shares(const struct profile *profile, const uint32_t *unit_of, ui
 
 			*cause_s += slice->cause_ns[cause] * 1e-9;
 			*busy_s += slice->busy_ns * 1e-9;
-			if (slice->busy_ns >= LEAST_BUSY * thread->width * (double)VAPRO_BIN_NS &&
+			if (slice->busy_ns >= SHARE_MEANINGFUL * thread->width * (double)VAPRO_BIN_NS &&
 			    compare__add_value(values, slice->cause_ns[cause] / slice->busy_ns))
 				return -ENOMEM;
 		}

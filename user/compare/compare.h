@@ -15,9 +15,7 @@
 #include "compare/match.h"
 #include "compare/profile.h"
 
-#define COMPARE_SIGNIFICANT 0.01 /* most probability of a named change, after adjustment */
-#define COMPARE_IMPACT 0.1	 /* a state's least change, in thresholds of its ranks' compared time */
-#define COMPARE_ALL (-1)	 /* unit of rows that stand for the whole job */
+enum { COMPARE_ALL = -1 }; /* unit of rows that stand for the whole job */
 
 enum compare_what { COMPARE_JOB, COMPARE_HOST, COMPARE_RANK, COMPARE_STATE, COMPARE_CAUSE, COMPARE_WHATS };
 

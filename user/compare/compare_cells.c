@@ -12,10 +12,10 @@
 
 #include "base/grow.h"
 #include "model/batches.h"
+#include "model/judgement.h"
 
-#define GAP 4		 /* buckets of an eighth of an octave */
-#define SHORT_NS 2e4	 /* mean of a computation that is mostly what the probes around it cost */
-#define LEAST_SHARE 0.01 /* of a run's fragments of a kind: fewer are no amount of work of their own */
+#define GAP 4	     /* buckets of an eighth of an octave without fragments: a longer gap separates amounts of work */
+#define SHORT_NS 2e4 /* mean of a computation that is mostly what the probes around it cost */
 
 struct ref {
 	uint32_t pair, bucket, amount, unit, side;
@@ -85,7 +85,7 @@ static bool in_both(const struct ref *refs, size_t count, uint32_t amount, const
 	for (size_t i = 0; i < count; i++)
 		if (refs[i].amount == amount)
 			n[refs[i].side] += (double)refs[i].cell->samples.members;
-	return n[0] > LEAST_SHARE * all[0] && n[1] > LEAST_SHARE * all[1];
+	return n[0] > SHARE_NEGLIGIBLE * all[0] && n[1] > SHARE_NEGLIGIBLE * all[1];
 }
 
 /* Divides the refs of a pair, by bucket, into amounts of work. */

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "compare/compare_private.h"
 
+#include "model/judgement.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <gsl/gsl_cdf.h>
 #include <gsl/gsl_sort.h>
 
-#define SPREADS 4	/* robust standard deviations of the other ranks that a named one lies outside of */
-#define SPREAD_UNITS 5	/* ranks from which their spread is known */
-#define QUIET_SHARE 0.4 /* of the ranks that lie nearest to the common change: as many as half may have a fault */
-#define QUIET_TO_SIGMA 1.907
-#define REACH_ERRORS 3 /* ranks agree within the threshold, or so many of their errors */
+#define QUIET_SHARE 0.4 /* of the ranks, those nearest to the common change: as many as half may have a fault */
 
 /* Rows of one kind of comparison, one per unit, whose common change is subtracted. */
 struct set {
@@ -32,7 +31,8 @@ static double spread_of(const struct set *set, double common, double *scratch)
 	for (size_t i = 0; i < set->count; i++)
 		scratch[i] = fabs(change_of(set, set->rows[i]) - common);
 	gsl_sort(scratch, 1, set->count);
-	return QUIET_TO_SIGMA * scratch[(size_t)(QUIET_SHARE * (double)set->count)];
+	/* of a normal distribution so many lie as near to its middle */
+	return scratch[(size_t)(QUIET_SHARE * (double)set->count)] / gsl_cdf_ugaussian_Pinv((1 + QUIET_SHARE) / 2);
 }
 
 /*
@@ -45,14 +45,14 @@ static double judge_set(const struct set *set, double threshold, double *scratch
 
 	for (size_t i = 0; i < set->count; i++)
 		scratch[i] = set->logs ? set->rows[i]->error : 0;
-	reach = fmax(threshold, REACH_ERRORS * shift__median(scratch, set->count));
+	reach = fmax(threshold, SIGMAS_AGREE * shift__median(scratch, set->count));
 	for (size_t i = 0; i < set->count; i++)
 		scratch[i] = change_of(set, set->rows[i]);
 	common = shift__common(scratch, set->count, reach, agree);
 	for (size_t i = 0; i < set->count; i++)
 		scratch[i] = set->logs ? shift__p(change_of(set, set->rows[i]) / set->rows[i]->error) : set->rows[i]->p;
 	*p = *agree ? fmin(1, 2 * shift__median(scratch, set->count)) : 1;
-	spread = set->count >= SPREAD_UNITS ? spread_of(set, common, scratch) : 0;
+	spread = set->count >= LEAST_RANKS ? spread_of(set, common, scratch) : 0;
 	for (size_t i = 0; i < set->count; i++) {
 		struct compare_row *row = set->rows[i];
 		double change = change_of(set, row), beyond = change - common;
@@ -61,7 +61,7 @@ static double judge_set(const struct set *set, double threshold, double *scratch
 		if (set->logs)
 			row->p = shift__p(beyond / row->error);
 		row->named = fabs(change) >= threshold && fabs(beyond) >= threshold && change * beyond > 0 &&
-			     fabs(beyond) >= SPREADS * spread;
+			     fabs(beyond) >= SIGMAS_UNUSUAL * spread;
 	}
 	return common;
 }
@@ -87,7 +87,7 @@ static int adjust(struct comparison *result, enum compare_what what, bool job_wi
 		if (row->what != what || (row->unit == COMPARE_ALL) != job_wide)
 			continue;
 		row->p = p[at++];
-		row->named &= row->p < COMPARE_SIGNIFICANT;
+		row->named &= row->p < CHANCE_MOST;
 	}
 	free(p);
 	return 0;
@@ -207,7 +207,7 @@ static void drop_trifles(struct comparison *result, double threshold)
 		double base = row->unit == COMPARE_ALL ? all : result->units[row->unit].base_s;
 
 		if (row->what == COMPARE_STATE)
-			row->named &= fabs(row->seconds) >= COMPARE_IMPACT * threshold * base;
+			row->named &= fabs(row->seconds) >= SHARE_MEANINGFUL * threshold * base;
 	}
 }
 

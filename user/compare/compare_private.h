@@ -7,7 +7,7 @@
 #include "compare/shift.h"
 
 #define COMPARE_NONE UINT32_MAX
-#define COMPARE_VALUES 256 /* most values on either side of a test */
+enum { COMPARE_VALUES = 256 }; /* most values on either side of a test */
 
 /* Values of one side in the order of time, at most COMPARE_VALUES of them. */
 struct values {

@@ -10,7 +10,7 @@
 #include "model/histogram.h"
 #include "model/series.h"
 
-#define LEAST_BINS 65536 /* 3.6 h: the begin of a longer run stands for all of it */
+enum { LEAST_BINS = 65536 }; /* bins, 3.6 h: the begin of a longer run stands for all of it */
 #define LEAST_KEY (1ULL << 63)
 
 const enum vapro_factor profile_causes[PROFILE_CAUSES] = {VAPRO_PREEMPTED, VAPRO_WAKEUP_WAIT, VAPRO_THROTTLED,

@@ -18,12 +18,11 @@
 #include "compare/samples.h"
 #include "model/stg.h"
 
-#define PROFILE_SLICES 128
+enum { PROFILE_SLICES = 128 }; /* slices of time of a thread that a comparison retains */
 
 enum profile_mode { PROFILE_OWN, PROFILE_LEAST, PROFILE_NONE };
 
-/* Obstacles to running, in computation and IO. */
-#define PROFILE_CAUSES 6
+enum { PROFILE_CAUSES = 6 }; /* obstacles to running, in computation and IO */
 extern const enum vapro_factor profile_causes[PROFILE_CAUSES];
 
 /* Fragments of one thread, one kind and about one size. */

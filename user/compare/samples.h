@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SAMPLES_MOST 128
-#define SAMPLES_BINS                                                                                                   \
-	8 /* bins that are filled at the same time: merged bundles of a bin arrive after singles of later ones */
+enum { SAMPLES_MOST = 128 }; /* samples of a state and thread that a comparison retains */
+/* Bins that are filled at the same time: merged bundles of a bin arrive after singles of later ones. */
+enum { SAMPLES_BINS = 8 };
 
 struct sample {
 	double mean_ns;

@@ -10,8 +10,8 @@
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>
 
-#define LEAST_ERROR 1e-3 /* of a shift: no measurement of a run is better */
-#define MOST_CORRELATION 0.9
+#define LEAST_ERROR 1e-3     /* least error of a shift: no measurement of a run is better */
+#define MOST_CORRELATION 0.9 /* of successive values: a greater one is not believed, as the error would be infinite */
 
 /* Part of the first autocorrelation that counts. */
 static double correlation(const double *values, size_t count)

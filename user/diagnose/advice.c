@@ -5,13 +5,11 @@
 #include "diagnose/factors.h"
 #include "diagnose/interferers.h"
 #include "diagnose/root_cause.h"
+#include "diagnose/verdict.h"
+#include "model/judgement.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#define DOMINATES 0.5 /* share of the loss that a cure must be for */
-#define MOST 0.6      /* share of the interference that names one task */
-#define ADVISED 0.1   /* share of the loss from which on a cause has a sentence of its own */
 
 /* "rank 3", "threads 0-3,7" of an ascending list; cut with an ellipsis where it is too long. Returns its length. */
 static size_t format_list(const char *word, const int32_t *list, uint32_t count, char *buf, size_t size)
@@ -114,7 +112,7 @@ static void say_cure(const struct result_variance *variance, unsigned cures, cha
 	int used = 0;
 
 	*buf = 0;
-	if (backend && backend->contribution < DOMINATES)
+	if (backend && backend->contribution < SHARE_MOST)
 		return;
 	if (cache)
 		used = snprintf(
@@ -172,7 +170,7 @@ static void advise_slow_path(const struct result_variance *variance, char *buf, 
 /* A time in an advice: tenths of a second, and what is shorter in its own unit. */
 static const char *rounded(double seconds, char *buf, size_t size)
 {
-	if (seconds < 0.1)
+	if (10 * seconds < 1)
 		return duration__text(seconds, buf, size);
 	snprintf(buf, size, "%.1f s", seconds);
 	return buf;
@@ -233,7 +231,7 @@ static void advise_preempted(const struct result_variance *variance, char *buf, 
 			 "%.15s (pid %u) ran %s on the CPU of %s: it forwards what the ranks print; have them print "
 			 "less or write to files, or give it a CPU of its own.",
 			 top->comm, top->pid, ran, variance->who);
-	else if (top->seconds < MOST * diagnosis->interfered)
+	else if (top->seconds < VERDICT_MOSTLY * diagnosis->interfered)
 		snprintf(buf, size,
 			 "%.15s (pid %u, %s) and others ran %s on the CPUs of %s: move or stop them, or bind "
 			 "ranks and daemons apart.",
@@ -365,7 +363,7 @@ static bool advise_causes(const struct result_variance *variance, char *buf, siz
 		struct result_variance own = *variance;
 		char text[768] = "", who[256];
 
-		if (!cause->explained || cause->lost_seconds < ADVISED * variance->lost_seconds)
+		if (!cause->explained || cause->lost_seconds < SHARE_MEANINGFUL * variance->lost_seconds)
 			continue;
 		/* threads of a rank are named by the variance */
 		if (cause->rank_count && cause->rank_count < variance->rank_count && cause->ranks[0] >= 0) {

@@ -11,8 +11,8 @@
 
 #include "diagnose/diagnoses.h"
 
-#define DRIVER_QUEUE 64	  /* wishes: one that finds no room comes again with the next window */
-#define DRIVER_PATIENCE 3 /* windows: a group that was not counted by then will not be */
+enum { DRIVER_QUEUE = 64 }; /* wishes: one that finds no room comes again with the next window */
+#define DRIVER_PATIENCE 3   /* windows: a group that was not counted by then will not be */
 
 struct driver_wish {
 	uint32_t job, variance;

@@ -2,16 +2,14 @@
 #include "diagnose/interferers.h"
 
 #include "base/grow.h"
+#include "model/judgement.h"
 
 #include <stdio.h>
 #include <vapro/bundle.h>
 
-/* A node runs thousands of short tasks: at this number the half that took least is forgotten. */
-#define INTERFERERS_MAX 256
+enum { INTERFERERS_MAX = 256 }; /* tasks of a node: at this number the half that took least is forgotten */
 
 #define MARK_LEAST 0.05 /* share of a bin from which on it belongs to the time of a task */
-
-#define OTHERS_LEAST 0.5 /* share of others below which the job's own threads are to blame, as in evidence_calls.c */
 
 const char *const interferers__relation[VAPRO_RELATIONS] = {[VAPRO_FOREIGN] = "foreign",
 							    [VAPRO_OWN_THREAD] = "own_thread",
@@ -173,7 +171,7 @@ const struct result_interferer *interferers__named(const struct result_diagnosis
 		if (!first[own])
 			first[own] = task;
 	}
-	return first[0] && seconds[0] >= OTHERS_LEAST * (seconds[0] + seconds[1]) ? first[0] : first[first[1] != NULL];
+	return first[0] && seconds[0] >= SHARE_MOST * (seconds[0] + seconds[1]) ? first[0] : first[first[1] != NULL];
 }
 
 bool interferers__is_foreign(const struct result_interferer *task)

@@ -8,8 +8,8 @@
 
 #include <stddef.h>
 
-#define INTERFERER_JOB 64 /* bytes of the name of another job; a longer one is cut */
-#define INTERFERER_ROWS 4 /* a task is on one CPU at a time: few rows of a job lose to it */
+enum { INTERFERER_JOB = 64 }; /* bytes of the name of another job; a longer one is cut */
+enum { INTERFERER_ROWS = 4 }; /* a task is on one CPU at a time: few rows of a job lose to it */
 
 struct interferer {
 	struct result_interferer task; /* its seconds are those of all rows; it names no job */

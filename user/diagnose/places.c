@@ -9,7 +9,7 @@
 #include "base/intern.h"
 #include "model/stg.h"
 
-#define PLACE_TEXTS 6
+enum { PLACE_TEXTS = 6 }; /* texts of a place */
 
 static void list_texts(struct vapro_place *place, const char **texts[PLACE_TEXTS])
 {

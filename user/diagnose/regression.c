@@ -7,12 +7,17 @@
 #include <math.h>
 #include <string.h>
 
-#define SINGULAR 1e-10 /* least 1 - R_j^2 */
-#define CONSTANT 1e-12 /* deviation of a column that counts as none, to its size */
-#define TIE 1e-9
+static const double SINGULAR = 1e-10; /* least 1 - R_j^2 */
+static const double CONSTANT = 1e-12; /* deviation of a column that counts as none, to its size */
+static const double TIE = 1e-9;	      /* difference of shares that counts as none */
+
+#define LEVEL 0.05   /* level of significance of all tests */
+#define VIF_LEAST 10 /* variance inflation factor from which a factor may be removed */
+#define PARTNER 0.1  /* least standardised auxiliary coefficient that shares a removed factor */
+
 #define COLUMNS REGRESSION_FACTORS
 
-const struct regression_options regression_defaults = {.alpha = 0.05, .vif_min = 10, .partner = 0.1};
+const struct regression_options regression_defaults = {.alpha = LEVEL, .vif_min = VIF_LEAST, .partner = PARTNER};
 
 void regression__begin(struct regression_moments *moments, uint32_t factors)
 {

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define REGRESSION_FACTORS 16
+enum { REGRESSION_FACTORS = 16 }; /* most factors of a regression */
 #define REGRESSION_ROWS_BEYOND 12 /* rows needed beyond the number of factors */
 
 /* Column 0 is the duration, factor j is column j + 1. */

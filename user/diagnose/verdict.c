@@ -5,15 +5,12 @@
 #include "diagnose/factors.h"
 #include "diagnose/interferers.h"
 #include "diagnose/root_cause.h"
+#include "model/judgement.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Least shares for the words. */
-#define NEARLY_ALL 0.9
-#define MOSTLY 0.6
 
 struct text {
 	char *buf;
@@ -71,8 +68,8 @@ static bool say_preempted(struct text *text, const struct result_diagnosis *diag
 	}
 	interferers__says(top, relation);
 	say(text, "because %s%.15s (pid %u%s%s) ran on %s",
-	    top->seconds >= MOSTLY * diagnosis->interfered ? "" : "other tasks, most of all ", top->comm, top->pid,
-	    *relation ? ", " : "", relation, diagnosis->rows > 1 ? "their CPUs" : "its CPU");
+	    top->seconds >= VERDICT_MOSTLY * diagnosis->interfered ? "" : "other tasks, most of all ", top->comm,
+	    top->pid, *relation ? ", " : "", relation, diagnosis->rows > 1 ? "their CPUs" : "its CPU");
 	return true;
 }
 
@@ -95,7 +92,7 @@ static void say_on_cpu(struct text *text, const struct result_variance *variance
 		say(text, ": %s took %.2f times as long, ", they(variance), times);
 	else
 		say(text, "%s", first ? ": " : "; ");
-	if (share >= NEARLY_ALL)
+	if (share >= SHARE_NEARLY_ALL)
 		say(text, "all of it on the CPU");
 	else
 		say(text, "%.0f %% of the loss on the CPU", 100 * share);
@@ -115,9 +112,9 @@ static void say_parts(struct text *text, const struct result_variance *variance,
 	for (; (part = greatest_part(diagnosis, whole->name)); whole = part, first = false) {
 		const char *of = first ? "it" : "that";
 
-		if (part->contribution >= NEARLY_ALL)
+		if (part->contribution >= SHARE_NEARLY_ALL)
 			say(text, ", almost entirely ");
-		else if (part->contribution >= MOSTLY)
+		else if (part->contribution >= VERDICT_MOSTLY)
 			say(text, ", mostly ");
 		else
 			say(text, ", %.0f %% of %s ", 100 * part->contribution, of);
@@ -144,7 +141,7 @@ static double stopped(const struct result_diagnosis *diagnosis)
 		const struct result_factor *factor = &diagnosis->factors[i];
 
 		if (!strcmp(factor->name, "suspension") && !strcmp(part->name, "stopped") &&
-		    factor->contribution * part->contribution >= NEARLY_ALL)
+		    factor->contribution * part->contribution >= SHARE_NEARLY_ALL)
 			return part->impact_seconds;
 	}
 	return 0;
@@ -159,7 +156,7 @@ static void say_explained(struct text *text, const struct result_variance *varia
 
 	for (uint32_t i = 0; i < diagnosis->factor_count; i++)
 		explained += diagnosis->factors[i].parent ? 0 : diagnosis->factors[i].impact_seconds;
-	if (explained > 0 && explained < NEARLY_ALL * variance->lost_seconds)
+	if (explained > 0 && explained < SHARE_NEARLY_ALL * variance->lost_seconds)
 		say(text, ", %s of it explained", duration__text(explained, seconds, sizeof(seconds)));
 }
 

@@ -8,6 +8,8 @@
 
 #include <vapro/analysis.h>
 
+#define VERDICT_MOSTLY 0.6 /* part of a loss, or of the interference, of which texts say that it is most */
+
 /*
  * Writes what rows share, as a part of a sentence: ", all on host n2, in cgroup /job,"; "" where nothing is shared.
  * At most size bytes are written.

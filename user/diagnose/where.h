@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#define WHERE_FACTS 7
+enum { WHERE_FACTS = 7 }; /* facts on the place of a rank */
 
 struct where {
 	const char *fact;

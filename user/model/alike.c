@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#define ANY_SIZE 0
+enum { ANY_SIZE = 0 }; /* stands for all sizes */
 
 /* No series is compared with itself, hence two maxima. */
 struct greatest {

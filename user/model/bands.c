@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#define LABELS_MAX 2048
+enum { LABELS_MAX = 2048 }; /* longest text of labels with a band, bytes */
 
 struct bands {
 	const struct rules *rules;

@@ -2,6 +2,7 @@
 #include "model/batches.h"
 
 #include "model/histogram.h"
+#include "model/judgement.h"
 
 #include <vapro/bundle.h>
 
@@ -10,9 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BINS_PER_SECOND (1000000000 / VAPRO_BIN_NS)
-#define GAP_SURE 5 /* empty buckets that separate groups of any size: a tenth or more */
-#define REACH 4	   /* buckets on either side of a peak that form its centre: about a tenth */
+#define REACH 4 /* buckets around a peak that form its centre, about a tenth: a longer gap parts groups */
 
 static int make_room(struct batches *batches)
 {
@@ -83,7 +82,7 @@ static inline int put(struct batches *batches, double mean, uint32_t second)
 
 int batches__close(struct batches *batches)
 {
-	uint32_t n = batches->open_n, second = (uint32_t)(batches->open_bin / BINS_PER_SECOND);
+	uint32_t n = batches->open_n, second = (uint32_t)(batches->open_bin / VAPRO_BINS_PER_SECOND);
 	double ns = batches->open_ns;
 
 	batches->open_n = 0;
@@ -171,7 +170,7 @@ static bool parts(double left, double valley, double right)
 {
 	double lower = fmin(left, right);
 
-	return valley < lower / 2 && lower - valley > 2 * sqrt(lower + valley);
+	return valley < SHARE_MOST * lower && lower - valley > SIGMAS_VALLEY * sqrt(lower + valley);
 }
 
 unsigned batches__groups(const struct batches *batches, struct batch_group *groups)
@@ -185,7 +184,7 @@ unsigned batches__groups(const struct batches *batches, struct batch_group *grou
 		uint32_t gap = i ? batches->items[i].index - batches->items[i - 1].index - 1 : 0;
 
 		/* One empty bucket still counts its neighbours' batches in around(); two do not. */
-		if (gap > 1 && (valley > 0 || gap >= GAP_SURE)) {
+		if (gap > 1 && (valley > 0 || gap > REACH)) {
 			valley = 0;
 			bottom = i;
 		}
@@ -193,7 +192,7 @@ unsigned batches__groups(const struct batches *batches, struct batch_group *grou
 			valley = here;
 			bottom = i;
 		}
-		if ((gap >= GAP_SURE || parts(most, valley, here)) && count + 1 < BATCH_GROUPS) {
+		if ((gap > REACH || parts(most, valley, here)) && count + 1 < BATCH_GROUPS) {
 			groups[count++] = make_group(batches, from, bottom, peak);
 			from = bottom;
 			most = 0;

@@ -19,9 +19,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BATCH_MEMBERS 5
-#define BATCH_LATE_S 30
-#define BATCH_GROUPS 8 /* most groups examined, lowest first */
+#define BATCH_MEMBERS 5	   /* least fragments whose mean is a batch */
+#define BATCH_LATE_S 30	   /* a batch is late so many seconds after the first one of its row */
+enum { BATCH_GROUPS = 8 }; /* most groups examined, lowest first */
 
 struct batch_bucket {
 	uint32_t index; /* as histogram__index */

@@ -13,8 +13,7 @@
 
 #define BUNDLE_NO_CELL UINT32_MAX /* not clustered, or nothing like it was seen yet */
 /* bundle_rec.account: rebuilt in each window, or for the last time. */
-#define BUNDLE_FROM_ACCOUNT 1
-#define BUNDLE_FROM_ACCOUNT_RETIRING 2
+enum { BUNDLE_FROM_ACCOUNT = 1, BUNDLE_FROM_ACCOUNT_RETIRING = 2 };
 
 #define BUNDLE_NO_WORKLOAD (UINT32_MAX - 1) /* its magnitudes were not measured */
 

@@ -6,8 +6,8 @@
 #include <math.h>
 
 /* The bits of a double sort as the numbers do: the upper bits are exponent and sub-bucket. */
-#define KEY_SHIFT 44
-#define KEY_BITS 19
+enum { KEY_SHIFT = 44 };
+enum { KEY_BITS = 19 };
 
 _Static_assert(VAPRO_MAGNITUDES *KEY_BITS <= 128, "the keys of a cell must fit into a pair of 64 bits");
 

@@ -22,8 +22,8 @@
 
 #include <vapro/bundle.h>
 
-#define CELLS_MAGNITUDE_MAX 1e150
-#define CELLS_WIDTH (1.0 / 256) /* relative, before any widening */
+static const double CELLS_MAGNITUDE_MAX = 1e150; /* largest number of a workload; others are refused */
+static const double CELLS_WIDTH = 1.0 / 256;	 /* relative, before any widening: follows from KEY_BITS */
 #define CELLS_NONE UINT32_MAX
 
 struct workload_cell {

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#define AGES 1024 /* windows; older ones count as this */
+enum { AGES = 1024 }; /* windows; older ones count as this */
 
 struct victims {
 	unsigned char *series, *workloads; /* by number: whether it is evicted */

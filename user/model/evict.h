@@ -18,6 +18,6 @@ size_t evict__series(struct series_book *book, const unsigned char *used, size_t
 /* Frees the memory of the last unused numbers; lower ones are reused first from now on. */
 void evict__shrink(struct series_book *book);
 
-#define EVICT_LEAST 2
+enum { EVICT_LEAST = 2 }; /* windows in which a series was not met before it may be freed */
 
 #endif

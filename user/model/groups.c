@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "model/groups.h"
 
+#include "model/judgement.h"
 #include "model/reference.h"
 
 #include <math.h>
 #include <string.h>
 
-#define STRETCH_BINS (2 * 1000000000ULL / VAPRO_BIN_NS)
-#define STRETCH_PART 0.5   /* share of certify_fragments in a stretch; two such prove as much as one with all */
-#define STEADY_SHARE 0.8   /* share of a stretch's time near populous durations */
-#define SAME_CENTRE 1.1	   /* groups of two stretches this close are the same */
-#define GROUP_STRETCHES 2  /* steady stretches with the same groups, from the first on */
-#define GROUP_REACH 1.12   /* a computation this much shorter than a group's centre still belongs to it */
-#define AGREEING_RANKS 0.5 /* share of ranks with a verdict */
-#define APART 1.25	   /* centres closer than this are not distinguished */
+#define STRETCH_S 2	  /* least length of a stretch, seconds */
+#define GROUP_STRETCHES 2 /* steady stretches with the same groups, from the first on */
 
 /* Fills centres of groups that may be separate workloads, ascending. */
 static unsigned centres_of(const struct reference *reference, float *centres)
@@ -21,7 +16,7 @@ static unsigned centres_of(const struct reference *reference, float *centres)
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < reference->centre_count && count < SERIES_GROUPS; i++) {
-		if (!count || reference->centre_ns[i] > APART * centres[count - 1])
+		if (!count || reference->centre_ns[i] > RATIO_APART * centres[count - 1])
 			centres[count++] = (float)reference->centre_ns[i];
 	}
 	return count;
@@ -32,7 +27,7 @@ static bool same_groups(const struct series *series, const float *centres, unsig
 	if (count != series->group_count)
 		return false;
 	for (unsigned i = 0; i < count; i++) {
-		if (fmaxf(centres[i], series->group_ns[i]) > SAME_CENTRE * fminf(centres[i], series->group_ns[i]))
+		if (fmaxf(centres[i], series->group_ns[i]) > RATIO_ALIKE * fminf(centres[i], series->group_ns[i]))
 			return false;
 	}
 	return true;
@@ -47,7 +42,7 @@ static void end_stretch(struct series_book *book, struct series *series)
 
 	histogram__clear(&series->stretch);
 	series->stretch_begin = 0;
-	if (!reference.groups || reference.near_share < STEADY_SHARE)
+	if (!reference.groups || reference.near_share < SHARE_STEADY)
 		return;
 	count = centres_of(&reference, centres);
 	if (!series->grouped && !series->single) {
@@ -67,8 +62,8 @@ static void end_stretch(struct series_book *book, struct series *series)
 /* Ends a stretch that is complete before `bin`. */
 static void end_before(struct series_book *book, struct series *series, uint64_t bin)
 {
-	if (series->stretch_begin && bin >= series->stretch_begin + STRETCH_BINS &&
-	    series->stretch.n >= STRETCH_PART * (double)book->config->certify_fragments)
+	if (series->stretch_begin && bin >= series->stretch_begin + STRETCH_S * VAPRO_BINS_PER_SECOND &&
+	    series->stretch.n >= SHARE_MOST * (double)book->config->certify_fragments)
 		end_stretch(book, series);
 }
 
@@ -108,7 +103,7 @@ static void find(struct series_book *book, const struct workload *workload)
 		decided += known;
 		several += known && series->group_count >= 2;
 	}
-	if (!several || (double)several < AGREEING_RANKS * (double)decided)
+	if (!several || (double)several < SHARE_MOST * (double)decided)
 		return;
 	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
 		struct series *series = &book->series[i];
@@ -141,7 +136,7 @@ float groups__ratio(const struct series *series, const struct bundle_rec *rec)
 	/* An open fragment may be of any group. */
 	if (rec->flags & VAPRO_BUNDLE_OPEN)
 		group = series->group_count - 1U;
-	while (group + 1 < series->group_count && series->group_ns[group + 1] <= GROUP_REACH * ns)
+	while (group + 1 < series->group_count && series->group_ns[group + 1] <= RATIO_ALIKE * ns)
 		group++;
 	return series->group_ns[group] / series->group_ns[0];
 }

@@ -9,7 +9,7 @@
 #ifndef VAPRO_HISTOGRAM_H
 #define VAPRO_HISTOGRAM_H
 
-#define HISTOGRAM_PER_CELL 4 /* buckets of a norm cell: index / HISTOGRAM_PER_CELL is its number */
+enum { HISTOGRAM_PER_CELL = 4 }; /* buckets of a norm cell: index / HISTOGRAM_PER_CELL is its number */
 
 #include "base/archive.h"
 
@@ -39,7 +39,7 @@ int histogram__merge(struct histogram *histogram, const struct histogram *from);
 void histogram__archive(struct archive *archive, struct histogram *histogram);
 void histogram__clear(struct histogram *histogram);
 
-#define HISTOGRAM_OCTAVE_BITS 5
+enum { HISTOGRAM_OCTAVE_BITS = 5 }; /* buckets of an octave, as a power of two: 32, 2 to 3 % each */
 #define HISTOGRAM_PER_OCTAVE (1 << HISTOGRAM_OCTAVE_BITS)
 
 static inline uint32_t histogram__index(double ns)

@@ -6,9 +6,10 @@
 
 #include "base/grow.h"
 #include "base/intern.h"
+#include "model/judgement.h"
 #include "model/reference.h"
 
-#define FRAMES_MOST 5 /* frames of a call-site's text: the site and its callers */
+enum { FRAMES_MOST = 5 }; /* frames of a call-site's text: the site and its callers */
 
 /* Time in states, by how well their durations are known. */
 struct sums {
@@ -60,26 +61,19 @@ struct hops {
 	double all_ns;
 };
 
-#define SHARE_LEAST 0.05    /* least share of all time of a call-site that is hopped */
-#define TIME_LEAST_NS 5e8   /* the same in absolute time */
-#define STEADY_LEAST 0.5    /* steadier call-sites are left alone */
-#define STEADIER 0.2	    /* least improvement by a trial, */
-#define STEADIER_PART 0.6   /* or of what is missing, where that is less */
-#define GROUPED_LEAST 0.15  /* least share of a steadier call-site's time in states of several workloads */
-#define CALLERS_DIFFER 0.5  /* least part of a state's scatter between successive computations */
-#define LASTING_NS 2e10	    /* spread time after which callers may differ in any case: by phases of the program */
-#define DISTURBED_MOST 0.1  /* most of a call-site's time in interrupted computations */
-#define JUDGED_LEAST 0.67   /* share of a trial's time in states seen often enough */
-#define SINGLE_FRAGMENTS 20 /* least fragments of a caller that counts as single */
-#define CALLERS_MOST 64	    /* with more callers no state is seen often enough */
-#define HOPPED_MOST 32	    /* call-sites */
-#define TRIALS_MOST 8	    /* at the same time */
-#define TRIAL_NS 60000000000ULL
+#define SHARE_LEAST 0.05	/* least share of all time of a call-site that is hopped */
+#define TIME_LEAST_NS 5e8	/* least time of a call-site that is hopped */
+#define STEADIER 0.2		/* least improvement by a trial */
+#define STEADIER_PART 0.6	/* the same, as a part of what is missing: the lesser counts */
+#define GROUPED_LEAST 0.15	/* least share of a steadier call-site's time in states of several workloads */
+#define LASTING_NS 2e10		/* spread time after which callers may differ in any case: by phases of the program */
+#define JUDGED_LEAST 0.67	/* share of a trial's time in states seen often enough */
+enum { CALLERS_MOST = 64 };	/* with more callers no state is seen often enough */
+enum { HOPPED_MOST = 32 };	/* call-sites that are hopped */
+enum { TRIALS_MOST = 8 };	/* trials at the same time */
+#define TRIAL_NS 60000000000ULL /* longest trial without a result */
 #define DOUBTED_MORE 8 /* a trial without success ends when so many times the time of the first doubt was judged */
-#define SERIES_A_SECOND                                                                                                \
-	4096	  /* series reviewed in a second; where there are more, reviews are several seconds apart              \
-		   */
-#define GROWN 1.1 /* growth in fragments that renews the steadiness */
+enum { SERIES_A_SECOND = 4096 }; /* series reviewed in a second; with more, reviews are several seconds apart */
 
 const char *const vapro_hop_name[VAPRO_HOPS] = {
     [VAPRO_HOP_NONE] = "none", [VAPRO_HOP_UP] = "up",		[VAPRO_HOP_STAYS] = "stays",
@@ -270,7 +264,7 @@ static void add_to_sites(struct hops *hops, const struct hops_state *state, cons
 /* Whether durations change with time and not from call to call, as on a host that is slow for a while. */
 static bool changes_with_time(const struct series *series, double steady)
 {
-	return successive__share(&series->successive, &series->cpu) < CALLERS_DIFFER &&
+	return successive__share(&series->successive, &series->cpu) < SHARE_MOST &&
 	       (1 - steady) * series->cpu.sum_ns < LASTING_NS;
 }
 
@@ -282,7 +276,8 @@ static struct sums sums_of(const struct series_book *book, const struct series *
 		sums.few_ns = series->cpu.sum_ns;
 		return sums;
 	}
-	if (series->cpu.n < last->n || series->cpu.n > GROWN * last->n) { /* fewer: its number was reused */
+	if (series->cpu.n < last->n ||
+	    series->cpu.n > (1 + SHARE_MEANINGFUL) * last->n) { /* fewer: its number was reused */
 		struct reference reference = reference__of(&series->cpu, book->config);
 
 		last->n = series->cpu.n;
@@ -337,13 +332,13 @@ static double steadiness(const struct sums *sums)
  */
 static bool is_unsteady(const struct sums *own)
 {
-	return steadiness(own) < STEADY_LEAST || own->grouped_ns >= GROUPED_LEAST * (own->steady_ns + own->spread_ns);
+	return steadiness(own) < SHARE_MOST || own->grouped_ns >= GROUPED_LEAST * (own->steady_ns + own->spread_ns);
 }
 
 /* Whether other tasks may be the reason, and not callers: they displace cached data, of neighbouring CPUs as well. */
 static bool is_disturbed(const struct sums *own)
 {
-	return own->disturbed_ns >= DISTURBED_MOST * (own->steady_ns + own->spread_ns) && own->spread_ns < LASTING_NS;
+	return own->disturbed_ns >= SHARE_MEANINGFUL * (own->steady_ns + own->spread_ns) && own->spread_ns < LASTING_NS;
 }
 
 /* Whether to hop a call-site: untried, with times that spread and matter. */
@@ -403,7 +398,7 @@ static enum vapro_hop judge_trial(const struct hops *hops, const struct series_b
 		return VAPRO_HOP_STAYS;
 	if (is_tried_above(hops, site) && !over)
 		return VAPRO_HOP_NONE;
-	if (only && site->above.n >= SINGLE_FRAGMENTS) {
+	if (only && site->above.n >= LEAST_FRAGMENTS) {
 		if (only->hop != VAPRO_HOP_NONE || only->depth >= book->config->hop_frames)
 			return VAPRO_HOP_BACK;
 		*next = only;

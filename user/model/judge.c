@@ -3,6 +3,7 @@
 
 #include "model/alike.h"
 #include "base/grow.h"
+#include "model/judgement.h"
 #include "model/own_part.h"
 #include "model/reference.h"
 #include "model/scatter.h"
@@ -11,16 +12,12 @@
 
 #include <math.h>
 
-/* A single fragment that lasts this long is reported even where its state has little history. */
-#define STUCK_NS 1e9
-#define SUPPORTED_SHARE 0.4
-
 /* Fragments that a series needs; fewer where other ranks do the same in the same time. */
 static double enough_of(const struct vapro_config *config, const struct series *series)
 {
 	double all = (double)config->certify_fragments;
 
-	return series->supported ? SUPPORTED_SHARE * all : all;
+	return series->supported ? fmin(LEAST_FRAGMENTS, all) : all;
 }
 
 static void refresh_series(const struct vapro_config *config, struct series *series)
@@ -91,7 +88,7 @@ static double labels_reference(const struct series_book *book, const struct seri
 
 static void judge_stuck(const struct series_book *book, struct bundle_rec *rec, const struct series *series)
 {
-	if (rec->n != 1 || rec->sum_ns < STUCK_NS)
+	if (rec->n != 1 || rec->sum_ns < LONG_NS)
 		return;
 	if (series->cpu.n >= (double)book->config->rare_members && series->own_ns < rec->sum_ns)
 		rec->reference = (float)series->own_ns;

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "model/own_part.h"
 
+#include "model/judgement.h"
 #include "model/reference.h"
-
-#define LEAST_BINS 10	 /* bins of a rank before its least calls form a group */
-#define NEAR 1.25	 /* times the centre, up or down: a steady member of the group */
-#define GROUP 2		 /* times the centre, up or down: a member of the group */
-#define STEADY_SHARE 0.5 /* least part of the group's members near its centre */
 
 int own_part__add(struct series *series, const struct bundle_rec *rec, float least_ns)
 {
@@ -46,13 +42,13 @@ void own_part__refresh(struct series_book *book, const struct workload *workload
 		const struct histogram *least = &book->series[i].least;
 		struct reference reference;
 
-		if (least->n < LEAST_BINS)
+		if (least->n < LEAST_MEMBERS)
 			continue;
 		reference = reference__of(least, book->config);
 		if (!reference.groups || (part_ns > 0 && reference.expected_ns >= part_ns))
 			continue;
 		part_ns = reference.expected_ns;
-		steady = members(least, part_ns, NEAR) >= STEADY_SHARE * members(least, part_ns, GROUP);
+		steady = members(least, part_ns, RATIO_APART) >= SHARE_MOST * members(least, part_ns, RATIO_WIDE);
 	}
 	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
 		book->series[i].part_ns = (float)part_ns;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "model/reference.h"
 
+#include "model/judgement.h"
+
 #include <math.h>
 #include <stdbool.h>
 
@@ -9,13 +11,7 @@ struct group {
 	double peak, peak_density; /* fragments of the fullest cell, and per logarithmic width */
 };
 
-#define HEAVY_LEAST 10	 /* members of a group that is populous by its time alone */
-#define CENTRE_SHARE 0.1 /* share of the fragments or the time of a listed group */
-
-#define DURATION_SHARE 0.5 /* of a group's time near its mean, where it is a duration */
-
-/* Further groups do not matter and are not separated. */
-#define GROUPS_MAX 64
+enum { GROUPS_MAX = 64 }; /* further groups do not matter and are not separated */
 
 /* Groups are found on norm cells: in finer buckets a few dozen fragments have peaks by chance. */
 struct cell {
@@ -50,7 +46,7 @@ static bool parts(const struct group *left, const struct cell *peak, double vall
 	double low_density = left_lower ? left->peak_density : density(peak);
 	double low_n = left_lower ? left->peak : peak->n;
 
-	return valley_density < low_density / 2 && low_n - valley_n > 2 * sqrt(low_n + valley_n);
+	return valley_density < SHARE_MOST * low_density && low_n - valley_n > SIGMAS_VALLEY * sqrt(low_n + valley_n);
 }
 
 static void take(struct group *group, struct group *tail)
@@ -109,7 +105,7 @@ static size_t find_groups(const struct histogram *histogram, struct group *group
 static bool has_share(const struct histogram *histogram, const struct group *group, double share)
 {
 	return group->n >= share * histogram->n ||
-	       (group->n >= HEAVY_LEAST && group->sum_ns >= share * histogram->sum_ns);
+	       (group->n >= LEAST_MEMBERS && group->sum_ns >= share * histogram->sum_ns);
 }
 
 static bool is_near(const struct histogram *histogram, size_t bucket, const struct group *group, double width)
@@ -127,7 +123,7 @@ static bool is_duration(const struct histogram *histogram, const struct group *g
 
 	for (size_t b = 0; b < histogram->count; b++)
 		near_ns += is_near(histogram, b, group, width) ? histogram->buckets[b].sum_ns : 0;
-	return near_ns >= DURATION_SHARE * group->sum_ns;
+	return near_ns >= SHARE_MOST * group->sum_ns;
 }
 
 /* Drops groups that are no duration, where there is a populous one that is. Returns how many are left. */
@@ -159,7 +155,7 @@ struct reference reference__of(const struct histogram *histogram, const struct v
 	for (size_t i = 0; i < count; i++) {
 		if (groups[i].n >= config->populous_share * histogram->n && !reference.groups++)
 			reference.expected_ns = groups[i].sum_ns / groups[i].n;
-		if (has_share(histogram, &groups[i], CENTRE_SHARE) && reference.centre_count < REFERENCE_CENTRES)
+		if (has_share(histogram, &groups[i], SHARE_MEANINGFUL) && reference.centre_count < REFERENCE_CENTRES)
 			reference.centre_ns[reference.centre_count++] = groups[i].sum_ns / groups[i].n;
 	}
 	if (!reference.groups && histogram->n > 0) {

@@ -12,7 +12,7 @@
 
 #include <vapro/config.h>
 
-#define REFERENCE_CENTRES 8
+enum { REFERENCE_CENTRES = 8 }; /* most centres of groups that a reference retains */
 
 struct reference {
 	double expected_ns; /* 0 where the histogram is empty */

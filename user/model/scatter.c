@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "model/scatter.h"
 
+#include "model/judgement.h"
+
 #include <math.h>
 
-#define LEVEL_BATCHES 10
-#define LEVEL_SHARE 0.8	  /* share of the batches near the reference */
-#define TAIL_RATIO 10	  /* ratio to the median: less is no stall */
-#define HIGH_SHARE 0.98	  /* share of the calls below the start of the tail */
-#define HIGH_SIGMAS 2.054 /* the same share of a normal distribution */
-#define FAR_SIGMAS 6
-#define FEW_CALLS 3	/* so many calls show what may happen at any time ... */
-#define FEW_SHARE 0.005 /* ... or this share of all */
-#define NEAR_RATIO 2	/* times their duration: still the same */
-#define FAR_RATIO 10	/* times their duration: past any tail */
-#define MERGED_SIGMAS 3 /* sigmas of merged calls */
+#define HIGH_SIGMAS 2.054 /* where the tail of a normal distribution of the share SHARE_TAIL begins */
 
 /* The duration that all but `above` of the calls do not exceed. */
 static double quantile(const struct histogram *histogram, double above)
@@ -47,7 +39,7 @@ static bool is_level(const struct series *series, const struct vapro_config *con
 			near += config->threshold * bucket->sum_ns <= series->reference_ns * bucket->n ? bucket->n : 0;
 		}
 	}
-	return near >= LEVEL_SHARE * all && (all >= LEVEL_BATCHES || series->certified);
+	return near >= SHARE_STEADY * all && (all >= LEAST_MEMBERS || series->certified);
 }
 
 void scatter__refresh(struct series_book *book, const struct workload *workload)
@@ -61,11 +53,11 @@ void scatter__refresh(struct series_book *book, const struct workload *workload)
 		if (series->level || !(cpu->n > 0))
 			continue;
 		series->middle_ns = (float)quantile(cpu, cpu->n / 2);
-		high = quantile(cpu, (1 - HIGH_SHARE) * cpu->n);
-		tail = series->middle_ns * pow(high / series->middle_ns, FAR_SIGMAS / HIGH_SIGMAS);
-		few = quantile(cpu, fmax(FEW_CALLS - 1, FEW_SHARE * cpu->n));
-		tail = fmax(fmin(tail, FAR_RATIO * few), NEAR_RATIO * few);
-		series->tail_ns = (float)fmax(tail, TAIL_RATIO * series->middle_ns);
+		high = quantile(cpu, SHARE_TAIL * cpu->n);
+		tail = series->middle_ns * pow(high / series->middle_ns, SIGMAS_CERTAIN / HIGH_SIGMAS);
+		few = quantile(cpu, fmax(LEAST_REPEATED - 1, SHARE_STALLS * cpu->n));
+		tail = fmax(fmin(tail, RATIO_STALL * few), RATIO_WIDE * few);
+		series->tail_ns = (float)fmax(tail, RATIO_STALL * series->middle_ns);
 		series->high_ns = (float)high;
 	}
 }
@@ -81,6 +73,6 @@ double scatter__reference(const struct series *series, const struct bundle_rec *
 
 	/* The mean of several calls varies less. */
 	if (rec->n > 1)
-		limit = fmin(limit, series->high_ns * (1 + MERGED_SIGMAS / sqrt(rec->n)));
+		limit = fmin(limit, series->high_ns * (1 + SIGMAS_AGREE / sqrt(rec->n)));
 	return own <= limit ? own : series->middle_ns;
 }

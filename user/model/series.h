@@ -31,9 +31,9 @@ struct job_series;
 
 #define SERIES_NONE UINT32_MAX
 #define SERIES_LATEST SERIES_NONE /* in by_key, in place of a workload: the series found last */
-#define SERIES_WINDOWS 8	  /* windows of means for drift */
-#define SERIES_THIRDS 3		  /* parts of the view that are judged separately */
-#define SERIES_GROUPS 6		  /* groups of durations in one state */
+enum { SERIES_WINDOWS = 8 };	  /* windows of means for drift */
+enum { SERIES_THIRDS = 3 };	  /* parts of the view that are judged separately */
+enum { SERIES_GROUPS = 6 };	  /* groups of durations in one state */
 #define SERIES_OTHER_WORK 0.85	  /* of the lowest populous duration of a state: a shorter computation is other work */
 #define SERIES_WARM_UP 10	  /* first computations of a state on a rank, if they end within ... */
 #define SERIES_WARM_UP_NS 2e9	  /* ... so much computation: a longer one contains its own warm-up */
@@ -202,8 +202,7 @@ void series__archive_recs(struct archive *archive, struct series_book *book, uin
  */
 int series__forget(struct series_book *book, uint32_t job);
 
-/* Disturbed fragments are left out up to this multiple of the others: no wrong alarm ends learning. */
-#define SERIES_DISTURBED_MOST 32
+#define SERIES_DISTURBED_MOST 32 /* times the others, up to which disturbed fragments are left out */
 
 /* Whether a computation of a certified state is far shorter than any populous duration there: it is no fixed work. */
 static inline bool series__is_other_work(const struct series *series, const struct bundle_rec *rec)
@@ -266,8 +265,8 @@ static inline double series__compared_ns(enum vapro_class class, const struct bu
 }
 
 /* Bundles are visited rank by rank: with many ranks no history is in a cache any more. */
-#define SERIES_AHEAD 12 /* bundles whose history is fetched in advance */
-#define BATCHES_AHEAD 6 /* bundles whose batches are, too */
+enum { SERIES_AHEAD = 12 }; /* bundles whose history is fetched in advance */
+enum { BATCHES_AHEAD = 6 }; /* bundles whose batches are, too */
 
 /* gcc sees no effect in a function that only fetches, and drops calls: the function must be inlined. */
 #define SERIES_FETCH static inline __attribute__((always_inline))

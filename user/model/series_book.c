@@ -4,21 +4,20 @@
 #include "model/alike.h"
 #include "model/groups.h"
 #include "base/grow.h"
+#include "model/judgement.h"
 #include "model/own_part.h"
 #include "base/table.h"
 #include "model/job_series.h"
 
 #include <math.h>
 
-/*
- * Different sizes of a kind: steps of a tenth (the tolerance, both ways) from 1 to 10^10. The last workload
- * takes the rest, which is not judged.
+/* Different sizes of a kind: steps of a tenth from 1 to 10^10. The last workload takes the rest, which is not judged.
  */
-#define WORKLOADS_PER_KIND 256
-#define WIDEN 8	     /* room grows by one part in so many */
-#define SMALL 1000   /* up to so many series the room is doubled, since each growth copies them to new pages */
-#define FAR_AHEAD 12 /* histories that are fetched in advance, and (NEAR) histograms */
-#define NEAR_AHEAD 4
+enum { WORKLOADS_PER_KIND = 256 };
+enum { WIDEN = 8 };	 /* room grows by one part in so many */
+enum { SMALL = 1000 };	 /* up to so many series the room is doubled, since each growth copies them to new pages */
+enum { FAR_AHEAD = 12 }; /* histories that are fetched in advance */
+enum { NEAR_AHEAD = 4 }; /* histories whose histograms are fetched in advance */
 
 const float bundle_rec_no_factors[BUNDLE_FACTORS];
 
@@ -301,24 +300,22 @@ static int add_cluster(struct series_book *book, const struct series *series, co
 			     bundle->min_ns, &rec->cell);
 }
 
-#define DISTURBED_LEAST 0.01 /* share of a computation's time that the kernel attributes */
-
 static int add_history(struct series_book *book, struct series *series, const struct bundle_rec *rec, float least_ns)
 {
 	double ns = series__compared_ns(series->class, rec), blocked = bundle_rec__blocked(rec);
 
 	series->dirty = true; /* also where no batch has it: its populous durations may be others */
-	if (series->class == VAPRO_COMPUTATION && !series->net.n && blocked > 0.01 * rec->sum_ns &&
+	if (series->class == VAPRO_COMPUTATION && !series->net.n && blocked > SHARE_NEGLIGIBLE * rec->sum_ns &&
 	    histogram__merge(&series->net, &series->cpu))
 		return -ENOMEM;
-	if (series->class == VAPRO_COMPUTATION && (series->net.n > 0 || blocked > 0.01 * rec->sum_ns) &&
+	if (series->class == VAPRO_COMPUTATION && (series->net.n > 0 || blocked > SHARE_NEGLIGIBLE * rec->sum_ns) &&
 	    histogram__add(&series->net, (ns + blocked) / rec->n, rec->n))
 		return -ENOMEM;
 	if (histogram__add(&series->cpu, ns / rec->n, rec->n))
 		return -ENOMEM;
 	if (series->class == VAPRO_COMMUNICATION && own_part__add(series, rec, least_ns))
 		return -ENOMEM;
-	if (series->class == VAPRO_COMPUTATION && bundle_rec__cpu_attributed(rec) <= DISTURBED_LEAST * rec->sum_ns)
+	if (series->class == VAPRO_COMPUTATION && bundle_rec__cpu_attributed(rec) <= SHARE_NEGLIGIBLE * rec->sum_ns)
 		successive__add(&series->successive, bundle_rec__bin(rec), ns / rec->n, rec->n);
 	if (series->class == VAPRO_COMPUTATION && book->source != VAPRO_BY_INSTRUCTIONS &&
 	    groups__add(book, series, rec, ns))

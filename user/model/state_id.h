@@ -8,7 +8,7 @@
 
 #include <vapro/bundle.h>
 
-#define STATE_ID_SIZE 17 /* 16 hex digits and the NUL */
+enum { STATE_ID_SIZE = 17 }; /* 16 hex digits and the NUL */
 
 /* Returns the number of a state; 0 for NULL, which is time that belongs to no state. */
 uint64_t state_id__of(const struct vapro_state *state);

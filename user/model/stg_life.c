@@ -2,10 +2,14 @@
 /* When threads and rows live, and how much of their time they work: see stg.h. */
 #include "model/stg_private.h"
 
+#include "model/judgement.h"
+
 #include <errno.h>
 
-#define BUSY_NS (VAPRO_BIN_NS / 10) /* of a bin: less than computation takes, more than a thread that looks around */
-#define STOPPED_NS (VAPRO_BIN_NS * 9 / 10) /* of a bin: stopped all the time, but for the reading's slack */
+/* Of a bin: less than computation takes, more than a thread that looks around. */
+#define BUSY_NS (SHARE_MEANINGFUL * VAPRO_BIN_NS)
+/* Of a bin: stopped all the time, but for the reading's slack. */
+#define STOPPED_NS (SHARE_NEARLY_ALL * VAPRO_BIN_NS)
 #define WORK_LEAST_NS 1e9 /* time in which a thread beside the first could run, before its share of work is known */
 
 static void widen_row(struct stg *stg, const struct stg_thread *thread)
@@ -137,12 +141,12 @@ void stg__note_account(struct stg *stg, const struct vapro_account *account)
 	uint64_t wanted_ns = account->on_cpu_ns + account->preempted_ns + account->wakeup_wait_ns +
 			     account->throttled_ns + account->steal_ns;
 
-	if (wanted_ns >= BUSY_NS && account->bin >= thread->busy_to) {
+	if ((double)wanted_ns >= BUSY_NS && account->bin >= thread->busy_to) {
 		if (account->bin > thread->busy_to)
 			thread->busy_from = account->bin;
 		thread->busy_to = account->bin + 1;
 	}
-	if (account->stopped_ns < STOPPED_NS && !account->stopped_by)
+	if ((double)account->stopped_ns < STOPPED_NS && !account->stopped_by)
 		return;
 	if (account->bin > thread->stopped_to)
 		thread->stopped_by = VAPRO_STOPPED_UNKNOWN;

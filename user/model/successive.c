@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "model/successive.h"
 
-#include <math.h>
+#include "model/batches.h"
 
-#define MOMENT_LEAST 5 /* computations */
+#include <math.h>
 
 static void end_moment(struct successive *successive)
 {
@@ -16,7 +16,7 @@ void successive__add(struct successive *successive, uint64_t bin, double mean_ns
 {
 	double value = log(fmax(mean_ns, 1)), before = successive->open_n, differs;
 
-	if (successive->open_n >= MOMENT_LEAST && (uint32_t)bin != successive->bin) {
+	if (successive->open_n >= BATCH_MEMBERS && (uint32_t)bin != successive->bin) {
 		end_moment(successive);
 		before = 0;
 	}

@@ -4,9 +4,9 @@
  * computation to computation, so that the durations of one moment scatter as much as all durations do. On a host that
  * is slow for a second, durations differ from one moment to another, and are alike within a moment.
  *
- * A moment is at least 5 successive computations of one 200 ms bin or, where computations are long, of the next ones.
- * Computations that other tasks interrupted are not entered, since those tasks may have displaced cached data. Scatter
- * is the variance of the logarithm of durations.
+ * A moment is at least BATCH_MEMBERS successive computations of one 200 ms bin or, where computations are long, of the
+ * next ones. Computations that other tasks interrupted are not entered, since those tasks may have displaced cached
+ * data. Scatter is the variance of the logarithm of durations.
  */
 #ifndef VAPRO_SUCCESSIVE_H
 #define VAPRO_SUCCESSIVE_H

@@ -2,23 +2,16 @@
 #include "model/typical.h"
 
 #include "base/grow.h"
+#include "model/judgement.h"
 
 #include <math.h>
 
-#define SPREAD_S 10
-#define LATE_BATCHES 5 /* least batches after the first 30 s: a few may agree by chance */
-#define CALL_SHARE 0.2 /* share of a call's batches, up to CALL_BATCHES times the support: waits make many groups */
-#define CALL_BATCHES 4
-#define OWN_COMPUTED 2	  /* OWN_BATCHES of a computation, which waits for no other rank */
-#define OWN_BATCHES 5	  /* least batches of a rank: with those of agreeing ranks they must be enough */
-#define SHARED_REACH 1.1  /* times a group's centre: upper end of its batches */
-#define OTHER_BATCHES 5	  /* least batches of a group, without the row that has most */
+#define SPREAD_S 10	  /* least time between first and last batch of a group that is spread over time */
+#define CALL_BATCHES 4	  /* times the support: the most batches that a group of calls needs */
+#define OWN_COMPUTED 2	  /* least batches of a rank's computation, which waits for no other rank */
 #define FEW_ROWS 2	  /* rows, of which one alone may be the faster */
-#define CHRONIC_RATIO 1.1 /* times the lowest populous duration of calls: more is not usual ... */
-#define CHRONIC_WIDTH 1.5 /* ... where this multiple of it ... */
-#define CHRONIC_SHARE 0.9 /* ... is more than so many of the calls take */
-#define RARE_RANKS 5	  /* ranks of equal mean time that are a reference */
-#define RARE_SHARE 0.25	  /* share of the ranks */
+#define CHRONIC_WIDTH 1.5 /* times the lowest populous duration of calls that nearly all of them take */
+#define RARE_SHARE 0.25	  /* share of the ranks whose equal mean times are a reference */
 
 /* A group of the batches of one series. */
 struct candidate {
@@ -33,7 +26,7 @@ struct candidates {
 
 static bool spread(const struct batch_group *group)
 {
-	return group->last - group->first >= SPREAD_S && group->late >= LATE_BATCHES;
+	return group->last - group->first >= SPREAD_S && group->late >= LEAST_BATCHES;
 }
 
 /* Gathers all batches of a series, live ones too, in the book's scratch. */
@@ -53,11 +46,11 @@ static int gather(struct series_book *book, const struct series *series)
  */
 static double needed(const struct series_book *book, enum vapro_class class, size_t rows)
 {
-	double support = (double)book->config->support_batches, least = rows > 1 ? support : OWN_BATCHES;
+	double support = (double)book->config->support_batches, least = rows > 1 ? support : LEAST_BATCHES;
 
 	if (class == VAPRO_COMPUTATION)
 		return rows > 1 ? support : OWN_COMPUTED;
-	return fmin(fmax(least, CALL_SHARE * (double)batches__total(&book->scratch)),
+	return fmin(fmax(least, book->config->populous_share * (double)batches__total(&book->scratch)),
 		    CALL_BATCHES * support * (double)rows);
 }
 
@@ -96,9 +89,9 @@ static bool shared(struct series_book *book, const struct workload *workload, ui
 			for (uint32_t b = 0; b < both[k]->count; b++) {
 				const struct batch_bucket *bucket = &both[k]->items[b];
 
-				if (bucket->sum_ns > SHARED_REACH * group->centre_ns * bucket->n)
+				if (bucket->sum_ns > RATIO_ALIKE * group->centre_ns * bucket->n)
 					break;
-				if (faster && bucket->sum_ns <= SHARED_REACH * faster->centre_ns * bucket->n)
+				if (faster && bucket->sum_ns <= RATIO_ALIKE * faster->centre_ns * bucket->n)
 					continue;
 				all += bucket->n;
 				book->row_batches[series->row] += bucket->n;
@@ -106,12 +99,12 @@ static bool shared(struct series_book *book, const struct workload *workload, ui
 		}
 		most = book->row_batches[series->row] > most ? book->row_batches[series->row] : most;
 	}
-	return all - most >= OTHER_BATCHES;
+	return all - most >= LEAST_BATCHES;
 }
 
 static bool is_of_ranks(const struct batch_group *group, size_t rows)
 {
-	return group->n >= RARE_RANKS && (double)group->n >= RARE_SHARE * (double)rows;
+	return group->n >= LEAST_RANKS && (double)group->n >= RARE_SHARE * (double)rows;
 }
 
 static double mean_ns(const struct histogram *histogram)
@@ -131,7 +124,7 @@ static int of_ranks(struct series_book *book, const struct workload *workload, u
 	double members = 0;
 	unsigned count;
 
-	if (rows < RARE_RANKS)
+	if (rows < LEAST_RANKS)
 		return 0;
 	batches__empty(&book->scratch);
 	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
@@ -228,7 +221,7 @@ static int refresh_kind(struct series_book *book, const struct workload *workloa
 	}
 	/* A loss against a provisional reference is shown, and not confirmed. */
 	for (unsigned i = 0; i < count && !typical; i++) {
-		if (groups[i].n >= OTHER_BATCHES) {
+		if (groups[i].n >= LEAST_BATCHES) {
 			reference = groups[i].centre_ns;
 			break;
 		}
@@ -325,7 +318,7 @@ static double share_until(const struct histogram *histogram, double ns)
 static bool is_chronic(const struct series *series)
 {
 	return series->class == VAPRO_COMMUNICATION && series->duration_ns > 0 &&
-	       share_until(&series->cpu, CHRONIC_WIDTH * series->duration_ns) >= CHRONIC_SHARE;
+	       share_until(&series->cpu, CHRONIC_WIDTH * series->duration_ns) >= SHARE_NEARLY_ALL;
 }
 
 /*
@@ -334,7 +327,7 @@ static bool is_chronic(const struct series *series)
  */
 static double usual_of(const struct series *series, double ns)
 {
-	double most = CHRONIC_RATIO * series->duration_ns;
+	double most = RATIO_ALIKE * series->duration_ns;
 
 	return ns > most && is_chronic(series) ? most : ns;
 }
@@ -480,10 +473,6 @@ static int refresh_own(struct series_book *book, struct workload *workload)
 
 /* ---- ranks that are slower than the others in the same calls, for good */
 
-#define SLOWER_TIGHT 0.1  /* share of the median: the others must be this near */
-#define SLOWER_MOST 0.7	  /* share of the slowest rank's excess from which a rank itself is slow */
-#define SLOWER_OTHERS 0.6 /* share of ranks that must be near */
-
 static int compare_own(const void *a, const void *b)
 {
 	const struct series *left = *(struct series *const *)a, *right = *(struct series *const *)b;
@@ -505,7 +494,7 @@ static bool waits_early(const struct series_book *book, const struct series *ser
 	const struct stg_job *job = stg__job(book->stg, series->job);
 	double less = stg__computes_less(job, series->row, false);
 
-	return less > 0.5 * (series->own_ns - usual_ns) * series->view_n;
+	return less > SHARE_MOST * (series->own_ns - usual_ns) * series->view_n;
 }
 
 static uint64_t batches_of(const struct series *series)
@@ -530,7 +519,7 @@ static int find_slower(struct series_book *book, const struct workload *workload
 		if (processor_of(book, series) != processor)
 			continue;
 		series->slower = false;
-		if (batches_of(series) < OWN_BATCHES || series->own_ns <= 0 || rooted(book, series))
+		if (batches_of(series) < LEAST_BATCHES || series->own_ns <= 0 || rooted(book, series))
 			continue;
 		if (grow(&ranks, &capacity, count + 1, sizeof(*ranks))) {
 			free(ranks);
@@ -542,12 +531,13 @@ static int find_slower(struct series_book *book, const struct workload *workload
 		qsort(ranks, count, sizeof(*ranks), compare_own);
 	median = count ? ranks[(count - 1) / 2]->own_ns : 0;
 	for (size_t i = 0; i < count; i++) {
-		bool is = fabs(ranks[i]->own_ns - median) <= SLOWER_TIGHT * median;
+		bool is = fabs(ranks[i]->own_ns - median) <= (RATIO_ALIKE - 1) * median;
 
 		near += is;
 		batches += is ? batches_of(ranks[i]) : 0;
 	}
-	if (count < 3 || (double)near < SLOWER_OTHERS * (double)count || batches < book->config->support_batches)
+	if (count < LEAST_COMPARED || (double)near < SHARE_OF_RANKS * (double)count ||
+	    batches < book->config->support_batches)
 		count = 0;
 	for (size_t i = 0; i < count; i++) {
 		struct series *series = ranks[i];
@@ -556,7 +546,7 @@ static int find_slower(struct series_book *book, const struct workload *workload
 		    (workload->class == VAPRO_COMMUNICATION && waits_early(book, series, median)))
 			continue;
 		/* Ranks that only communicate with a slower one are slower by less. */
-		if (series->own_ns - median < SLOWER_MOST * (ranks[count - 1]->own_ns - median))
+		if (series->own_ns - median < SHARE_OF_SLOWEST * (ranks[count - 1]->own_ns - median))
 			continue;
 		series->slower = series->supported = true;
 		series->reference_ns = median;

@@ -2,9 +2,10 @@
 /* The usual time of a series, disturbed or not, and whether fragments are slower than that. */
 #include "model/series.h"
 
+#include "model/judgement.h"
+
 #include <math.h>
 
-#define UNUSUAL_SIGMAS 4
 #define SCATTER_FLOOR 0.02 /* share of the mean: no time repeats better */
 
 void series__add_usual(struct series_usual *usual, enum vapro_class class, const struct bundle_rec *rec)
@@ -73,7 +74,7 @@ bool series__unusual(const struct series *series, const struct vapro_config *con
 	/* The means of n fragments scatter by the variance of one over n: this undoes it. */
 	variance = fmax(0, squares - usual.n * mean * mean) / (usual.bundles - 1);
 	variance = fmax(variance, SCATTER_FLOOR * SCATTER_FLOOR * mean * mean);
-	return (here - mean) * sqrt(n) >= UNUSUAL_SIGMAS * sqrt(variance);
+	return (here - mean) * sqrt(n) >= SIGMAS_UNUSUAL * sqrt(variance);
 }
 
 double series__view_chance(const struct series *series, double expected_ns)

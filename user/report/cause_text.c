@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/duration.h"
 #include "base/wrap.h"
+#include "diagnose/verdict.h"
 #include "report/cause_text.h"
 
 #include <math.h>
@@ -12,8 +13,6 @@
 #include "diagnose/root_cause.h"
 #include "report/json.h"
 #include "report/regions.h"
-
-#define MOSTLY 0.6 /* part of the interference that makes one task the culprit alone */
 
 /* Appends; what does not fit is cut. */
 __attribute__((format(printf, 2, 3))) static void say(char *text, const char *format, ...)
@@ -109,7 +108,7 @@ char *cause_text__write(const struct cause *cause, char *buf)
 		else
 			say(buf, "%.32s, a task of the job itself,", cause->culprit);
 		if ((cause->relation == VAPRO_FOREIGN || cause->relation == VAPRO_OTHER_JOB) &&
-		    cause->culprit_share < MOSTLY)
+		    cause->culprit_share < VERDICT_MOSTLY)
 			say(buf, " and others");
 		say(buf, " preempted ");
 		say_ranks(buf, cause);
