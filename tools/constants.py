@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """constants.py [--update]: the constants of the judgement as rows of docs/judgement.md; --update writes them there.
 
-A constant is a #define with a number in a file of model, detect, diagnose or compare.  Its meaning is the comment behind
-or before it, or where there is none what the document says.  tests/tools/test_constants.py compares the two.
+In a file of model, detect, diagnose or compare a #define with a number decides; one with the name of another constant
+follows from that one and has no row.  So do the members of the configuration that nobody sets (tunables.def).  An enumerator with a number of its own (enum { NAME = 8 };) or a static const
+double is a bound or a format.  The meaning is the comment behind or before it.  Source and cases are what the document
+says: cases of a constant whose value has changed are forgotten, and sensitivity.py --document writes what it has found.
+tests/tools/test_constants.py compares the document with the sources.
 """
 import pathlib
 import re
@@ -11,21 +14,27 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDERS = ("model", "detect", "diagnose", "compare")
+TUNABLES = ROOT / "include" / "vapro" / "tunables.def"
 NUMBER = r"(?:0x[0-9a-fA-F]+|\d+\.?\d*(?:e[-+]?\d+)?|\.\d+)"
 DEFINE = re.compile(rf"^#define\s+([A-Z][A-Z0-9_]*)[ \t]+(\(?-?{NUMBER}(?:ULL|UL|U|LL|L)?\b[^\n]*?)[ \t]*(?:/\*(.*?)\*/[ \t]*)?$", re.M | re.S)
 BITS = re.compile(r"^\(?1U?L?L?\s*<<|^0x")      # flags and hashes are no numbers of the judgement
+BOUNDS = re.compile(r"^(?:enum \{ ([^}]*) \}|static const double ([^;\n]*));[ \t]*(?:/\*(.*?)\*/[ \t]*)?$", re.M | re.S)
+MEMBER = re.compile(rf"^CONSTANT\(\w+, (\w+), ({NUMBER})\)[ \t]*(?:/\*(.*?)\*/)?[ \t]*$", re.M)
+BOUND = re.compile(rf"([A-Z][A-Z0-9_]*) = (\(?-?{NUMBER}[^,}}]*)")
+COLUMNS = ("constant", "value", "file", "meaning", "source", "held from below by", "held from above by")
+SOURCES = re.compile(r"(?:VAPRO \(PPoPP'22\) section \d|NoiseMiner section \d|statistic|definition|measured|chosen)\b")
 
 
 class Constant:
-    def __init__(self, path, match, text):
-        self.path, self.name, self.value = path, match[1], " ".join(match[2].split())
-        self.line = text.count("\n", 0, match.start()) + 1
-        self.span = match.span(2)
-        self.meaning = " ".join(re.sub(r"\n\s*\*", " ", match[3] or before(text[:match.start()])).split())
+    def __init__(self, path, text, names, span, meaning):
+        self.path, self.name, self.value = path, names[0], " ".join(names[1].split())
+        self.bound, self.span = names[2], span
+        self.line = text.count("\n", 0, span[0]) + 1
+        self.meaning = " ".join(re.sub(r"\n\s*\*", " ", meaning).split()).replace("|", "\\|")
 
     @property
     def place(self):
-        return str(self.path.relative_to(ROOT / "user"))
+        return str(self.path.relative_to(ROOT / ("include" if self.path.suffix == ".def" else "user")))
 
     @property
     def key(self):
@@ -49,41 +58,75 @@ class Constant:
 
 def before(text):
     """A comment that ends in the line before, or before the other constants of the same paragraph."""
-    match = re.search(r"/\*((?:(?!\*/).)*)\*/\n(?:#define[^\n]*\n)*\Z", text, re.S)
+    match = re.search(r"/\*((?:(?!\*/).)*)\*/\n(?:(?:#define|enum \{|static const double)[^\n]*\n)*\Z", text, re.S)
     return match[1] if match else ""
 
 
+def constants_of(path, text):
+    for match in DEFINE.finditer(text):
+        if not BITS.match(match[2]):
+            yield Constant(path, text, (match[1], match[2], False), match.span(2), match[3] or before(text[:match.start()]))
+    for match in MEMBER.finditer(text):
+        yield Constant(path, text, (match[1], match[2], False), match.span(2), match[3] or "")
+    for match in BOUNDS.finditer(text):
+        group = 1 if match[1] else 2
+        for found in BOUND.finditer(match[group]):
+            span = tuple(match.start(group) + at for at in found.span(2))
+            yield Constant(path, text, (found[1], found[2].strip(), True), span, match[3] or before(text[:match.start()]))
+
+
 def constants():
+    """Those that decide, and bounds; without what follows from others."""
     found = []
     for folder in FOLDERS:
         for path in sorted((ROOT / "user" / folder).glob("*.[ch]")):
-            text = path.read_text()
-            found += [Constant(path, match, text) for match in DEFINE.finditer(text) if not BITS.match(match[2])]
-    return found
+            found += sorted(constants_of(path, path.read_text()), key=lambda at: at.span)
+    found += constants_of(TUNABLES, TUNABLES.read_text())
+    names = {at.name for at in found}
+    return [at for at in found if not names.intersection(re.findall(r"[A-Z][A-Z0-9_]+", at.value))]
 
 
 DOCUMENT = ROOT / "docs" / "judgement.md"
-ROW = re.compile(r"^\| `(\w+)` \| `(.*?)` \| (\w+/\w+\.[ch]) \| (.*?) \|$", re.M)
+ROW = re.compile(r"^\| `(\w+)` \| `(.*?)` \| (\w+/\w+\.\w+) \| (.*?) \|(?: (.*?) \| (.*?) \| (.*?) \|)?$", re.M)
+UNKNOWN = "not measured"
+
+
+class Row:
+    """What the document says of a constant."""
+    def __init__(self, match=None):
+        self.value, self.meaning, self.source = (match[at] or "" for at in (2, 4, 5)) if match else ("", "", "")
+        self.below, self.above = (match[at] or UNKNOWN for at in (6, 7)) if match else (UNKNOWN, UNKNOWN)
 
 
 def rows_of(document):
-    """What the document says: NAME@FOLDER/FILE -> (value, meaning)."""
-    return {f"{name}@{place}": (value, meaning) for name, value, place, meaning in ROW.findall(document)}
+    return {f"{match[1]}@{match[3]}": Row(match) for match in ROW.finditer(document)}
 
 
-def row(at, known):
-    meaning = at.meaning.replace("|", "\\|") or known.get(at.key, ("", ""))[1]
-    return f"| `{at.name}` | `{at.value}` | {at.place} | {meaning} |"
+def row(at, known, held):
+    """held: of some constants the texts of the last two columns."""
+    old = known.get(at.key, Row())
+    cells = [f"`{at.name}`", f"`{at.value}`", at.place, at.meaning or old.meaning]
+    if not at.bound:
+        below, above = held.get(at.key) or ((old.below, old.above) if old.value == at.value else (UNKNOWN, UNKNOWN))
+        cells += [old.source or "chosen", below, above]
+    return f"| {' | '.join(cells)} |"
 
 
-def update(document):
-    """The document with the rows of each folder's table as the sources have them."""
-    known = rows_of(document)
-    for folder in FOLDERS:
-        table = "\n".join(row(at, known) for at in constants() if at.place.startswith(f"{folder}/"))
-        head = rf"(## Constants of {folder}\n\n\| constant \| value \| file \| meaning \|\n\|---\|---\|---\|---\|\n)(?:\|[^\n]*\n)*"
-        document = re.sub(head, lambda found: found[1] + table + "\n", document)
-    return document
+def table(columns, rows):
+    return "\n".join([f"| {' | '.join(columns)} |", "|" + "---|" * len(columns), *rows]) + "\n"
+
+
+def update(document, held=None):
+    """The document with the tables, and how many rows they have, as the sources have them."""
+    known, found = rows_of(document), constants()
+    parts = {folder: (COLUMNS, [at for at in found if not at.bound and at.place.startswith(f"{folder}/")]) for folder in FOLDERS}
+    parts["configuration"] = (COLUMNS, [at for at in found if at.path == TUNABLES])
+    parts["bounds"] = (COLUMNS[:4], [at for at in found if at.bound])
+    for part, (columns, rows) in parts.items():
+        text = table(columns, [row(at, known, held or {}) for at in rows])
+        document = re.sub(rf"(<!-- {part} -->\n)(?:\|[^\n]*\n)*", lambda mark, text=text: mark[1] + text, document)
+    bounds = len(parts["bounds"][1])
+    return re.sub(r"\d+ numbers decide, \d+ are", f"{len(found) - bounds} numbers decide, {bounds} are", document)
 
 
 def main():
@@ -94,7 +137,7 @@ def main():
         sys.exit(__doc__)
     known = rows_of(DOCUMENT.read_text())
     for at in constants():
-        print(row(at, known))
+        print(row(at, known, {}))
 
 
 if __name__ == "__main__":

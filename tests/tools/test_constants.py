@@ -11,16 +11,40 @@ import constants
 import sensitivity
 
 
+C_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\\\.|[^\"\\\\\n])*\"", re.S)
+
+
 class Constants(unittest.TestCase):
     def test_document(self):
-        """It is what tools/constants.py --update writes, and each constant has a meaning."""
+        """It is what tools/constants.py --update writes; each constant has a meaning, and each that decides a source."""
         text = constants.DOCUMENT.read_text()
-        found = {at.key: at.value for at in constants.constants()}
-        listed = constants.rows_of(text)
-        self.assertGreater(len(found), 200)
-        self.assertEqual(found, {key: value for key, (value, _) in listed.items()}, "run tools/constants.py --update")
-        self.assertEqual([key for key, (_, meaning) in listed.items() if not meaning], [])
+        found, listed = constants.constants(), constants.rows_of(text)
+        self.assertEqual({at.key: at.value for at in found}, {key: row.value for key, row in listed.items()}, "run tools/constants.py --update")
+        self.assertEqual([key for key, row in listed.items() if not row.meaning], [])
+        self.assertEqual([at.key for at in found if not at.bound and not constants.SOURCES.match(listed[at.key].source)], [])
         self.assertEqual(constants.update(text), text, "run tools/constants.py --update")
+
+    def test_kinds(self):
+        """A define decides, an enumerator with a number is a bound, an expression of another constant is neither."""
+        text = ("#define ONE 0.5 /* share */\n#define TWO (2 * ONE) /* follows */\n#define TEXT \"1\"\n#define FLAG (1U << 3)\n"
+                "enum { ROOM = 8 }; /* rows\n */\n\nenum { A, B };\nenum { X = 1, Y = 2 };\nstatic const double TINY = 1e-9; /* of one */\n"
+                "CONSTANT(SHARE, part, 0.25) /* of it */\n")
+        found = [(at.name, at.value, at.bound, at.meaning) for at in constants.constants_of(constants.DOCUMENT, text)]
+        self.assertEqual(found, [("ONE", "0.5", False, "share"), ("TWO", "(2 * ONE)", False, "follows"), ("part", "0.25", False, "of it"),
+                                 ("ROOM", "8", True, "rows"), ("X", "1", True, ""), ("Y", "2", True, ""), ("TINY", "1e-9", True, "of one")])
+        names = [at.name for at in constants.constants()]
+        self.assertNotIn("SHARE_NEARLY_ALL", names)
+        self.assertIn("SHARE_MEANINGFUL", names)
+
+    def test_cases(self):
+        """What holds a constant stays in the document while its value does; source and cases are not lost."""
+        at = next(at for at in constants.constants() if at.name == "SET_RATIO")
+        text = constants.update(constants.DOCUMENT.read_text(), {at.key: ("misses hog", "nothing")})
+        row = constants.rows_of(constants.update(text))[at.key]
+        self.assertEqual((row.below, row.above), ("misses hog", "nothing"))
+        other = text.replace(f"`SET_RATIO` | `{at.value}`", "`SET_RATIO` | `9.5`")
+        row = constants.rows_of(constants.update(other))[at.key]
+        self.assertEqual((row.value, row.below, row.above), (at.value, constants.UNKNOWN, constants.UNKNOWN))
 
     def test_moved(self):
         """Another value is in the same line, the rest of the file is as it was, and the two directions differ."""
@@ -49,6 +73,20 @@ class Constants(unittest.TestCase):
         self.assertEqual(said, ["misses a", "finds a", "+2 false alarms or parts"])
         self.assertEqual(sensitivity.difference(usual, {"a": job([True, False], 0, [0.05, None], 1), "b": usual["b"]}), ["loss of a"])
         self.assertEqual(sensitivity.difference(usual, {"a": usual["a"], "b": job([], 1, [], 9)}), ["records of 1 jobs only"])
+
+    def test_cell(self):
+        """The document says at most three names of each kind, and which of both kinds of case was not measured."""
+        stored = {"jobs": {"a": {"0.8": ["misses a, b, c, d, e"], "1.2": []}}, "tests": {"a": {"0.8": ["sets_are_found"], "1.2": []}, "b": {"0.8": [], "1.2": []}}}
+        self.assertEqual(sensitivity.cell(stored, "a", "0.8"), "misses a, b, c and 2 others; fails sets_are_found")
+        self.assertEqual(sensitivity.cell(stored, "a", "1.2"), "nothing")
+        self.assertEqual(sensitivity.cell(stored, "b", "1.2"), "no unit test")
+        self.assertEqual(sensitivity.cell({**stored, "tests": {}}, "a", "1.2"), "no job")
+        self.assertIsNone(sensitivity.cell(stored, "c", "1.2"))
+
+    def test_names(self):
+        """What follows from a constant moves with it."""
+        at = next(at for at in constants.constants() if at.name == "SHARE_MEANINGFUL")
+        self.assertEqual(sensitivity.names_of(at), {"SHARE_MEANINGFUL", "SHARE_NEARLY_ALL"})
 
     def test_subset(self):
         """Each case of the subset exists."""
