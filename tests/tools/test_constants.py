@@ -20,9 +20,27 @@ class Constants(unittest.TestCase):
         text = constants.DOCUMENT.read_text()
         found, listed = constants.constants(), constants.rows_of(text)
         self.assertEqual({at.key: at.value for at in found}, {key: row.value for key, row in listed.items()}, "run tools/constants.py --update")
-        self.assertEqual([key for key, row in listed.items() if not row.meaning], [])
+        self.assertEqual([at.key for at in found if not at.meaning], [])
         self.assertEqual([at.key for at in found if not at.bound and not constants.SOURCES.match(listed[at.key].source)], [])
         self.assertEqual(constants.update(text), text, "run tools/constants.py --update")
+
+    def test_number(self):
+        """At most 200 decide."""
+        deciding = [at for at in constants.constants() if not at.bound]
+        self.assertLessEqual(len(deciding), 200)
+        self.assertEqual({at.place.split("/")[0] for at in deciding}, {*constants.FOLDERS, "vapro"})
+
+    def test_hidden(self):
+        """No fraction stands in the middle of a rule, where neither the document nor the measurement sees it."""
+        units = re.compile(r"\d+(?:\.0)?e[-+]?\d+|[012]\.[05]")
+        for folder in constants.FOLDERS:
+            for path in sorted((constants.ROOT / "user" / folder).glob("*.[ch]")):
+                text = path.read_text()
+                spans = [at.span for at in constants.constants_of(path, text)]
+                bare = C_COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+                hidden = [match[0] for match in re.finditer(r"(?<![\w.])\d+\.\d+(?:e[-+]?\d+)?", bare)
+                          if not units.fullmatch(match[0]) and not any(begin <= match.start() < end for begin, end in spans)]
+                self.assertEqual(hidden, [], path)
 
     def test_kinds(self):
         """A define decides, an enumerator with a number is a bound, an expression of another constant is neither."""

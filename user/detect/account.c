@@ -2,6 +2,7 @@
 #include "detect/account.h"
 
 #include "base/grow.h"
+#include "model/judgement.h"
 
 #include <math.h>
 
@@ -110,7 +111,7 @@ int account__rows(struct account *account, struct stg *stg, uint64_t end)
 
 		record->row = SERIES_NONE;
 		record->judged_ns = record->carried_ns = record->seen_ns = 0;
-		if (record->bin >= end || stg__work_share(stg, record->thread, record->bin) < ACCOUNT_BUSY)
+		if (record->bin >= end || stg__work_share(stg, record->thread, record->bin) < SHARE_MEANINGFUL)
 			continue;
 		if (stg__touch(stg, record->thread, record->bin * VAPRO_BIN_NS, false))
 			return -ENOMEM;
@@ -257,7 +258,7 @@ int account__make(struct account *account, struct series_book *book, uint64_t en
 
 uint64_t account__retire_bin(const struct heatmap *map, uint64_t end)
 {
-	uint64_t oldest = end > ACCOUNT_BINS ? end - ACCOUNT_BINS : 0;
+	uint64_t oldest = end > HEATMAP_MORE ? end - HEATMAP_MORE : 0;
 
 	return oldest > map->begin ? oldest : map->begin;
 }

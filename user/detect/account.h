@@ -8,7 +8,8 @@
  * Records stay as long as the heat map reaches, and the bundles are rebuilt in each window: a fragment that ends
  * later replaces what was known until then, and nothing counts twice.
  *
- * A thread that hardly ever computes loses nothing while it cannot run: it takes part from ACCOUNT_BUSY of its time on.
+ * A thread that hardly ever computes loses nothing while it cannot run: it takes part from SHARE_MEANINGFUL of its time
+ * on.
  */
 #ifndef VAPRO_DETECT_ACCOUNT_H
 #define VAPRO_DETECT_ACCOUNT_H
@@ -18,8 +19,6 @@
 
 #include <vapro/analysis.h>
 
-#define ACCOUNT_BUSY 0.1     /* on-CPU share of the time that a thread could run */
-#define ACCOUNT_BINS 300     /* before the end of the view: records stay as long */
 #define ACCOUNT_LEAST_NS 5e6 /* attributed in a bin: less is no loss */
 
 enum account_cause { CAUSE_PREEMPTED, CAUSE_WAKEUP_WAIT, CAUSE_THROTTLED, CAUSE_STOPPED, CAUSE_STEAL, ACCOUNT_CAUSES };

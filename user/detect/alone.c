@@ -1,27 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "detect/alone.h"
 
+#include "model/judgement.h"
+
 #include <math.h>
 #include <stdlib.h>
 
-#define AT_ONCE 5	  /* bins between two beginnings that may have one cause */
-#define MOVED_ROWS 3	  /* so many rows on several places changed at once: the program did */
-#define LIGHTER 0.95	  /* share of the former computation below which a row is lighter */
-#define RATE_BINS 50	  /* bins before and since a change that are compared */
-#define ALL_SHARE 0.9	  /* share of rows: the program, or the whole machine */
-#define LIGHTER_SHARE 0.5 /* share of a loss that others were spared */
-#define COMMON_SHARE 0.5  /* part of a row's lost share that other rows lose, too */
-#define REPEATED 1.6	  /* fragments as slow as the slowest: more than one */
-#define MANY_FRAGMENTS 20 /* fragments of a state: outliers are few among these */
-#define LONG_NS 1e9	  /* usual time of a fragment that repeats itself */
-#define SURE_FRAGMENTS 3  /* so many slow ones may be a smaller part of all */
-#define SURE_IN_SIZES 5	  /* so many slow ones of several sizes are as sure as several of one */
-#define CHANCE 0.01	  /* expected coincidences of outliers in a run: more are chance */
-#define FEW_SHARE 0.6
-#define SURE_SHARE 0.35
-#define FIXED_ROWS 0.5	 /* share of a place's rows that are slow at fixed work */
-#define FIXED_TIME 0.5	 /* share of the time for which the place is slow */
-#define PLACE_SHARE 0.75 /* share of a place's rows, in a variance of the place */
+#define LIGHTER 0.95	/* share of the former computation below which a row is lighter */
+#define REPEATED 1.6	/* fragments as slow as the slowest: more than one */
+#define SURE_IN_SIZES 5 /* so many slow ones of several sizes are as sure as several of one */
+#define FEW_SHARE 0.6	/* of few fragments of a state: so many slow ones are no outliers ... */
+#define SURE_SHARE 0.35 /* ... and of three slow ones or more */
 
 static bool silent(const struct variance *variance, const struct vapro_config *config)
 {
@@ -36,7 +25,7 @@ static bool at_once(const struct variance *a, const struct variance *b)
 {
 	uint64_t apart = a->begin > b->begin ? a->begin - b->begin : b->begin - a->begin;
 
-	return apart <= AT_ONCE;
+	return apart <= HEATMAP_AT_ONCE;
 }
 
 /* Computation time of a row per bin, in bins [from, to) of the map. */
@@ -62,7 +51,7 @@ static int compare_doubles(const void *a, const void *b)
 /* Whether the map still has enough of the time before a variance to compare with. */
 static bool has_before(const struct variance *variance, const struct heatmap *map)
 {
-	return variance->begin >= map->begin + RATE_BINS / 5;
+	return variance->begin >= map->begin + HEATMAP_AROUND_LEAST;
 }
 
 /*
@@ -74,8 +63,8 @@ static double spared(const struct variance *variance, const struct evidence_inpu
 {
 	const struct heatmap *map = input->map;
 	uint64_t begin = variance->begin;
-	uint64_t end = variance->end < begin + RATE_BINS ? variance->end : begin + RATE_BINS;
-	uint64_t from = begin > map->begin + RATE_BINS ? begin - RATE_BINS : map->begin;
+	uint64_t end = variance->end < begin + HEATMAP_AROUND_MOST ? variance->end : begin + HEATMAP_AROUND_MOST;
+	uint64_t from = begin > map->begin + HEATMAP_AROUND_MOST ? begin - HEATMAP_AROUND_MOST : map->begin;
 	size_t rows = input->job->row_count, known = 0;
 	double *before = calloc(rows + 1, sizeof(*before)), *during = calloc(rows + 1, sizeof(*during));
 	double *change = calloc(rows + 1, sizeof(*change));
@@ -152,7 +141,7 @@ static bool common(const struct variance *variance, const struct evidence_input 
 	}
 	if (known && own) {
 		qsort(shares, known, sizeof(*shares), compare_doubles);
-		is = shares[known / 2] >= COMMON_SHARE * sum / (double)own;
+		is = shares[known / 2] >= SHARE_MOST * sum / (double)own;
 	}
 cleanup:
 	free(in);
@@ -189,12 +178,12 @@ enum alone alone__moved(struct variance *variance, const struct variance_book *b
 		alive += input->job->rows[row].from_ns &&
 			 (!input->job->rows[row].to_ns || input->job->rows[row].to_ns > variance->begin * VAPRO_BIN_NS);
 	/* The time that others are spared comes last: it needs the whole map. */
-	if (rows > 1 && (double)rows >= ALL_SHARE * (double)alive)
+	if (rows > 1 && (double)rows >= SHARE_NEARLY_ALL * (double)alive)
 		is = ALONE_ALL;
-	else if (rows >= MOVED_ROWS && several)
+	else if (rows >= LEAST_REPEATED && several)
 		is = ALONE_MOVED;
 	else if (has_before(variance, input->map))
-		variance->moved = spared(variance, input) >= LIGHTER_SHARE * variance->total.lost[VAPRO_COMPUTATION];
+		variance->moved = spared(variance, input) >= SHARE_MOST * variance->total.lost[VAPRO_COMPUTATION];
 	if (is == ALONE_NOT_MOVED && variance->moved)
 		is = ALONE_MOVED;
 	if (is == ALONE_NOT_MOVED && common(variance, input))
@@ -221,7 +210,7 @@ static bool is_place(const struct variance *variance, const struct evidence_inpu
 		in += same;
 		others += !same;
 	}
-	return others >= in && (double)variance->row_count >= PLACE_SHARE * (double)in;
+	return others >= in && (double)variance->row_count >= SHARE_OF_PLACE * (double)in;
 }
 
 bool alone__place(const struct variance *variance, const struct evidence_input *input)
@@ -251,7 +240,7 @@ static bool by_chance(const struct evidence_input *input, const struct tally_ser
 		return false;
 	for (int i = 0; i < (int)slow; i++)
 		ways *= fmax(1, entry->n - i) / (i + 1);
-	return all * ways * pow(above / all, slow) > CHANCE;
+	return all * ways * pow(above / all, slow) > CHANCE_MOST;
 }
 
 /*
@@ -263,12 +252,12 @@ static double slow_fragments(const struct evidence_input *input, const struct ta
 	double greatest = entry->longest - entry->ref / fmax(entry->n, 1);
 	double slow = fmin(entry->n, entry->lost / fmax(1, greatest));
 
-	if (entry->n >= MANY_FRAGMENTS)
+	if (entry->n >= LEAST_FRAGMENTS)
 		return slow;
 	/* what takes seconds is the mean of much: a stall does not make it slow by a fifth */
 	if (entry->ref >= LONG_NS * entry->n && (place || !by_chance(input, entry, slow)))
 		return fmax(slow, REPEATED);
-	if (slow < (slow < SURE_FRAGMENTS ? FEW_SHARE : SURE_SHARE) * entry->n || by_chance(input, entry, slow))
+	if (slow < (slow < LEAST_REPEATED ? FEW_SHARE : SURE_SHARE) * entry->n || by_chance(input, entry, slow))
 		return fmin(slow, 1);
 	return slow;
 }
@@ -363,8 +352,8 @@ bool alone__fixed_work(const struct variance *variance, const struct variance_bo
 
 		if (other->matched && other->confirmed && !other->waiting &&
 		    (other->path || other->class == VAPRO_IO) &&
-		    (double)other->row_count >= FIXED_ROWS * (double)variance->row_count &&
-		    (double)common_time(variance, other) >= FIXED_TIME * (double)(variance->end - variance->begin) &&
+		    (double)other->row_count >= SHARE_MOST * (double)variance->row_count &&
+		    (double)common_time(variance, other) >= SHARE_MOST * (double)(variance->end - variance->begin) &&
 		    within(other, variance, job))
 			return true;
 	}

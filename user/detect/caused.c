@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define ROUNDS 4      /* of a division: in each, parts reach their bound and leave waiting to others */
+enum { ROUNDS = 4 };  /* of a division: in each, parts reach their bound and leave waiting to others */
 #define CALM_LEAST 10 /* bins without a loss from which usual waiting is known */
 
 /* One part of what a variance lost in a bin: the waiting that it may explain, ns. */

@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "detect/chance.h"
 
+#include "model/judgement.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define EXPECTED_MOST 0.01 /* of such regions in a run, by scatter alone: more are chance */
-#define POOL_LEAST 20	   /* fragments of a state that show what it scatters */
-#define POOL_ENOUGH 200	   /* of the sizes at hand; with fewer all sizes of the state are looked at */
-#define TAIL_SHARE 0.02	   /* share of the fragments that show how the tail goes on ... */
-#define TAIL_LEAST 10	   /* ... but so many */
+#define POOL_ENOUGH 200	   /* fragments of the sizes at hand; with fewer all sizes of the state are looked at */
 #define TAIL_THIN 1e-3	   /* no tail thins out faster */
-#define FEW_SHARE 0.005	   /* share of the fragments that stalls may be ... */
-#define STALL_RATIO 1.5	   /* ... where they take so many times as long as the next ones, at least */
-#define TAIL_STEPS 16	   /* parts of the tail beyond the longest fragment */
-#define TILTS 60	   /* steps of a search by halves */
-#define RATIO_ONE 1024	   /* in the histogram of a pool, for a fragment that takes its reference */
-#define RATIO_BUCKETS (27 * HISTOGRAM_PER_OCTAVE) /* up to two million times a reference */
-#define AROUND 10				  /* bins on either side of a begin, or ... */
-#define FRAGMENTS 3				  /* ... so many computations */
-#define SHARP 0.5				  /* share of the whole slowdown that a sharp begin has at once */
+#define STALL_RATIO 1.5	   /* stalls take so many times as long as the next fragments, at least */
+enum { TAIL_STEPS = 16 };  /* parts of the tail beyond the longest fragment */
+enum { TILTS = 60 };	   /* steps of a search by halves */
+enum { RATIO_ONE = 1024 }; /* in the histogram of a pool, for a fragment that takes its reference */
+enum { RATIO_BUCKETS = (27 * HISTOGRAM_PER_OCTAVE) }; /* up to two million times a reference */
 
 /* Durations of a state's fragments in units of their references. */
 struct drawn {
@@ -143,7 +137,7 @@ static double mean_at(const struct drawn *pool, size_t bucket)
  */
 static double tail_of(const struct drawn *pool, size_t end)
 {
-	double most = fmax(TAIL_LEAST, TAIL_SHARE * pool->n), seen = 0, logs = 0, shortest = 0;
+	double most = fmax(LEAST_MEMBERS, SHARE_TAIL * pool->n), seen = 0, logs = 0, shortest = 0;
 
 	for (size_t b = end; b-- > 0 && seen < most;) {
 		double n = fmin(pool->count[b], most - seen);
@@ -166,11 +160,11 @@ static void pool_trim(struct drawn *pool)
 	double seen = 0, above = 0;
 	size_t cut = pool->end;
 
-	for (size_t b = pool->end; b-- > 0 && seen <= FEW_SHARE * pool->n;) {
+	for (size_t b = pool->end; b-- > 0 && seen <= SHARE_STALLS * pool->n;) {
 		if (!(pool->count[b] > 0))
 			continue;
 		if (above > STALL_RATIO * mean_at(pool, b) &&
-		    pow(above / mean_at(pool, b), -seen / fmax(tail_of(pool, b + 1), TAIL_THIN)) < EXPECTED_MOST / seen)
+		    pow(above / mean_at(pool, b), -seen / fmax(tail_of(pool, b + 1), TAIL_THIN)) < CHANCE_MOST / seen)
 			cut = b + 1;
 		above = mean_at(pool, b);
 		seen += pool->count[b];
@@ -278,7 +272,7 @@ static bool is_earlier(const struct parts *state, size_t at)
 /* Fills a pool with what other rows show of a state; where there are none, with what all show. */
 static void fill(struct drawn *pool, const struct series_book *book, const struct parts *state, const unsigned char *in)
 {
-	for (int all = 0; all < 2 && pool->n < POOL_LEAST; all++) {
+	for (int all = 0; all < 2 && pool->n < LEAST_FRAGMENTS; all++) {
 		const unsigned char *without = all ? NULL : in;
 
 		memset(pool, 0, sizeof(*pool));
@@ -323,12 +317,12 @@ bool chance__explains(const struct variance *variance, const struct evidence_inp
 		struct parts state = next_state(&parts[i], count - i);
 
 		i += state.count;
-		if (state.lost < MEANINGFUL * lost)
+		if (state.lost < SHARE_MEANINGFUL * lost)
 			continue;
 		pool->n = 0;
 		fill(pool, input->series, &state, in);
-		*(pool->n < POOL_LEAST ? &unknown : &known) += state.lost;
-		if (pool->n < POOL_LEAST)
+		*(pool->n < LEAST_FRAGMENTS ? &unknown : &known) += state.lost;
+		if (pool->n < LEAST_FRAGMENTS)
 			continue;
 		states++;
 		pool_trim(pool);
@@ -339,7 +333,7 @@ bool chance__explains(const struct variance *variance, const struct evidence_inp
 	free(in);
 	free(pool);
 	free(parts);
-	return known > unknown && (double)states * places(input) * exp(least) > EXPECTED_MOST;
+	return known > unknown && (double)states * places(input) * exp(least) > CHANCE_MOST;
 }
 
 /* Performance of a variance's rows in bins [from, to); NAN where nothing is known. */
@@ -364,9 +358,9 @@ static double performance_in(const struct variance *variance, const struct heatm
 /* The bins before and after a begin that are compared. */
 static uint64_t around_of(const struct heatmap *map)
 {
-	uint64_t fragments = (uint64_t)(FRAGMENTS * map->fragment_ns / VAPRO_BIN_NS);
+	uint64_t fragments = (uint64_t)(HEATMAP_AROUND_FRAGMENTS * map->fragment_ns / VAPRO_BIN_NS);
 
-	return fragments > AROUND ? fragments : AROUND;
+	return fragments > HEATMAP_AROUND_LEAST ? fragments : HEATMAP_AROUND_LEAST;
 }
 
 bool chance__gradual(const struct variance *variance, const struct evidence_input *input)
@@ -381,7 +375,7 @@ bool chance__gradual(const struct variance *variance, const struct evidence_inpu
 	before = performance_in(variance, map, begin - around, begin);
 	after = performance_in(variance, map, begin + 1, begin + 1 + around);
 	whole = 1 - performance_in(variance, map, begin, variance->end);
-	return whole > 0 && before - after < SHARP * whole; /* not where one of them is not known */
+	return whole > 0 && before - after < SHARE_MOST * whole; /* not where one of them is not known */
 }
 
 bool chance__from_start(const struct variance *variance, const struct evidence_input *input)

@@ -6,15 +6,21 @@
 #ifndef VAPRO_CLOCK_CALLS_H
 #define VAPRO_CLOCK_CALLS_H
 
+#include "model/judgement.h"
+
+#include <vapro/bundle.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define CLOCK_CALLS 512		  /* bundles: at least ten seconds of a busy call-site */
-#define CLOCK_PAIRS_LEAST 16	  /* fewer calls are not compared */
-#define CLOCK_OFFSET_MOST_NS 10e9 /* a greater offset is not searched */
-#define CLOCK_NOISE_NS 20e3	  /* of a cost */
-#define CLOCK_GAP_DECAY 0.8	  /* a window: gaps leave the calls that are compared */
+enum { CLOCK_CALLS = 512 };				  /* bundles: at least ten seconds of a busy call-site */
+#define CLOCK_PAIRS_LEAST 16				  /* fewer calls are not compared */
+#define CLOCK_OFFSET_MOST_NS 10e9			  /* a greater offset is not searched */
+#define CLOCK_LITTLE_NS (SHARE_MEANINGFUL * VAPRO_BIN_NS) /* an offset that does not matter; step of a search */
+#define CLOCK_NOISE_NS 20e3				  /* of a cost: costs that differ by less are equal */
+enum { CLOCK_TRIES_MOST = 6 }; /* a search that fails is repeated after 1, 3, 7 .. 63 windows */
+#define CLOCK_GAP_DECAY 0.8    /* of the longest gap from window to window: gaps leave the calls that are compared */
 
 /* A bundle of calls: the first start and the last end, ns. */
 struct clock_calls {
@@ -75,7 +81,7 @@ struct clock_estimate {
 	bool regular;
 };
 
-#define CLOCK_TRIED 1024
+enum { CLOCK_TRIED = 1024 }; /* most differences of clocks that a search tries */
 
 /* How well the calls of two hosts agree for a difference of ordinals. */
 struct clock_agreement {
@@ -97,7 +103,7 @@ struct clock_scratch {
 	uint64_t spent; /* comparisons, as clock_search counts them */
 };
 
-#define CLOCK_GAPS 4 /* longest of each host, that may be the same */
+enum { CLOCK_GAPS = 4 }; /* longest of each host, that may be the same */
 
 /* The gaps that are longest beyond the typical time of their calls, longest first, and the calls after them. */
 struct clock_gaps {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SPAN_MOST_NS 40e9 /* of calls: clocks drift */
+#define SPAN_MOST_NS 40e9 /* time of the calls that are compared: clocks drift */
 
 static int compare_calls(const void *a, const void *b)
 {

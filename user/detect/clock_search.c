@@ -5,23 +5,22 @@
 #include <math.h>
 
 #include "detect/clock_ends.h"
+#include "model/judgement.h"
 
-#define COARSE_NS 20e6 /* step of the search */
-#define ROUGH_ENDS 64  /* calls that the first sweep compares, of one host only */
-#define REGULAR 1.3    /* times the typical time: in a longer gap between calls something was late */
-#define QUICK 0.7      /* times the typical time: calls hardly follow each other sooner */
-#define DEVIATION_MOST_NS 200e6
-#define COST_MOST_NS 5e6     /* calls that agree worse, beside their own scatter, are not the same */
-#define COST_MOST_CALLS 0.25 /* the scatter, as a share of the typical time from call to call */
-#define NEARLY 1.25	     /* times the least cost: agrees nearly as well */
-#define ROUGHLY 1.5	     /* times a cost: some of the calls may cost that much where all cost less */
-#define SPREAD_MOST_NS 50e6
-#define STRIDE 6 /* items that are passed over at once */
-#define CANDIDATES 6
-#define ROUGH_CANDIDATES 16
-#define DOUBTS 32
-#define BEYOND 8  /* slips on each side of those near equal clocks that are compared, too */
-#define SHARP 0.5 /* of the median cost near equal clocks: an offset that costs less is not one of many */
+enum { ROUGH_ENDS = 64 };	/* calls that the first sweep compares, of one host only */
+#define REGULAR 1.3		/* times the typical time: in a longer gap between calls something was late */
+#define QUICK 0.7		/* times the typical time: calls hardly follow each other sooner */
+#define DEVIATION_MOST_NS 200e6 /* of one call in a cost: a greater one is another fault */
+#define COST_MOST_NS 5e6	/* calls that agree worse, beside their own scatter, are not the same */
+#define COST_MOST_CALLS 0.25	/* the scatter, as a share of the typical time from call to call */
+#define NEARLY 1.25		/* times the least cost: agrees nearly as well */
+#define ROUGHLY 1.5		/* times a cost: some of the calls may cost that much where all cost less */
+#define SPREAD_MOST_NS 50e6	/* of offsets that agree nearly as well: with more the offset is not known */
+enum { STRIDE = 6 };		/* items that are passed over at once */
+enum { CANDIDATES = 6 };	/* best offsets that are refined */
+enum { ROUGH_CANDIDATES = 16 }; /* best offsets of the first sweep */
+enum { DOUBTS = 32 };		/* offsets that agree roughly as well and are compared by all calls */
+enum { BEYOND = 8 };		/* slips on each side of those near equal clocks that are compared, too */
 
 static struct clock_estimate estimate(const struct clock_ends *ends, uint32_t at, double ordinal)
 {
@@ -298,7 +297,8 @@ bool clock_search__all(struct clock_scratch *scratch, struct clock_link *link)
 {
 	struct search search = begin(scratch, CLOCK_OFFSET_MOST_NS);
 	double each_ns = scratch->other.each_ns;
-	struct range range = {.middle = slip_of_equal_clocks(scratch), .step = (int64_t)fmax(1, COARSE_NS / each_ns)};
+	struct range range = {.middle = slip_of_equal_clocks(scratch),
+			      .step = (int64_t)fmax(1, CLOCK_LITTLE_NS / each_ns)};
 
 	range.steps = (int64_t)ceil(CLOCK_OFFSET_MOST_NS / (each_ns * (double)range.step));
 	match_gaps(&search);
@@ -327,10 +327,10 @@ bool clock_search__near(struct clock_scratch *scratch, double bound_ns, struct c
 
 	range.steps = reach / range.step + BEYOND;
 	sweep(&search, &range);
-	if (!search.count || search.best[0].cost > SHARP * typical_cost(scratch) * (range.step > 1 ? 2 : 1))
+	if (!search.count || search.best[0].cost > SHARE_MOST * typical_cost(scratch) * (range.step > 1 ? 2 : 1))
 		return false;
 	refine(&search, range.step);
-	if (search.best[0].cost > SHARP * typical_cost(scratch) || !conclude(&search, range.step, &found) ||
+	if (search.best[0].cost > SHARE_MOST * typical_cost(scratch) || !conclude(&search, range.step, &found) ||
 	    fabs(found.offset_ns) > bound_ns)
 		return false;
 	*link = found;

@@ -8,7 +8,6 @@
 #include "detect/clock_search.h"
 
 #define STILL_AGREES 2	  /* times the former cost */
-#define TRIES_MOST 6	  /* a search that fails is repeated after 1, 3, 7 .. 63 windows */
 #define LONGER 2	  /* times the longest gap of the latest search: may show an offset that it did not */
 #define GAP_LEAST_NS 50e6 /* by which it is longer: less shows no more than jitter does */
 
@@ -41,7 +40,7 @@ static double longest_gap(const struct clock_scratch *scratch)
 /* Notes that a search did not make the link known. */
 static void wait_longer(struct clock_schedule *schedule, const struct clock_scratch *scratch, uint64_t window)
 {
-	schedule->tries += schedule->tries < TRIES_MOST;
+	schedule->tries += schedule->tries < CLOCK_TRIES_MOST;
 	schedule->due = window + (1ULL << schedule->tries);
 	schedule->gap_ns = longest_gap(scratch);
 }
@@ -151,7 +150,7 @@ static void follow_candidate(const struct clock_pair *pair, struct clock_scratch
 	}
 	if (judgement != REFUTED)
 		return;
-	track->schedule.tries += track->schedule.tries < TRIES_MOST;
+	track->schedule.tries += track->schedule.tries < CLOCK_TRIES_MOST;
 	find_candidate(pair, scratch, &track->link);
 }
 

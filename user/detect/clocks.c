@@ -5,24 +5,20 @@
 #include "base/grow.h"
 #include "detect/clock_ends.h"
 #include "detect/clock_track.h"
+#include "model/judgement.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SITES_MAX 8		/* call-sites of a host; more show nothing else */
-#define OFFSET_POSSIBLE_NS 1e12 /* in a checkpoint */
-#define ORDINAL_POSSIBLE 1e15	/* in a checkpoint */
-#define CORRECT_FROM_NS 20e6	/* a smaller offset is left alone: a tenth of a bin */
-#define CORRECT_AGAIN_NS 10e6	/* a correction stays until the offset has moved so far */
-#define CORRECT_SPREAD_NS 50e6	/* a less certain offset is reported only */
-#define BOUND_NS 20e6		/* an offset may be so much greater than the kernels' bounds */
+enum { SITES_MAX = 8 };			       /* call-sites of a host; more show nothing else */
+static const double OFFSET_POSSIBLE_NS = 1e12; /* largest offset in a checkpoint */
+static const double ORDINAL_POSSIBLE = 1e15;   /* largest ordinal in a checkpoint */
 /*
  * Comparisons of a window, as clock_search counts them: some 30 ms of a 3 GHz CPU. Whatever the number of hosts, a
  * window of 10 s takes so much; a search among all differences of ordinals is 2,000 to 3,000 comparisons.
  */
-#define COMPARISONS_MOST 32768
-#define TRIES_POSSIBLE 6 /* in a checkpoint */
+enum { COMPARISONS_MOST = 32768 };
 
 struct clock_host {
 	struct clock_track *tracks;
@@ -220,13 +216,13 @@ static size_t list_links(struct clocks *clocks, const struct clock_host_about *a
 
 			if (!track)
 				continue;
-			links[count++] =
-			    (struct queued_link){.host = about[i].name,
-						 .known = known,
-						 .pair = {.base = track,
-							  .other = other,
-							  .bound_ns = base_error_ns + about[i].error_ns + BOUND_NS,
-							  .window = clocks->windows}};
+			links[count++] = (struct queued_link){
+			    .host = about[i].name,
+			    .known = known,
+			    .pair = {.base = track,
+				     .other = other,
+				     .bound_ns = base_error_ns + about[i].error_ns + CLOCK_LITTLE_NS,
+				     .window = clocks->windows}};
 		}
 	}
 	return count;
@@ -337,18 +333,16 @@ static int compare_offsets(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* Sets what is corrected: neither noise of the estimate nor an uncertain offset moves events; a refuted one no more. */
+/* Sets what is corrected: the noise of the estimate moves no events, and a refuted offset no more. */
 static void correct(struct clock_offset *offset)
 {
 	double size = fabs(offset->offset_ns), moved = fabs(offset->offset_ns - offset->corrected_ns);
 
 	if (!offset->known)
 		offset->corrected_ns = 0;
-	else if (offset->spread_ns > CORRECT_SPREAD_NS)
-		return;
-	else if (size < CORRECT_FROM_NS && moved > CORRECT_AGAIN_NS)
+	else if (size < CLOCK_LITTLE_NS && moved > SHARE_MOST * CLOCK_LITTLE_NS)
 		offset->corrected_ns = 0;
-	else if (size >= CORRECT_FROM_NS && moved > CORRECT_AGAIN_NS)
+	else if (size >= CLOCK_LITTLE_NS && moved > SHARE_MOST * CLOCK_LITTLE_NS)
 		offset->corrected_ns = offset->offset_ns;
 }
 
@@ -445,7 +439,8 @@ static void archive_track(struct archive *archive, struct clock_track *track)
 	archive__rows(archive, &calls_table, &track->calls, &track->count, &track->capacity);
 	archive__check(archive,
 		       fabs(track->link.slip) < ORDINAL_POSSIBLE && fabs(track->link.until) < ORDINAL_POSSIBLE &&
-			   fabs(track->link.offset_ns) < OFFSET_POSSIBLE_NS && track->schedule.tries <= TRIES_POSSIBLE,
+			   fabs(track->link.offset_ns) < OFFSET_POSSIBLE_NS &&
+			   track->schedule.tries <= CLOCK_TRIES_MOST,
 		       "a clock has an impossible link");
 	if (!archive__check(archive, track->count <= CLOCK_CALLS, "a clock has too many calls"))
 		return;

@@ -3,14 +3,14 @@
 
 #include "base/grow.h"
 #include "model/job_series.h"
+#include "model/judgement.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define WORTH_TELLING 0.005
-#define LEAST_SEEN 0.01 /* share of a further thread's time that its fragments fill, where the thread counts */
+#define WORTH_TELLING 0.005 /* least share of the time of a gap with a reason of its own */
 
-#define IDLE_SHARE 0.95 /* of a computation, asleep */
+#define IDLE_SHARE 0.95 /* of a computation, asleep: from there on it is idle */
 
 struct gap {
 	uint32_t state;
@@ -204,7 +204,7 @@ void coverage__explain(struct coverage *coverage, struct series_book *book, cons
 void coverage__count_threads(struct coverage *coverage)
 {
 	for (size_t i = 0; i < coverage->row_count; i++)
-		if (coverage->rows[i].seen_ns >= LEAST_SEEN * coverage->rows[i].wall_ns)
+		if (coverage->rows[i].seen_ns >= SHARE_NEGLIGIBLE * coverage->rows[i].wall_ns)
 			coverage->wall_ns += coverage->rows[i].wall_ns;
 }
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define EXPLAINS 0.33
+#define EXPLAINS 0.33 /* share of the late time that a cause must explain */
 
 void effect__waits(struct variance *variance, const struct heatmap *map)
 {

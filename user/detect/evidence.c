@@ -3,6 +3,7 @@
 
 #include "detect/alone.h"
 #include "detect/chance.h"
+#include "model/judgement.h"
 #include "model/scatter.h"
 
 #include <math.h>
@@ -10,18 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WORK_UNKNOWN 0.5 /* share of a loss that rests on the kernel's account */
-#define ALIKE_PART 0.75	 /* part of a row's slowdown that a state must have, however short */
-#define ALIKE 1.15	 /* ratio of performance between ranks that are slow alike */
-#define OTHERS 0.5	 /* least share of the evidence from others, where the rest is a process's own threads */
-#define STUCK_NS 1e9
-#define FAR_SIGMAS 10
-#define WAITED_ANYWAY 0.5    /* weight of a suspended call's loss, or of IO's sleep, against a computation's */
-#define MOSTLY_PREEMPTED 0.5 /* share of the loss of a computation that had no CPU */
-#define STUCK_RATIO 10	     /* ratio to the mean of all others */
-#define OTHERS_MOST 64	     /* other ranks examined */
-#define ALL_COLD 0.6	     /* share of the rows that are slow in their first computations */
-#define GOES_ON 2.5	     /* fragments: a shorter slowdown is an outlier, as any state has some */
+#define ALIKE_PART 0.75	   /* part of a row's slowdown that a state must have, however short */
+#define ALIKE 1.15	   /* ratio of performance between ranks that are slow alike */
+#define FAR_SIGMAS 10	   /* of all others: a single fragment is far out of them, whatever their distribution */
+enum { OTHERS_MOST = 64 }; /* other ranks examined */
+#define GOES_ON 2.5	   /* fragments: a shorter slowdown is an outlier, as any state has some */
 
 void evidence__say(struct variance *variance, bool confirmed, const char *format, ...)
 {
@@ -93,7 +87,7 @@ static bool far_out(const struct evidence_input *input, const struct tally_serie
 	}
 	mean = dur / n;
 	variance = fmax(squares / n - mean * mean, 0);
-	return entry->longest > STUCK_RATIO * mean && entry->longest - mean > FAR_SIGMAS * sqrt(variance);
+	return entry->longest > RATIO_STALL * mean && entry->longest - mean > FAR_SIGMAS * sqrt(variance);
 }
 
 /*
@@ -113,10 +107,10 @@ static bool strange(const struct evidence_input *input, const struct tally_serie
 		return true;
 	if (far_out(input, entry, series))
 		return true;
-	if (entry->longest < STUCK_NS)
+	if (entry->longest < LONG_NS)
 		return false;
 	if (others >= (double)input->config->rare_members)
-		return entry->longest > STUCK_RATIO * others_ns / others;
+		return entry->longest > RATIO_STALL * others_ns / others;
 	/* Only its labels are left to compare with. */
 	return series->cpu.n < (double)input->config->certify_fragments;
 }
@@ -172,7 +166,7 @@ double evidence__proven_share(const struct evidence_input *input, const struct v
 /* Whether a state is a witness by its part of a row's loss, or since it is slow by nearly as much as the row. */
 static bool weighs(const struct row_loss *state, const struct row_loss *row)
 {
-	return state->lost >= MEANINGFUL * row->lost ||
+	return state->lost >= SHARE_MEANINGFUL * row->lost ||
 	       (row->ref > 0 && state->net - state->ref >= ALIKE_PART * state->ref * (row->net / row->ref - 1));
 }
 
@@ -363,7 +357,7 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 		attributed += tally->blocked[VAPRO_COMPUTATION];
 	if (attributed >= share * lost &&
 	    attributed - tally->cpu[VAPRO_COMPUTATION] + evidence__by_others(tally, VAPRO_COMPUTATION) <
-		OTHERS * share * lost) {
+		SHARE_MOST * share * lost) {
 		evidence__say_oversubscribed(variance);
 		return;
 	}
@@ -371,7 +365,7 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 	if (attributed >= share * lost && attributed >= least)
 		variance->proven = true;
 	if (attributed >= share * lost || (variance->proven && attributed >= least)) {
-		if (tally->account > WORK_UNKNOWN * lost)
+		if (tally->account > SHARE_MOST * lost)
 			evidence__say(variance, true,
 				      "the kernel attributes %.0f %% of the loss (off the CPU); the work is not known",
 				      100 * fmin(1, attributed / lost));
@@ -389,7 +383,8 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 		evidence__say(variance, false, "too little was seen of this work to know what it usually takes");
 		return;
 	}
-	if (tally->young >= share * lost && (double)variance->row_count >= ALL_COLD * (double)input->job->row_count) {
+	if (tally->young >= share * lost &&
+	    (double)variance->row_count >= SHARE_OF_RANKS * (double)input->job->row_count) {
 		evidence__say(variance, false, "most ranks were slow in their first computations: programs warm up");
 		return;
 	}
@@ -410,7 +405,7 @@ static enum vapro_class main_class(const struct variance *variance)
 {
 	const struct tally *tally = &variance->total;
 	bool preempted = variance->has[VAPRO_COMPUTATION] &&
-			 tally->cpu[VAPRO_COMPUTATION] >= MOSTLY_PREEMPTED * tally->lost[VAPRO_COMPUTATION];
+			 tally->cpu[VAPRO_COMPUTATION] >= SHARE_MOST * tally->lost[VAPRO_COMPUTATION];
 	enum vapro_class main = VAPRO_CLASSES;
 	double most = 0;
 
@@ -419,10 +414,10 @@ static enum vapro_class main_class(const struct variance *variance)
 
 		/* The rest of a suspended call is waiting, which is as long for a rank that is not disturbed. */
 		if (class == VAPRO_COMMUNICATION && !variance->waiting && !variance->path)
-			lost = WAITED_ANYWAY * fmin(lost, tally->cpu[class]);
+			lost = SHARE_MOST * fmin(lost, tally->cpu[class]);
 		/* IO beside a computation that had no CPU: what it waits for had none, either (region__unite) */
 		if (class == VAPRO_IO && preempted)
-			lost -= (1 - WAITED_ANYWAY) * fmax(0, lost - tally->cpu[class]);
+			lost -= SHARE_MOST * fmax(0, lost - tally->cpu[class]);
 		if (variance->has[class] && (main == VAPRO_CLASSES || lost > most)) {
 			main = class;
 			most = lost;

@@ -4,11 +4,9 @@
 
 #include "detect/chance.h"
 #include "detect/effect.h"
+#include "model/judgement.h"
 
 #include <math.h>
-
-#define CERTIFIED_HALF 0.5
-#define OTHERS 0.5 /* least share of the evidence from others, where the rest is a process's own threads */
 
 void evidence__judge_suspended(struct variance *variance, const struct evidence_input *input)
 {
@@ -18,7 +16,7 @@ void evidence__judge_suspended(struct variance *variance, const struct evidence_
 	if (lost <= 0)
 		evidence__say(variance, false, "no loss left");
 	else if (attributed >= share * lost &&
-		 evidence__by_others(&variance->total, VAPRO_COMMUNICATION) < OTHERS * share * lost)
+		 evidence__by_others(&variance->total, VAPRO_COMMUNICATION) < SHARE_MOST * share * lost)
 		evidence__say_oversubscribed(variance);
 	else if (attributed < share * lost && !(variance->proven && attributed >= least))
 		evidence__say(
@@ -101,7 +99,7 @@ static bool computation_is_calm(const struct variance *variance, const struct ev
 			other += fmax(0, (double)VAPRO_BIN_NS - communication.closed.seen - communication.open.seen);
 		}
 	}
-	return dur >= CERTIFIED_HALF * other && lost <= (1 - input->config->threshold) * dur;
+	return dur >= SHARE_MOST * other && lost <= (1 - input->config->threshold) * dur;
 }
 
 /* The loss of all rows in computation while the region lasted, ns. */

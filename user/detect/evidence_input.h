@@ -5,8 +5,6 @@
 
 #include "detect/variance.h"
 
-#define MEANINGFUL 0.1 /* share of a loss that makes a state a witness */
-
 struct evidence_input {
 	const struct vapro_config *config;
 	const struct heatmap *map;

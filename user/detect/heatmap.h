@@ -20,11 +20,17 @@
 
 #include <vapro/config.h>
 
-#define REGION_LAYERS 5 /* of cells, in which slow regions grow (detect/region_private.h) */
+enum { REGION_LAYERS = 5 }; /* layers of cells, in which slow regions grow (detect/region_private.h) */
 
-#define HEATMAP_SPAN 512 /* least bins retained */
-#define HEATMAP_MORE 300 /* bins beyond the view */
-#define HEATMAP_LEAST 24 /* bins beyond the view, once history was cut */
+enum { HEATMAP_SPAN = 512 }; /* least bins retained */
+enum { HEATMAP_MORE = 300 }; /* bins beyond the view */
+enum { HEATMAP_LEAST = 24 }; /* bins beyond the view, once history was cut */
+
+#define HEATMAP_AROUND_FRAGMENTS 3 /* fragments around a change that are compared */
+#define HEATMAP_AROUND_LEAST 10	   /* bins around a change that are compared, at least */
+#define HEATMAP_AROUND_MOST 50	   /* bins around a change that are compared, at most */
+
+#define HEATMAP_AT_ONCE 5 /* bins between begins or ends that may have one cause */
 
 struct cell_side {
 	float dur, ref;	    /* sums over covered fragments, ns */

@@ -9,9 +9,9 @@
 #include "base/intern.h"
 #include "base/table.h"
 
-#define ENTRIES_MAX 65536
-#define INDEX_BYTES 48	 /* of an entry in the index, about */
-#define SITES_MOST 16384 /* places ever listed in the run */
+enum { ENTRIES_MAX = 65536 }; /* places of samples that are retained for a job */
+enum { INDEX_BYTES = 48 };    /* memory of an entry in the index, about */
+enum { SITES_MOST = 16384 };  /* places ever listed in the run */
 
 struct entry {
 	uint32_t thread, state;

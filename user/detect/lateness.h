@@ -31,7 +31,7 @@ struct lateness_group {
 	struct lateness_sum *sums; /* by bin; for STG_PROCESS by bin and leader */
 };
 
-#define LATENESS_GROUPS 10
+enum { LATENESS_GROUPS = 10 }; /* groups of waiting whose lateness is counted apart */
 
 struct lateness {
 	uint64_t begin, end; /* bins */

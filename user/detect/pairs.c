@@ -6,9 +6,6 @@
 
 #include <math.h>
 
-#define FRAGMENTS 3 /* fragments in the time compared, where longer than bins */
-#define WIDEST 50   /* bins */
-
 struct entry {
 	uint32_t variance, row, workload, series;
 	uint64_t bin;
@@ -91,8 +88,8 @@ static void widen(struct entry *entries, size_t count)
 			ns += entries[next].net;
 			weighted += entries[next].net * entries[next].fragment_ns;
 		}
-		width = 1 + (ns > 0 ? (uint64_t)(FRAGMENTS * weighted / ns / (double)VAPRO_BIN_NS) : 0);
-		width = width > WIDEST ? WIDEST : width;
+		width = 1 + (ns > 0 ? (uint64_t)(HEATMAP_AROUND_FRAGMENTS * weighted / ns / (double)VAPRO_BIN_NS) : 0);
+		width = width > HEATMAP_AROUND_MOST ? HEATMAP_AROUND_MOST : width;
 		for (size_t k = i; k < next; k++)
 			entries[k].bin -= entries[k].bin % width;
 	}

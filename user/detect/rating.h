@@ -10,8 +10,8 @@
 
 #include <stdint.h>
 
-#define RATING_MINUTE_NS 60000000000ULL
-#define RATING_HOUR_NS (60 * RATING_MINUTE_NS)
+#define RATING_HOUR_NS 3600000000000ULL /* of the hour in which a cause has its greatest share, it is rated by that */
+#define RATING_MINUTE_NS (RATING_HOUR_NS / 60) /* step in which that hour is looked for */
 
 /* Returns the sum over [from_ns, to_ns), ns; all of it for [0, UINT64_MAX). */
 typedef double (*rating_sum)(const void *arg, uint64_t from_ns, uint64_t to_ns);

@@ -2,6 +2,7 @@
 #include "detect/region_private.h"
 
 #include "base/grow.h"
+#include "model/judgement.h"
 
 #include <math.h>
 
@@ -13,12 +14,10 @@ const enum vapro_class region__class[LAYERS] = {
     [LAYER_IO] = VAPRO_IO,
 };
 
-#define CERTAIN 0.8	 /* share of a cell's loss, attributed by the kernel */
-#define CERTAIN_PART 0.7 /* part of the usual loss, for a certain cell */
-#define GOES_ON 0.5	 /* part of the usual loss with which slow cells go on */
-#define GOES_ON_LIKE 0.4 /* part of the mean loss of a component's cells */
-#define STRONG_CELL 0.25 /* lost share of a bin */
-#define MOSTLY 0.5	 /* share of a loss, attributed by the kernel */
+#define CERTAIN 0.8	 /* share of a cell's loss, attributed by the kernel, from which the cell is certain */
+#define CERTAIN_PART 0.7 /* part of the usual loss from which a certain cell is slow */
+#define GOES_ON_LIKE 0.4 /* part of the mean loss of a component's cells with which it goes on */
+#define STRONG_CELL 0.25 /* lost share of a bin with which a single cell borders on a gap */
 
 struct cell region__cell(const struct grower *grower, size_t place, size_t b, enum layer layer)
 {
@@ -77,9 +76,9 @@ static enum layer layer_of(const struct heatmap *map, uint32_t row, uint64_t bin
 {
 	if (class != VAPRO_COMMUNICATION)
 		return class == VAPRO_IO ? LAYER_IO : LAYER_COMPUTATION;
-	if (cell__attributed(cell, class) >= MOSTLY * cell__lost(cell))
+	if (cell__attributed(cell, class) >= SHARE_MOST * cell__lost(cell))
 		return LAYER_SUSPENDED;
-	return heatmap__wait(map, HEATMAP_PATH, row, bin) >= MOSTLY * cell__lost(cell) ? LAYER_PATH : LAYER_WAITING;
+	return heatmap__wait(map, HEATMAP_PATH, row, bin) >= SHARE_MOST * cell__lost(cell) ? LAYER_PATH : LAYER_WAITING;
 }
 
 /* Whether others had the CPU in a cell, as the kernel attributes: that is no jitter, however short. */
@@ -192,7 +191,7 @@ static bool goes_on(struct grower *grower, size_t place, size_t b, enum layer la
 	const struct component *component = &grower->components[region__root(grower, id)];
 	struct cell cell = region__cell(grower, place, b, layer);
 
-	return cell__performance(&cell, grower->config) < 1 - GOES_ON * (1 - grower->config->threshold) &&
+	return cell__performance(&cell, grower->config) < 1 - SHARE_MOST * (1 - grower->config->threshold) &&
 	       cell__lost(&cell) >= GOES_ON_LIKE * component->lost / (double)component->cells && is_certain(&cell);
 }
 

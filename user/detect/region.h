@@ -35,9 +35,9 @@
 #include "detect/heatmap.h"
 #include "model/stg.h"
 
-#define REGION_GAP 2
-#define REGION_GAP_MOST 12
-#define REGION_SPARSE 10 /* a gap with bins without fragments */
+#define REGION_GAP 2	   /* bins without loss within a region; begins and ends that differ by as much are the same */
+#define REGION_GAP_MOST 12 /* the same where fragments are long */
+#define REGION_SPARSE 10   /* bins of a gap that has bins without fragments, at most */
 
 struct region_cell {
 	uint32_t row;

@@ -10,10 +10,10 @@
 
 /* Layers of cells that grow separately. */
 enum layer { LAYER_COMPUTATION, LAYER_SUSPENDED, LAYER_WAITING, LAYER_PATH, LAYER_IO, LAYERS };
-_Static_assert(LAYERS == REGION_LAYERS, "the memory of a heat map counts them");
+_Static_assert((int)LAYERS == REGION_LAYERS, "the memory of a heat map counts them");
 
 #define NO_COMPONENT UINT32_MAX
-#define MOSTLY 0.5 /* share of a loss, attributed by the kernel */
+#define REGION_WEAK 0.2 /* of the mean row or column: one that lost less is no part of a region */
 
 extern const enum vapro_class region__class[LAYERS];
 

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "detect/region_private.h"
 
+#include "model/judgement.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PREEMPTED_LITTLE 0.25 /* share of a loss of the other kind */
-#define STALLED 0.9	      /* lost share of a bin in which next to nothing was done */
-#define STALLED_BORDER 0.6    /* the same of the bins in which a stall begins and ends */
-#define STALLED_PART 0.7      /* the same of a stretch */
+#define PREEMPTED_LITTLE 0.25 /* share of a loss by the other kind of suspension */
+#define STALLED_BORDER 0.6    /* lost share of the bins in which a stall begins and ends */
+#define STALLED_PART 0.7      /* lost share of a stretch that is stalled */
 #define BORDER_BINS 1	      /* beside a marked cell: what it shows begins or ends there */
-#define MARKED_PARTS 2	      /* more of them are separate stretches only ... */
-#define PART_PERIOD 15	      /* ... where the component has so many cells for each: else two causes alternate */
+#define MARKED_PARTS 2	      /* marked parts of a component that are separate stretches in any case */
+#define PART_PERIOD 15	      /* cells of a component for each marked part: with fewer two causes alternate */
 
 /* Cells that have the mark by which a component is split, and the others. */
 enum kind { KIND_NONE, KIND_MARKED, KIND_REST };
@@ -54,7 +55,7 @@ static bool loses(const struct cell *cell, double share)
 static bool cell_is_stalled(const struct cell *cell, double threshold)
 {
 	(void)threshold;
-	return loses(cell, STALLED);
+	return loses(cell, SHARE_NEARLY_ALL);
 }
 
 static bool cell_begins_stall(const struct cell *cell)

@@ -6,9 +6,9 @@
 
 #include "detect/region_private.h"
 
-#define WEAK_BORDER 0.2 /* share of the mean column or row */
-#define WEAK_WAIT 0.5	/* part of the ratio of all waiting */
-#define PATH_ROW 0.88	/* share of the row that lost most */
+#include "model/judgement.h"
+
+#define PATH_ROW 0.88 /* share of the row that lost most, for a row of a slow path */
 
 void region__unlist(struct region_list *list)
 {
@@ -64,9 +64,10 @@ struct column {
  */
 static bool is_weak(const struct column *column, const struct column *all, uint64_t bins, enum layer layer)
 {
-	if (column->lost < WEAK_BORDER * all->lost / (double)bins)
+	if (column->lost < REGION_WEAK * all->lost / (double)bins)
 		return true;
-	return layer == LAYER_WAITING && !column->open && column->lost * all->ref < WEAK_WAIT * all->lost * column->ref;
+	return layer == LAYER_WAITING && !column->open &&
+	       column->lost * all->ref < SHARE_MOST * all->lost * column->ref;
 }
 
 /* Columns at either end that lose next to nothing are noise that happens to touch the region. */
@@ -146,7 +147,7 @@ static bool belongs(const struct grower *grower, const struct component *compone
 	/* A rank that only communicates with a slow path's rank is slow by less. */
 	if (component->layer == LAYER_PATH)
 		return lost >= PATH_ROW * most;
-	return lost >= mean || (lost >= WEAK_BORDER * mean && row_slow(grower, place, component));
+	return lost >= mean || (lost >= REGION_WEAK * mean && row_slow(grower, place, component));
 }
 
 /* Takes a part out of the sums of a component. */
@@ -185,7 +186,7 @@ static int set_apart(struct grower *grower, enum layer layer, uint32_t id, const
 			continue;
 		}
 		take_out(&grower->components[id], &grower->components[part]);
-		if (little && grower->components[part].cpu < MOSTLY * grower->components[part].lost)
+		if (little && grower->components[part].cpu < SHARE_MOST * grower->components[part].lost)
 			part = NO_COMPONENT;
 		for (size_t i = from; i < next; i++)
 			of[cells[i]] = part;
@@ -220,7 +221,7 @@ static int trim_rows(struct grower *grower, enum layer layer, uint32_t id, const
 		if (belongs(grower, &component, cells[i] / grower->bins, lost, mean, most))
 			continue;
 		if (!calls)
-			error = set_apart(grower, layer, id, &cells[i], next - i, lost < WEAK_BORDER * mean);
+			error = set_apart(grower, layer, id, &cells[i], next - i, lost < REGION_WEAK * mean);
 		for (size_t k = i; calls && k < next; k++)
 			grower->of[layer][cells[k]] = NO_COMPONENT;
 	}
@@ -251,12 +252,10 @@ int region__trim(struct grower *grower, enum layer layer)
 	return error;
 }
 
-#define LEVEL_CELLS 5	 /* cells of a row: fewer do not show how slow it is */
-#define LEVEL_RATIO 1.5	 /* ratio of the shares of time that two rows lose */
-#define LEVEL_SIGMAS 4	 /* distance of these shares, in standard errors of their means */
-#define LEVEL_BINS 5	 /* begins or ends that differ by more are two things ... */
-#define LEVEL_EXTENT 0.2 /* ... where it is more than this share of the time of both */
-#define LEVEL_GROUPS 4	 /* more in one component are not separate: each row is slow in its own way */
+#define LEVEL_CELLS 5	   /* cells of a row: fewer do not show how slow it is */
+#define LEVEL_RATIO 1.5	   /* ratio of the shares of time that two rows lose */
+#define LEVEL_EXTENT 0.2   /* share of the time of both: begins or ends that differ by more are two things */
+enum { LEVEL_GROUPS = 4 }; /* more in one component are not separate: each row is slow in its own way */
 
 /* One row within a component, or rows that agree. Sums over cells of the share of time that is lost. */
 struct level {
@@ -322,7 +321,7 @@ static bool other_level(const struct level *row, const struct level *group)
 	a = row->share / (double)row->cells;
 	b = group->share / (double)group->cells;
 	return fmax(a, b) > LEVEL_RATIO * fmin(a, b) &&
-	       fabs(a - b) > LEVEL_SIGMAS * sqrt(error_of(row) + error_of(group));
+	       fabs(a - b) > SIGMAS_UNUSUAL * sqrt(error_of(row) + error_of(group));
 }
 
 static bool other_time(const struct level *row, const struct level *group)
@@ -330,7 +329,7 @@ static bool other_time(const struct level *row, const struct level *group)
 	double begin = group->begin / (double)group->rows, end = group->end / (double)group->rows;
 	double apart = fmax(fabs(row->begin - begin), fabs(row->end - end));
 
-	return apart > LEVEL_BINS && apart > LEVEL_EXTENT * (fmax(row->end, end) - fmin(row->begin, begin));
+	return apart > HEATMAP_AT_ONCE && apart > LEVEL_EXTENT * (fmax(row->end, end) - fmin(row->begin, begin));
 }
 
 static void add_to(struct level *group, const struct level *row)

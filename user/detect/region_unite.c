@@ -5,13 +5,13 @@
 
 #include "base/grow.h"
 #include "detect/region_private.h"
+#include "model/judgement.h"
 
-#define SAME_BINS 2	/* begins and ends that differ by as much are the same */
-#define SAME_TIME 0.7	/* overlap, as share of the time of both */
-#define SAME_RATIO 0.15 /* part of the greater share of time lost */
-#define SAME_PLACE 0.67 /* share of the rows of a host or socket in one draft */
-#define SOCKETS 64
-#define NEIGHBOURS 16 /* things on a host at one time that a component is compared with */
+#define SAME_TIME 0.7	  /* overlap of components of one thing, as share of the time of both */
+#define SAME_RATIO 0.15	  /* part of the greater share of time lost by which components of one thing differ */
+#define SAME_PLACE 0.67	  /* share of the rows of a host or socket in one draft */
+enum { SOCKETS = 64 };	  /* sockets of a host */
+enum { NEIGHBOURS = 16 }; /* things on a host at one time that a component is compared with */
 
 /* The component that stands for a root's draft. */
 static uint32_t region__draft(struct grower *grower, uint32_t component)
@@ -32,11 +32,11 @@ static enum suspender suspended_by(const struct component *component)
 {
 	if (component->layer == LAYER_WAITING || component->layer == LAYER_PATH || component->lost <= 0)
 		return SUSPENDED_BY_NONE;
-	if (component->preempted >= MOSTLY * component->lost)
+	if (component->preempted >= SHARE_MOST * component->lost)
 		return SUSPENDED_BY_OTHERS;
-	if (component->cpu >= MOSTLY * component->lost)
+	if (component->cpu >= SHARE_MOST * component->lost)
 		return SUSPENDED_BY_HYPERVISOR;
-	if (component->layer != LAYER_SUSPENDED && component->blocked >= MOSTLY * component->lost)
+	if (component->layer != LAYER_SUSPENDED && component->blocked >= SHARE_MOST * component->lost)
 		return SUSPENDED_BY_SLEEP;
 	return SUSPENDED_BY_NONE;
 }
@@ -63,7 +63,7 @@ static bool is_near(uint64_t a, uint64_t b)
 static bool sleeps_meanwhile(const struct component *io, const struct component *preempted)
 {
 	return io->layer == LAYER_IO && io->cells <= io->end - io->begin &&
-	       io->blocked + io->preempted >= MOSTLY * io->lost && suspended_by(preempted) == SUSPENDED_BY_OTHERS &&
+	       io->blocked + io->preempted >= SHARE_MOST * io->lost && suspended_by(preempted) == SUSPENDED_BY_OTHERS &&
 	       is_near(io->begin, preempted->begin) && is_near(io->end, preempted->end);
 }
 
@@ -188,7 +188,7 @@ static bool agree(const struct summary *a, const struct summary *b)
 	double any = fmax(a->end, b->end) - fmin(a->begin, b->begin);
 	double left = a->lost / a->dur, right = b->lost / b->dur;
 
-	return ((begin <= SAME_BINS && end <= SAME_BINS && both > 0) || both >= SAME_TIME * any) &&
+	return ((begin <= REGION_GAP && end <= REGION_GAP && both > 0) || both >= SAME_TIME * any) &&
 	       fabs(left - right) <= SAME_RATIO * fmax(left, right);
 }
 
@@ -393,7 +393,8 @@ static bool may_weigh(const struct draft *draft, double lost, const struct vapro
 {
 	double stride = config->window_s * 2 / 3 * 1e9, least = (1 - config->threshold) * (double)VAPRO_BIN_NS;
 
-	return !draft->waiting && draft->attributed >= MOSTLY * lost && lost >= fmax(config->min_share * stride, least);
+	return !draft->waiting && draft->attributed >= SHARE_MOST * lost &&
+	       lost >= fmax(config->min_share * stride, least);
 }
 
 /* Counts what costs too little, once over all windows: by the bins that no later window views as its own. */
@@ -437,10 +438,6 @@ void region__filter(struct region_result *result, const struct vapro_config *con
 }
 
 /* Rows that only touch a draft are another one. */
-
-#define NEXT_TO_NOTHING 0.2 /* share of the mean row's loss */
-#define LITTLE 0.5	    /* the same, of a row that is in the draft for less than ... */
-#define SHORT_PART 0.5	    /* ... this share of the draft's time */
 
 /* A draft, by the component that stands for it; ns and bins. */
 struct whole {
@@ -525,9 +522,9 @@ static bool is_apart(const struct part *part, const struct whole *whole)
 
 	if (whole->calls || whole->rows < 2)
 		return false;
-	return part->lost < NEXT_TO_NOTHING * mean ||
-	       (whole->several && part->lost < LITTLE * mean &&
-		(double)(part->end - part->begin) < SHORT_PART * (double)(whole->end - whole->begin));
+	return part->lost < REGION_WEAK * mean ||
+	       (whole->several && part->lost < SHARE_MOST * mean &&
+		(double)(part->end - part->begin) < SHARE_MOST * (double)(whole->end - whole->begin));
 }
 
 /* Takes the row's cells out of drafts that it only touches. Returns 0 or -ENOMEM. */

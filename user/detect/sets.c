@@ -2,12 +2,12 @@
 #include "detect/sets_private.h"
 
 #include "base/grow.h"
+#include "model/judgement.h"
 
 #include <math.h>
 
-#define PLACE_SIGMAS 6
-#define LEAST_GAP 1.02
-#define FEW_ROWS 4
+#define LEAST_GAP 1.02	  /* least ratio between neighbouring ranks that parts two sets */
+#define FEW_ROWS 4	  /* rows below which a median of the others is none */
 #define LEAST_WEIGHT 0.05 /* share of a set's time from which a workload's ratio counts */
 #define DIFFERS 0.03	  /* difference of workloads' ratios that speed makes, and work does not */
 
@@ -158,7 +158,7 @@ static size_t find_rest(struct finder *finder, const unsigned char *marked, doub
 	}
 	*typical = sets__median(finder->scratch, count);
 	/* the quarter of a normal distribution lies 0.67 sigma below the median; slow rows are above it */
-	*sigma = count ? fmax(1e-4, (*typical - finder->scratch[count / 4]) / 0.6745) : 0;
+	*sigma = count ? fmax(1e-4, (*typical - finder->scratch[count / 4]) / QUARTILE_SIGMAS) : 0;
 	return count;
 }
 
@@ -184,8 +184,8 @@ static int try_place(struct sets *sets, struct finder *finder, const uint32_t *r
 	for (size_t i = 0; i < count; i++)
 		slow += finder->rows[rows[i]].ratio > finder->median * (1 + (ratio - 1) / 2);
 	sigma *= sqrt(1.0 / (double)count + 1.0 / fmax(1, (double)rest)) / fmax(1e-9, finder->median);
-	if (ratio >= SET_RATIO && ratio - 1 >= PLACE_SIGMAS * sigma && (double)slow >= 0.75 * (double)count &&
-	    sets__steady(finder, rows, count, ratio))
+	if (ratio >= SET_RATIO && ratio - 1 >= SIGMAS_CERTAIN * sigma &&
+	    (double)slow >= SHARE_OF_PLACE * (double)count && sets__steady(finder, rows, count, ratio))
 		error = add_set(sets, finder, rows, count, true, span);
 	finder->median = before;
 	return error;
@@ -286,7 +286,7 @@ static int find_gap(struct sets *sets, struct finder *finder, const struct sets_
 		qsort(order, count, sizeof(*order), compare_ranked);
 	for (size_t i = (count + 1) / 2; i < count; i++) {
 		if (order[i].ratio / order[i - 1].ratio > widest &&
-		    order[i].ratio - order[i - 1].ratio > CERTAIN_SIGMAS * sigma) {
+		    order[i].ratio - order[i - 1].ratio > SIGMAS_CERTAIN * sigma) {
 			widest = order[i].ratio / order[i - 1].ratio;
 			cut = i;
 		}

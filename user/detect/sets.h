@@ -18,7 +18,7 @@
 #include "detect/region.h"
 #include "model/series.h"
 
-#define SET_RATIO 1.04
+#define SET_RATIO 1.04 /* least ratio of a set of slow ranks */
 
 struct rank_set {
 	uint32_t *rows; /* in the order of ranks */

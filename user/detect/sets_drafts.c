@@ -3,10 +3,10 @@
 #include "detect/sets.h"
 
 #include "base/grow.h"
+#include "model/judgement.h"
 
 #include <math.h>
 
-#define SHOWN 0.5    /* share of a set's excess that is lost against references */
 #define ABSORBED 1.3 /* times the set's ratio: slower drafts have a cause of their own */
 
 /* Sums the time, the loss and the attributed loss of a draft's cells. */
@@ -96,7 +96,7 @@ static bool shows(const struct rank_set *set, const struct heatmap *map)
 			lost += cell__lost(&cell);
 		}
 	}
-	return lost >= SHOWN * (1 - 1 / set->ratio) * dur;
+	return lost >= SHARE_MOST * (1 - 1 / set->ratio) * dur;
 }
 
 static int apply(const struct rank_set *set, const struct heatmap *map, const struct stg_job *job,

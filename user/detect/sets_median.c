@@ -7,14 +7,10 @@
 #include "detect/sets_private.h"
 
 #include "base/grow.h"
+#include "model/judgement.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-#define RANKS_LEAST 5	  /* ranks that are compared */
-#define RANKS_NEAR 0.6	  /* share of the ranks that must agree ... */
-#define RANKS_WITHIN 0.05 /* ... so well with the median rank */
-#define ASLEEP 0.5	  /* share of the time of a state that mostly sleeps */
 
 /* What a fragment of a series takes, by the median one. */
 struct middle {
@@ -33,7 +29,7 @@ static int compare_middles(const void *a, const void *b)
 
 static bool sleeps(const struct series *series)
 {
-	return series->net.n > 0 && series->cpu.sum_ns < (1 - ASLEEP) * series->net.sum_ns;
+	return series->net.n > 0 && series->cpu.sum_ns < SHARE_MOST * series->net.sum_ns;
 }
 
 static double median_of(const struct histogram *durations)
@@ -77,7 +73,7 @@ static size_t list(const struct finder *finder, const struct workload *workload,
 	}
 	if (count)
 		qsort(middles, count, sizeof(*middles), compare_middles);
-	return seen && count >= RANKS_LEAST ? count : 0;
+	return seen && count >= LEAST_RANKS ? count : 0;
 }
 
 static int compare_places(const void *a, const void *b, void *job)
@@ -148,10 +144,10 @@ int sets__find_by_median(struct sets *sets, struct finder *finder, const struct 
 			continue;
 		median = middles[count / 2].ns;
 		for (size_t i = 0; i < count; i++)
-			near += fabs(middles[i].ns - median) <= RANKS_WITHIN * median;
+			near += fabs(middles[i].ns - median) <= book->config->rank_agreement * median;
 		for (slow = count; slow && median < book->config->threshold * middles[slow - 1].ns;)
 			slow--;
-		if (slow < count && (double)near >= RANKS_NEAR * (double)count)
+		if (slow < count && (double)near >= SHARE_OF_RANKS * (double)count)
 			error = add(sets, finder, span, middles, count, slow);
 	}
 	free(middles);

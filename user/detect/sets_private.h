@@ -6,8 +6,8 @@
 #include "detect/sets.h"
 
 #define THIRDS SERIES_THIRDS
-#define SET_SHARE 0.02	 /* share of the wall time: balancing less is not worth it */
-#define CERTAIN_SIGMAS 6 /* sigmas of the gap to a rank, and of the mean of slow rows */
+#define QUARTILE_SIGMAS 0.6745 /* standard deviations from the middle of a normal distribution to its quartiles */
+#define SET_SHARE 0.02	       /* share of the wall time: balancing less is not worth it */
 
 /* Time and expected time of a row in each third of the view. */
 struct row_time {

@@ -2,6 +2,7 @@
 /* Times of rows in the view, over their expected times: see sets.h. */
 #include "detect/sets_private.h"
 #include "model/job_series.h"
+#include "model/judgement.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -110,7 +111,7 @@ static void find_wander(struct finder *finder)
 			finder->scratch[count++] = fabs(time->ns[k] / time->base_ns[k] - time->ratio - common[k]);
 	}
 	/* deviations from a mean of three, of which half are below .6745 of a standard deviation */
-	finder->wander = sets__median(finder->scratch, count) / 0.6745 * sqrt(THIRDS / (THIRDS - 1.0));
+	finder->wander = sets__median(finder->scratch, count) / QUARTILE_SIGMAS * sqrt(THIRDS / (THIRDS - 1.0));
 }
 
 /* The typical ratio is the lowest quartile, since slow ranks are above it. */
@@ -167,5 +168,5 @@ bool sets__steady(const struct finder *finder, const uint32_t *rows, size_t coun
 	for (size_t i = 0; i < count; i++)
 		chance += finder->rows[rows[i]].chance;
 	chance = fmax(sqrt(chance), all * finder->wander / sqrt((double)(THIRDS * count)));
-	return excess >= CERTAIN_SIGMAS * chance;
+	return excess >= SIGMAS_CERTAIN * chance;
 }

@@ -3,20 +3,16 @@
 #include "detect/waiting_private.h"
 
 #include "base/grow.h"
+#include "model/judgement.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* The least excess of calls in a bin that counts: of the bin, and of the calls' reference. */
-#define LEAST_EXCESS 0.01
-#define LEAST_RATIO 0.15
+#define LEAST_RATIO 0.15 /* least excess of calls that counts, as part of their reference */
 #define FEW 4		 /* one member in so many may be on a slow path; more are normal */
-#define LEAST_MEMBERS 3	 /* members of a call-site, to distinguish a few of them */
-#define PATH_SHARE 0.7	 /* share of the most in a bin from which a row itself is slow */
-#define SAMPLES 64	 /* calls of a call-site that show whether its rows meet in them */
-#define LONG_RATIO 2	 /* of these, times the reference: the excess */
-#define APART_SHARE 0.25 /* share of the excess of these calls in which rows did not meet */
-#define LATE_SHARE 0.5	 /* share of an excess lost by another member, which was late */
+enum { SAMPLES = 64 };	 /* calls of a call-site that show whether its rows meet in them */
+#define LONG_RATIO 2	 /* excess of a long call, as part of its reference */
+#define APART_SHARE 0.25 /* share of the excess of long calls in which rows did not meet */
 
 static double lost_beside(const struct waiting *waiting, uint32_t row, uint64_t bin)
 {
@@ -96,7 +92,7 @@ void waiting__drop_slow_paths(struct waiting *waiting, const struct stg_job *job
 		struct excess *item = &waiting->items[i];
 		double less = stg__computes_less(job, item->row, true);
 
-		if (less >= LATE_SHARE * waiting->paths[item->row])
+		if (less >= SHARE_MOST * waiting->paths[item->row])
 			item->path_ns = 0;
 	}
 }
@@ -109,7 +105,7 @@ static bool counts(const struct excess *item)
 /* Sums the excess of each row in items [from, to) to waiting->sums. Returns the most; *slow: rows with an excess. */
 static double sum_rows(struct waiting *waiting, size_t from, size_t to, size_t *slow)
 {
-	double most = 0, worth = LEAST_EXCESS * (double)VAPRO_BIN_NS, all = 0;
+	double most = 0, worth = SHARE_NEGLIGIBLE * (double)VAPRO_BIN_NS, all = 0;
 
 	*slow = 0;
 	for (size_t i = from; i < to; i++) {
@@ -153,7 +149,7 @@ static size_t main_rows(struct waiting *waiting, size_t from, size_t to, double 
 	for (size_t i = from; i < to; i++) {
 		uint32_t row = waiting__item(waiting, i)->row;
 
-		count += waiting->last[row] != waiting->operation && waiting->sums[row] >= PATH_SHARE * most;
+		count += waiting->last[row] != waiting->operation && waiting->sums[row] >= SHARE_OF_SLOWEST * most;
 		waiting->last[row] = waiting->operation;
 	}
 	return count;
@@ -210,7 +206,7 @@ static size_t first_arrival(const struct waiting *waiting, uint64_t from_ns)
  */
 static bool arrived_late(struct waiting *waiting, struct call_site *site, const struct excess *item, size_t *others)
 {
-	uint64_t late = item->start_ns + (uint64_t)(LATE_SHARE * open_excess(item));
+	uint64_t late = item->start_ns + (uint64_t)(SHARE_MOST * open_excess(item));
 	const struct arrival *arrivals;
 	size_t low;
 	uint32_t once, again;
@@ -254,7 +250,7 @@ static bool find_in(struct waiting *waiting, const struct series_book *book, str
 		site->users = users_of(waiting, book, site->workload);
 	own = main_rows(waiting, from, to, most) + unknown;
 	slow += unknown;
-	if (site->users < LEAST_MEMBERS || 2 * slow > site->users || (own > 1 && own > site->users / FEW))
+	if (site->users < LEAST_COMPARED || 2 * slow > site->users || (own > 1 && own > site->users / FEW))
 		return false;
 	if (!waiting->late_known)
 		find_late(waiting);
@@ -263,7 +259,7 @@ static bool find_in(struct waiting *waiting, const struct series_book *book, str
 		double sum = waiting->sums[item->row];
 
 		/* All others wait for the slowest rows. */
-		if (sum > 0 && sum >= PATH_SHARE * most && waiting->late[item->bin] <= LATE_SHARE * sum &&
+		if (sum > 0 && sum >= SHARE_OF_SLOWEST * most && waiting->late[item->bin] <= SHARE_MOST * sum &&
 		    counts(item) && !arrived_late(waiting, site, item, &others)) {
 			item->path_ns = open_excess(item);
 			any = true;
@@ -309,11 +305,11 @@ static bool is_uncoupled(struct waiting *waiting, const struct series_book *book
 	size_t end = site->begin + site->count, count = 0, at = 0;
 	double apart = 0, all = 0;
 
-	for (size_t i = site->begin; site->singles >= LEAST_MEMBERS && i < end; i++)
+	for (size_t i = site->begin; site->singles >= LEAST_COMPARED && i < end; i++)
 		count += is_long(waiting__item(waiting, i));
 	if (count && !site->users)
 		site->users = users_of(waiting, book, site->workload);
-	for (size_t i = site->begin; count && site->users >= LEAST_MEMBERS && i < end; i++) {
+	for (size_t i = site->begin; count && site->users >= LEAST_COMPARED && i < end; i++) {
 		const struct excess *item = waiting__item(waiting, i);
 		size_t others;
 

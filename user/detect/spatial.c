@@ -4,14 +4,14 @@
 #include "base/grow.h"
 #include "base/table.h"
 #include "model/job_series.h"
+#include "model/judgement.h"
 
 #include <math.h>
 
-#define DRIFT_WINDOWS 3
-#define DRIFT_STEP 1.01 /* window to window, above the jitter of a window's mean */
-#define DRIFT_TOTAL 1.05
-#define DRIFT_STEADY 0.7 /* share of the whole rise within one window: a step */
-#define DRIFT_FRAGMENTS 10
+#define DRIFT_WINDOWS 3	  /* windows in a row that a drift needs */
+#define DRIFT_STEP 1.01	  /* least rise from window to window, above the jitter of a window's mean */
+#define DRIFT_TOTAL 1.05  /* least rise in all */
+#define DRIFT_STEADY 0.7  /* share of the whole rise within one window: a step */
 #define WITNESS_SHARE 0.2 /* share of the greatest loss of a state: another state is slow, too */
 
 void spatial__clear(struct spatial *spatial)
@@ -29,7 +29,7 @@ void spatial__window(struct series_book *book, uint32_t job)
 	for (size_t i = 0; i < ids.count; i++) {
 		struct series *series = &book->series[ids.ids[i]];
 
-		if (series->half_n[0] < DRIFT_FRAGMENTS || series->half_n[1] < DRIFT_FRAGMENTS)
+		if (series->half_n[0] < LEAST_MEMBERS || series->half_n[1] < LEAST_MEMBERS)
 			continue;
 		if (series->mean_count == SERIES_WINDOWS) {
 			memmove(series->halves, series->halves + 2, 2 * (SERIES_WINDOWS - 1) * sizeof(*series->halves));
@@ -84,7 +84,7 @@ static int drift(struct spatial *spatial, const struct series_book *book, const 
 		const struct series *series = &book->series[i];
 		unsigned here = rising(series);
 
-		if (series->window_n < DRIFT_FRAGMENTS)
+		if (series->window_n < LEAST_MEMBERS)
 			continue;
 		/* A rise that one rank does not share is no drift. */
 		if (here < DRIFT_WINDOWS || !series->certified || is_step(series, here))
@@ -98,7 +98,7 @@ static int drift(struct spatial *spatial, const struct series_book *book, const 
 	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
 		const struct series *series = &book->series[i];
 
-		if (series->window_n >= DRIFT_FRAGMENTS)
+		if (series->window_n >= LEAST_MEMBERS)
 			ratio += window_mean(series, series->mean_count - 1) /
 				 window_mean(series, series->mean_count - windows) / (double)count;
 	}

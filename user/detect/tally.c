@@ -4,14 +4,14 @@
 #include "base/exact.h"
 #include "base/grow.h"
 #include "base/table.h"
+#include "model/judgement.h"
 
 #include <math.h>
 
 /* Below this a search of the array is faster than hashing. */
-#define INDEX_FROM 16
+enum { INDEX_FROM = 16 }; /* below this a search of the array is faster than hashing */
 
 #define STRONG_SHARE 0.02 /* of a bundle's time: from there on a part was at work while the bundle lasted */
-#define HELD_UP 0.1	  /* of their time off the CPU: calls that waited less were held up by that alone */
 
 static struct tally_series *append(struct tally *tally, uint32_t series)
 {
@@ -95,7 +95,7 @@ static int add_worst(struct tally *tally, const struct tally_worst *worst)
  */
 static bool is_held_up(const struct loss *loss)
 {
-	return loss->lost - loss->cpu <= HELD_UP * loss->cpu;
+	return loss->lost - loss->cpu <= SHARE_MEANINGFUL * loss->cpu;
 }
 
 bool tally__is_held_up(const struct bundle_rec *rec)
@@ -234,7 +234,7 @@ int tally__add(struct tally *tally, const struct bundle_rec *rec, enum vapro_cla
 		series->open_n += exact__count(bundle_rec__units(rec) * share);
 		series->open_dur += dur;
 	}
-	if (rec->n == 1 && share >= 0.5) {
+	if (rec->n == 1 && share >= SHARE_MOST) {
 		struct tally_worst worst = {
 		    .excess = loss.lost,
 		    .series = rec->series,

@@ -10,7 +10,7 @@
 #include "detect/heatmap.h"
 #include "model/series.h"
 
-#define TALLY_WORST 5
+enum { TALLY_WORST = 5 }; /* exemplars of a variance */
 
 /*
  * What took time from the threads of a variance: parts of the loss that have causes of their own. The kernel knows all

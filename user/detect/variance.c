@@ -2,15 +2,12 @@
 #include "detect/variance.h"
 
 #include "base/grow.h"
+#include "model/judgement.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#define UNSEEN 0.1	      /* seen share of a bin that is next to nothing */
-#define UNSEEN_ATTRIBUTED 0.5 /* attributed share of a loss whose begin and end are the kernel's */
-#define MOSTLY_OBSERVED 0.9   /* so much is whole: the ends of a region are bin borders */
-#define LEAST_OBSERVED 0.1    /* from less than that a loss is not projected */
-#define GROWN_SHARE 0.5	      /* share of an emitted loss: growth worth another line while it goes on */
+#define EMITTED_LEAST_S 0.01 /* least change of an emitted loss that is worth another line */
 
 struct overlap {
 	size_t draft;
@@ -275,7 +272,7 @@ double variance__observed(const struct variance *variance, const struct heatmap 
 
 static bool is_unseen(const struct variance *variance, const struct heatmap *map, uint64_t bin)
 {
-	return seen_in(variance, map, bin) < UNSEEN * (double)variance->row_count * VAPRO_BIN_NS;
+	return seen_in(variance, map, bin) < SHARE_MEANINGFUL * (double)variance->row_count * VAPRO_BIN_NS;
 }
 
 /* The kernel's account goes on while nothing else is seen: its begin and end are known. */
@@ -284,7 +281,7 @@ static bool is_accounted(const struct variance *variance)
 	const struct tally *tally = &variance->total;
 	int class = variance->class;
 
-	return tally->cpu[class] + tally->blocked[class] >= UNSEEN_ATTRIBUTED * tally->lost[class];
+	return tally->cpu[class] + tally->blocked[class] >= SHARE_MOST * tally->lost[class];
 }
 
 uint64_t variance__unseen_before(const struct variance *variance, const struct heatmap *map, uint64_t from)
@@ -316,9 +313,9 @@ double variance__whole_loss(const struct variance *variance, double observed)
 	double lost = variance__lost(variance);
 	double work = fmax(0, lost - tally->cpu[class] - tally->blocked[class]);
 
-	if (variance->waiting || variance->path || !(observed < MOSTLY_OBSERVED))
+	if (variance->waiting || variance->path || !(observed < SHARE_NEARLY_ALL))
 		return lost;
-	return lost - work + work / fmax(observed, LEAST_OBSERVED);
+	return lost - work + work / fmax(observed, SHARE_MEANINGFUL);
 }
 
 double variance__lost(const struct variance *variance)
@@ -412,15 +409,17 @@ bool variance__emit(struct variance *variance, double least_s)
 		 * A closed variance is emitted again only where late fragments changed it much, or where it is no
 		 * alarm any more; references that improve shift every sum a little.
 		 */
-		if (variance->over && (!variance->matched || (!shape && moved <= fmax(0.01, 0.1 * then->lost_seconds) &&
-							      !(then->alarm && !now.alarm))))
+		if (variance->over &&
+		    (!variance->matched ||
+		     (!shape && moved <= fmax(EMITTED_LEAST_S, SHARE_MEANINGFUL * then->lost_seconds) &&
+		      !(then->alarm && !now.alarm))))
 			return false;
 		/*
 		 * An ongoing variance is known: its end and its loss are emitted when they weigh more, or when it
 		 * closes. An open fragment may be a rank that is stuck: it is emitted each time.
 		 */
 		if (!variance->over && !verdict && now.begin == then->begin && now.row_count == then->row_count &&
-		    (now.effect_of || moved <= fmax(0.01, GROWN_SHARE * then->lost_seconds)) &&
+		    (now.effect_of || moved <= fmax(EMITTED_LEAST_S, SHARE_MOST * then->lost_seconds)) &&
 		    !(now.still_open && shape))
 			return false;
 	}

@@ -5,10 +5,7 @@
 
 #include "base/grow.h"
 #include "detect/waiting_private.h"
-
-#define CALM_SHARE 0.5 /* share of the loss of a slow cell: less is not split */
-#define REACH_FRAGMENTS 3
-#define REACH_MOST 50 /* bins before an excess, in which a rank may have become late */
+#include "model/judgement.h"
 
 struct waiting *waiting__new(void)
 {
@@ -170,8 +167,8 @@ void waiting__reach(struct waiting *waiting, double ns)
 		return;
 	waiting->longest_ns = ns;
 	/* A rank that lost time goes on with its work and is waited for later. */
-	bins = 2 + (size_t)(REACH_FRAGMENTS * ns / (double)VAPRO_BIN_NS);
-	bins = bins > REACH_MOST ? REACH_MOST : bins;
+	bins = 2 + (size_t)(HEATMAP_AROUND_FRAGMENTS * ns / (double)VAPRO_BIN_NS);
+	bins = bins > HEATMAP_AROUND_MOST ? HEATMAP_AROUND_MOST : bins;
 	waiting->reach = bins > waiting->reach ? bins : waiting->reach;
 }
 
@@ -211,7 +208,7 @@ static int write_item(struct waiting *waiting, const struct excess *item)
 /* Counts, up to each bin, bins in which calls of some row are slow, or nearly so. */
 static int count_busy(struct waiting *waiting, const struct vapro_config *config)
 {
-	double share = CALM_SHARE * (1 - config->threshold);
+	double share = SHARE_MOST * (1 - config->threshold);
 
 	if (grow(&waiting->busy, &waiting->busy_capacity, waiting->bins + 1, sizeof(*waiting->busy)))
 		return -ENOMEM;

@@ -6,7 +6,7 @@
 #include "detect/waiting.h"
 
 /* Further communicators count with the whole job, where less of the excess is transfer. */
-#define GROUPS_MAX 8
+enum { GROUPS_MAX = 8 };
 
 struct group {
 	uint32_t id;

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define WAITING_MORE 10 /* times min_share */
+#define WAITING_MORE 10 /* times min_share: least share of waiting that is emitted */
 
 /* Begins and ends of rows, each in order, and the sums of those before: many variances count the time of rows alive. */
 struct lives {
