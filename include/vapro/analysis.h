@@ -87,6 +87,15 @@ struct result_culprit {
 	double wait_seconds; /* its late-peer waiting in the same time */
 };
 
+/* Who came last to the operations that others waited in, where no loss names a culprit. rank_count 0: not known. */
+struct result_entered_last {
+	const int32_t *ranks; /* ascending */
+	uint32_t rank_count;
+	const char *who;	 /* in words */
+	uint64_t operations, of; /* one of them was the last in so many, of so many whose members are known */
+	double late_seconds;	 /* later than the median member, in the mean of these operations */
+};
+
 /* A thread of a rank with several rows. */
 struct result_thread {
 	int32_t rank, thread;
@@ -247,6 +256,7 @@ struct result_variance {
 	uint64_t inside_samples; /* also in places that are not listed; 0: it was not sampled */
 	const struct result_culprit *culprits;
 	uint32_t culprit_count;
+	struct result_entered_last entered_last;
 	const struct result_exemplar *exemplars; /* worst first, at most 5 */
 	uint32_t exemplar_count;
 	struct result_diagnosis diagnosis;

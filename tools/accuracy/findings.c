@@ -102,7 +102,8 @@ static int read_variance(struct findings *findings, const struct result_variance
 	struct found_variance *found = variance_of(findings, result->id);
 	bool counts;
 
-	if (!found || copy_ranks(&found->ranks, &found->rank_count, result->ranks, result->rank_count))
+	if (!found || copy_ranks(&found->ranks, &found->rank_count, result->ranks, result->rank_count) ||
+	    copy_ranks(&found->last, &found->last_count, result->entered_last.ranks, result->entered_last.rank_count))
 		return -ENOMEM;
 	found->effect_of = result->effect_of;
 	found->class = result->class;
@@ -294,8 +295,10 @@ struct stream_sink *findings__sink(const struct vapro_config *config, enum vapro
 
 void findings__free(struct findings *findings)
 {
-	for (size_t i = 0; i < findings->variance_count; i++)
+	for (size_t i = 0; i < findings->variance_count; i++) {
 		free(findings->variances[i].ranks);
+		free(findings->variances[i].last);
+	}
 	for (size_t i = 0; i < findings->imbalance_count; i++)
 		free(findings->imbalances[i].ranks);
 	free(findings->variances);

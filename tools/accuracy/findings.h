@@ -24,6 +24,8 @@ struct found_variance {
 	double raised;	/* end of the window that first made it an alarm (of warning or above); NAN: none did */
 	double dropped; /* end of the window that last withdrew it; NAN: none, or it came back */
 	uint32_t revisions;
+	int32_t *last; /* ranks that entered last, ascending */
+	uint32_t last_count;
 	char cause[32]; /* the major factor of most impact */
 	char place[96]; /* what its ranks share: "host n2, socket 1" */
 	char evidence[160];

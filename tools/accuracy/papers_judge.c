@@ -134,8 +134,23 @@ static void check_ratio(const struct paper *paper, const struct match *match, st
 		add(result->missing, "; ratio %.3g", paper->ratio);
 }
 
-/* Waiting for the ranks of an alarm is its effect, not a separate finding. */
-static void check_waiting(const struct truths *truths, const struct findings *findings, struct paper_result *result)
+/* Whether the ranks that are said to have entered last are those of a fault. */
+static bool names_late(const struct truths *truths, const struct found_variance *at)
+{
+	for (size_t k = 0; k < truths->count; k++) {
+		if (score__ranks(truths->items[k].ranks, truths->items[k].rank_count, at->last, at->last_count) >=
+		    ALL_RANKS)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Waiting for the ranks of an alarm is its effect, not a separate finding. Without counts the late ranks' work may not
+ * be known: then they are named.
+ */
+static void check_waiting(const struct truths *truths, enum vapro_workload_source source,
+			  const struct findings *findings, struct paper_result *result)
 {
 	unsigned unexplained = 0;
 
@@ -145,7 +160,8 @@ static void check_waiting(const struct truths *truths, const struct findings *fi
 
 		for (size_t k = 0; k < truths->count; k++)
 			meets |= at->begin < truths->items[k].end && at->end > truths->items[k].begin;
-		unexplained += meets && at->class == VAPRO_COMMUNICATION && !at->effect_of;
+		unexplained += meets && at->class == VAPRO_COMMUNICATION && !at->effect_of &&
+			       !(source == VAPRO_BY_ARGUMENTS && names_late(truths, at));
 	}
 	if (unexplained)
 		add(result->missing, "; %u of waiting that are no effect", unexplained);
@@ -239,7 +255,7 @@ void papers__judge(const struct paper *paper, enum vapro_workload_source source,
 	if (paper->coverage > 0 && source == VAPRO_BY_INSTRUCTIONS && findings__coverage(findings) < paper->coverage)
 		add(result->missing, "; coverage %.0f %%", 100 * findings__coverage(findings));
 	if (paper->waiting)
-		check_waiting(truths, findings, result);
+		check_waiting(truths, source, findings, result);
 	if (!*result->found)
 		add(result->found, "%u alarms, %zu variances", alarms, findings->variance_count);
 	result->judged = demanded || !truths->count;

@@ -320,6 +320,7 @@ static int build_variance(const struct builder *builder, const struct emitted_va
 		variance->matched ? variance__whole_loss(variance, observed) / 1e9 : emitted->lost_seconds,
 	    .culprits = emitted->culprits,
 	    .culprit_count = emitted->culprit_count,
+	    .entered_last = emitted->entered_last,
 	    .performance = performance_of(variance),
 	};
 	for (size_t i = 0; i < variance->row_count; i++) {

@@ -67,9 +67,11 @@ struct emitted_variance {
 	double lost_seconds;
 	struct result_culprit *culprits; /* in the arena */
 	uint32_t culprit_count;
+	struct result_entered_last entered_last;
 };
 
-/* Fills the culprits of all variances that are emitted, in one pass over the heat map. Returns 0 or -ENOMEM. */
+/* Fills the culprits, or who entered last, of all variances that are emitted, in one pass over the heat map. Returns 0
+ * or -ENOMEM. */
 int result__culprits(const struct builder *builder, struct emitted_variance *emitted, size_t count);
 
 /* Finds facts that rows share and the others do not; builder->where must be set. Returns 0 or -ENOMEM. */

@@ -40,6 +40,7 @@ static void forget(struct heatmap *map, uint64_t begin, uint64_t end)
 		drop_parts(at, 0, HEATMAP_PARTS);
 		memset(at->emitted, 0, sizeof(at->emitted));
 		at->divided = 0;
+		at->arrivals = (struct heatmap_arrivals){0};
 	}
 }
 
@@ -183,6 +184,8 @@ void heatmap__clear(struct heatmap *map, uint64_t view)
 
 		drop_parts(at, HEATMAP_OPEN, HEATMAP_OWNER);
 		drop_parts(at, HEATMAP_OPEN_LATE, HEATMAP_PARTS);
+		if (bin >= view)
+			at->arrivals = (struct heatmap_arrivals){0};
 		for (int part = 0; bin >= view && part < HEATMAP_PARTS; part++) {
 			if (at->parts[part] && (part < HEATMAP_OWNER || part >= HEATMAP_LATE))
 				memset(at->parts[part], 0, map->row_capacity * part_bytes(part));

@@ -61,10 +61,18 @@ enum heatmap_part {
 	HEATMAP_PARTS,
 };
 
+/* Who came last to the operations that ended in a bin: the row that was late by most in all of them together. */
+struct heatmap_arrivals {
+	uint32_t operations; /* those whose members are all known */
+	uint32_t row, last;  /* the row, and in how many of them it was the last one */
+	uint64_t late_ns;    /* later than the median member, in these */
+};
+
 struct heatmap_bin {
 	void *parts[HEATMAP_PARTS];
 	uint32_t emitted[VAPRO_CLASSES]; /* times emitted */
 	double divided;			 /* waiting for late peers that was divided for good, ns; detect/caused.h */
+	struct heatmap_arrivals arrivals;
 };
 
 struct heatmap {

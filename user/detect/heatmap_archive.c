@@ -20,12 +20,14 @@ struct saved_bin {
 	uint32_t emitted[VAPRO_CLASSES];
 	uint32_t parts;
 	double divided;
+	struct heatmap_arrivals arrivals;
 };
 
 static const struct archive_column bin_columns[] = {
-    ARCHIVE_MANY(struct saved_bin, emitted),
-    ARCHIVE_ONE(struct saved_bin, parts),
-    ARCHIVE_ONE(struct saved_bin, divided),
+    ARCHIVE_MANY(struct saved_bin, emitted),	     ARCHIVE_ONE(struct saved_bin, parts),
+    ARCHIVE_ONE(struct saved_bin, divided),	     ARCHIVE_ONE(struct saved_bin, arrivals.operations),
+    ARCHIVE_ONE(struct saved_bin, arrivals.row),     ARCHIVE_ONE(struct saved_bin, arrivals.last),
+    ARCHIVE_ONE(struct saved_bin, arrivals.late_ns),
 };
 static const struct archive_table bin_table = ARCHIVE_TABLE("bins", struct saved_bin, bin_columns);
 
@@ -117,7 +119,7 @@ static void archive_part(struct archive *archive, const struct heatmap *map, int
 
 static void archive_bin(struct archive *archive, struct heatmap *map, struct heatmap_bin *bin)
 {
-	struct saved_bin saved = {.divided = bin->divided};
+	struct saved_bin saved = {.divided = bin->divided, .arrivals = bin->arrivals};
 
 	for (int class = 0; class < VAPRO_CLASSES; class ++)
 		saved.emitted[class] = bin->emitted[class];
@@ -127,6 +129,10 @@ static void archive_bin(struct archive *archive, struct heatmap *map, struct hea
 	for (int class = 0; class < VAPRO_CLASSES; class ++)
 		bin->emitted[class] = saved.emitted[class];
 	bin->divided = saved.divided;
+	archive__check(archive, !saved.arrivals.last || saved.arrivals.row < map->row_count,
+		       "a heat map has unknown rows");
+	if (!archive__error(archive))
+		bin->arrivals = saved.arrivals;
 	archive__check(archive, saved.parts < 1U << HEATMAP_PARTS, "a heat map has unknown parts");
 	for (int part = 0; part < HEATMAP_PARTS && !archive__error(archive); part++) {
 		if (saved.parts & 1U << part)

@@ -36,6 +36,8 @@ void waiting__free(struct waiting *waiting)
 	free(waiting->last);
 	free(waiting->late);
 	free(waiting->arrivals);
+	free(waiting->last_arrivals);
+	free(waiting->starts);
 	free(waiting->paths);
 	free(waiting->sums);
 	free(waiting->least);
@@ -276,6 +278,7 @@ int waiting__end(struct waiting *waiting, const struct stg_job *job, const struc
 		return -ENOMEM;
 	if (!waiting->item_count)
 		return 0;
+	waiting->last_arrival_count = 0;
 	if (waiting__begin_slow_paths(waiting) || waiting__link(waiting, job) || waiting__order(waiting))
 		return -ENOMEM;
 	for (size_t i = 0; i < waiting->site_count; i++) {
@@ -287,6 +290,7 @@ int waiting__end(struct waiting *waiting, const struct stg_job *job, const struc
 			waiting__split_merged(waiting, job, site);
 		paths |= waiting__find_slow_path(waiting, book, site);
 	}
+	waiting__write_arrivals(waiting);
 	if (paths)
 		waiting__drop_slow_paths(waiting, job);
 	for (size_t i = 0; i < waiting->item_count; i++) {

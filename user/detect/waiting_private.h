@@ -36,6 +36,18 @@ struct call_site {
 	bool arrivals_known;	       /* waiting->arrivals are of this site */
 };
 
+/* A single call, and the process whose threads it waits for. */
+struct single {
+	struct excess *item;
+	uint32_t leader, at;
+};
+
+/* The row that came last to an operation. */
+struct last_arrival {
+	uint32_t bin, row;
+	uint64_t late_ns; /* later than the median member */
+};
+
 /* The beginning of a call. */
 struct arrival {
 	uint64_t start_ns;
@@ -80,8 +92,11 @@ struct waiting {
 	bool late_known;	  /* late is filled for this view */
 	struct arrival *arrivals; /* single calls of one call-site, in order */
 	size_t arrival_count, arrival_capacity;
+	struct last_arrival *last_arrivals;
+	size_t last_arrival_count, last_arrival_capacity;
 	double *paths, *sums; /* scratch, by row */
-	size_t busy_capacity, last_capacity, late_capacity, path_capacity, sum_capacity, least_capacity;
+	uint64_t *starts;     /* scratch, by member of an operation */
+	size_t start_capacity, busy_capacity, last_capacity, late_capacity, path_capacity, sum_capacity, least_capacity;
 };
 
 /* Forgets the items and call-sites of the last view. */
@@ -116,6 +131,15 @@ int waiting__link(struct waiting *waiting, const struct stg_job *job);
 
 /* Splits single calls of one call-site: overlapping calls are one operation. Returns 0 or -ENOMEM. */
 int waiting__split_singles(struct waiting *waiting, const struct stg_job *job, const struct call_site *site);
+
+/*
+ * Notes who came last to an operation, by the single calls of its members in the order of their ends. missing: the row
+ * whose call was too short to be single, since it came last, + 1; 0: none. Returns 0 or -ENOMEM.
+ */
+int waiting__note_last(struct waiting *waiting, const struct single *in, size_t count, uint32_t missing);
+
+/* Writes who came last into the bins of the view. */
+void waiting__write_arrivals(struct waiting *waiting);
 
 /* Splits merged calls of one call-site, compared within one bin. */
 void waiting__split_merged(struct waiting *waiting, const struct stg_job *job, const struct call_site *site);

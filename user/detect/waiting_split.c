@@ -110,12 +110,6 @@ static void finalize(const struct waiting *waiting, const struct group *group, c
 		least->ns = fmax(0, least->ns - attributed(waiting, group, job, row, b));
 }
 
-/* A single call, and the process whose threads it waits for. */
-struct single {
-	struct excess *item;
-	uint32_t leader, at;
-};
-
 static int compare_singles(const void *a, const void *b)
 {
 	const struct single *left = a, *right = b;
@@ -157,16 +151,39 @@ static void finish(const struct single *in, size_t count, size_t wanted)
 		in[i].item->transfer_ns = least;
 }
 
+/* The member that made no single call in the latest operation, + 1; 0: none. */
+static uint32_t missing_member(const struct waiting *waiting, const struct group *group, const struct stg_job *job,
+			       const struct excess *item)
+{
+	for (uint32_t at = first_member(waiting, group, job, item->row); at; at = next_member(waiting, group, at)) {
+		if (waiting->last[at - 1] != waiting->operation && belongs(group, job, at - 1) &&
+		    alive(&job->rows[at - 1], waiting->begin + item->bin))
+			return at;
+	}
+	return 0;
+}
+
+/* Notes who came last, where at most one member made no single call. Returns 0 or -ENOMEM. */
+static int note_last(struct waiting *waiting, const struct stg_job *job, const struct group *group,
+		     const struct single *in, size_t count, size_t wanted)
+{
+	if (group->id == STG_PROCESS || count + 1 < wanted || wanted < 2)
+		return 0;
+	return waiting__note_last(waiting, in, count,
+				  count < wanted ? missing_member(waiting, group, job, in->item) : 0);
+}
+
 int waiting__split_singles(struct waiting *waiting, const struct stg_job *job, const struct call_site *site)
 {
 	const struct group *group = &waiting->groups[site->group];
 	size_t count, wanted = 0;
 	struct single *singles = singles_of(waiting, job, site, &count);
 	const struct single *counted = NULL;
+	int error = 0;
 
 	if (!singles)
 		return -ENOMEM;
-	for (size_t from = 0, to; from < count; from = to) {
+	for (size_t from = 0, to; from < count && !error; from = to) {
 		const struct single *first = &singles[from];
 
 		waiting->last[first->item->row] = ++waiting->operation;
@@ -183,9 +200,10 @@ int waiting__split_singles(struct waiting *waiting, const struct stg_job *job, c
 			wanted = members(waiting, group, job, first->item->row, first->item->bin);
 		counted = first;
 		finish(first, to - from, wanted);
+		error = note_last(waiting, job, group, first, to - from, wanted);
 	}
 	free(singles);
-	return 0;
+	return error;
 }
 
 /*

@@ -139,6 +139,11 @@ static void advise_waiting(const struct result_variance *variance, bool transfer
 	else if (!transfer && variance->effect_of)
 		snprintf(buf, size, "%s waited for others: see variance %llu for the cause.", ranks,
 			 (unsigned long long)variance->effect_of);
+	else if (!transfer && variance->entered_last.rank_count)
+		snprintf(buf, size,
+			 "%s waited for ranks that came late: compare the work of %s with that of the others, and what "
+			 "runs there.",
+			 ranks, variance->entered_last.who);
 	else if (!transfer)
 		snprintf(buf, size, "%s waited for ranks that came late: compare the work of the ranks.", ranks);
 	else if (!variance->confirmed)

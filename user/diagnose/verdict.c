@@ -312,6 +312,17 @@ static void say_barrier(struct text *text, const struct result_variance *varianc
 		say(text, ", which variance %llu is about", (unsigned long long)variance->effect_of);
 }
 
+/* Says who entered operations last, where that is all that is known of the late ranks. */
+static void say_entered_last(struct text *text, const struct result_entered_last *last)
+{
+	char late[32];
+
+	if (last->rank_count)
+		say(text, "; %s entered last in %llu of %llu operation%s, %s after the median rank", last->who,
+		    (unsigned long long)last->operations, (unsigned long long)last->of, last->of == 1 ? "" : "s",
+		    duration__text(last->late_seconds, late, sizeof(late)));
+}
+
 static void say_loss(struct text *text, const struct result_variance *variance, bool waiting, bool transfer)
 {
 	const struct result_diagnosis *diagnosis = &variance->diagnosis;
@@ -333,9 +344,10 @@ static void say_loss(struct text *text, const struct result_variance *variance, 
 		    variance->confirmed	  ? ""
 		    : many_rows(variance) ? ", or they waited for each other"
 					  : ", or it waited for others");
-	else if (waiting)
+	else if (waiting) {
 		say(text, ": %s waited for ranks that came late", they(variance));
-	else
+		say_entered_last(text, &variance->entered_last);
+	} else
 		say_why(text, variance);
 	if (!diagnosis->final)
 		say(text, " (finer counters follow)");

@@ -91,6 +91,18 @@ static bool add_culprits(cJSON *object, const struct result_variance *variance)
 	return ok;
 }
 
+static bool add_entered_last(cJSON *object, const struct result_entered_last *last)
+{
+	cJSON *item = last->rank_count ? record__put_object(object, KEY(variance, entered_last)) : NULL;
+
+	if (!last->rank_count)
+		return true;
+	return item && record__put_ranks(item, KEY(entered_last, ranks), last->ranks, last->rank_count) &&
+	       record__put_uint(item, KEY(entered_last, operations), last->operations) &&
+	       record__put_uint(item, KEY(entered_last, of_operations), last->of) &&
+	       record__put_number(item, KEY(entered_last, late_seconds), last->late_seconds);
+}
+
 static bool add_causes(cJSON *object, const struct result_variance *variance)
 {
 	cJSON *list = record__put_list(object, KEY(variance, causes));
@@ -218,7 +230,8 @@ static int put_variance(const struct job_result *result, const struct result_var
 	ok = ok && record__put_bool(object, KEY(variance, still_open), variance->still_open) &&
 	     add_classes(object, variance) && add_sites(object, variance, context->names) &&
 	     inside_words__add_json(object, variance, context->names) && add_culprits(object, variance) &&
-	     add_causes(object, variance) && add_exemplars(object, variance) &&
+	     add_entered_last(object, &variance->entered_last) && add_causes(object, variance) &&
+	     add_exemplars(object, variance) &&
 	     (!context->nodes || node_variances__add(context->nodes, object, result, variance));
 	return record__emit(RECORD_OBJECT_variance, object, ok, put, arg);
 }

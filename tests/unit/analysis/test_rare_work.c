@@ -305,6 +305,28 @@ static void test_long_iterations(void **state)
 	assert_near(found.small_s, 0, 1e-9);
 }
 
+/* The waiting of all ranks but one, whose work is not known: it is known who entered last. */
+static void assert_entered_last(const struct job_result *result, int32_t rank, double late_s)
+{
+	uint32_t found = 0;
+
+	for (uint32_t i = 0; i < result->variance_count; i++) {
+		const struct result_variance *variance = &result->variances[i];
+
+		if (variance->class != VAPRO_COMMUNICATION)
+			continue;
+		found++;
+		assert_int_equal(variance->culprit_count, 0);
+		assert_int_equal(variance->entered_last.rank_count, 1);
+		assert_int_equal(variance->entered_last.ranks[0], rank);
+		assert_int_equal(variance->entered_last.operations, 1);
+		assert_int_equal(variance->entered_last.of, 1);
+		assert_near(variance->entered_last.late_seconds, late_s, 0.1 * late_s);
+		assert_non_null(strstr(variance->diagnosis.verdict, "rank 5 entered last in 1 of 1 operation, "));
+	}
+	assert_true(found);
+}
+
 /* Without counts a computation that each rank has once is a finding, in one record, and no waiting for it is. */
 static void test_rare_state(void **state)
 {
@@ -337,6 +359,7 @@ static void test_rare_state(void **state)
 	assert_int_equal(results[0].rares[0].ranks[7], 7);
 	assert_int_equal(results[0].rares[0].members, 8);
 	assert_int_equal(results[0].rares[0].state->class, VAPRO_COMPUTATION);
+	assert_entered_last(&results[0], 5, 0.2 * once.longest);
 	analysis__free(analysis);
 	free(bundles);
 	bundles = NULL;

@@ -138,6 +138,43 @@ static void test_ended_member(void **state)
 	assert_parts(2, 20, 0, 0.3 - USUAL, 0);
 }
 
+static void assert_arrivals(int bin, uint32_t operations, uint32_t last, uint32_t row, double late_bins)
+{
+	const struct heatmap_arrivals *arrivals = &heatmap__bin(&map, FIRST + (uint64_t)bin)->arrivals;
+
+	assert_int_equal(arrivals->operations, operations);
+	assert_int_equal(arrivals->last, last);
+	assert_int_equal(arrivals->row, row);
+	assert_near((double)arrivals->late_ns / BIN, late_bins, 1e-4);
+}
+
+/* Of the operations of a bin the rank that was late by most is known, also where its own call was too short. */
+static void test_last_arrivals(void **state)
+{
+	(void)state;
+	begin_calls_after(5);
+	operation(1, 1, 0);
+	operation(10, 1, 0);
+	operation(10.2, 2, 0);
+	operation(10.4, 1, 0);
+	for (uint32_t rank = 1; rank < 4; rank++) {
+		call(0, rank, 20.1, 20.4);
+		/* two members are not known */
+		if (rank > 1)
+			call(0, rank, 30.1, 30.4);
+	}
+	/* all come at once, and their transfers are slow */
+	for (uint32_t rank = 0; rank < 4; rank++)
+		call(0, rank, 40.1, 40.5);
+	end_calls();
+	assert_arrivals(10, 3, 2, 1, 2 * (0.1 - USUAL));
+	assert_arrivals(20, 1, 1, 0, 0.3);
+	assert_arrivals(30, 0, 0, 0, 0);
+	assert_arrivals(40, 1, 0, 0, 0);
+	/* before the view only what became known now is at hand */
+	assert_arrivals(1, 0, 0, 0, 0);
+}
+
 /* An operation over several bins has its parts in each of them. */
 static void test_long_operation(void **state)
 {
@@ -278,13 +315,11 @@ static void test_operations_of_processes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(test_other_arrivers),	 TEST(test_calm),
-	    TEST(test_all_are_slow),	 TEST(test_missing_member),
-	    TEST(test_other_call_sites), TEST(test_ended_member),
-	    TEST(test_long_operation),	 TEST(test_open_calls),
-	    TEST(test_off_the_cpu),	 TEST(test_unknown_bytes),
-	    TEST(test_merged),		 TEST(test_merged_in_groups),
-	    TEST(test_processes),	 TEST(test_operations_of_processes),
+	    TEST(test_last_arrivals),	 TEST(test_other_arrivers), TEST(test_calm),
+	    TEST(test_all_are_slow),	 TEST(test_missing_member), TEST(test_other_call_sites),
+	    TEST(test_ended_member),	 TEST(test_long_operation), TEST(test_open_calls),
+	    TEST(test_off_the_cpu),	 TEST(test_unknown_bytes),  TEST(test_merged),
+	    TEST(test_merged_in_groups), TEST(test_processes),	    TEST(test_operations_of_processes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -669,6 +669,32 @@ static void test_barrier_of_a_team(void **state)
 	has(verdict, "transfers took longer");
 }
 
+/* Of a late rank whose work is not known it is said when it came. */
+static void test_entered_last(void **state)
+{
+	static const int32_t ranks[] = {3};
+	struct result_variance variance = slow("on_cpu");
+
+	(void)state;
+	variance.entered_last = (struct result_entered_last){
+	    .ranks = ranks, .rank_count = 1, .who = "rank 3", .operations = 1, .of = 1, .late_seconds = 24};
+	write_both(&variance, true, false);
+	has(verdict, "they waited for ranks that came late; rank 3 entered last in 1 of 1 operation, 24.0 s after the "
+		     "median rank");
+	has(advice, "compare the work of rank 3 with that of the others");
+	variance.entered_last.operations = 11;
+	variance.entered_last.of = 12;
+	write_both(&variance, true, false);
+	has(verdict, "rank 3 entered last in 11 of 12 operations");
+	/* the cause says more */
+	variance.effect_of = 7;
+	write_both(&variance, true, false);
+	lacks(verdict, "entered last");
+	variance.effect_of = 0;
+	write_both(&variance, true, true);
+	lacks(verdict, "entered last");
+}
+
 /* Ranks and threads of the job: what to do depends on how many CPUs they have. A rank of another job is named as that.
  */
 static void test_relations(void **state)
@@ -736,6 +762,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_named_interferer),
+	    cmocka_unit_test(test_entered_last),
 	    cmocka_unit_test(test_barrier_of_a_team),
 	    cmocka_unit_test(test_each_factor),
 	    cmocka_unit_test(test_each_meaning),
