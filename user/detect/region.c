@@ -269,6 +269,17 @@ static bool bridges(struct grower *grower, size_t place, size_t from, size_t to,
 	       is_unseen(grower, place, from, to, layer);
 }
 
+/* Whether a cell between two others of a slow path has too few calls to be judged, which are on it as well. */
+static bool is_on_path(const struct grower *grower, size_t place, size_t b, enum layer layer)
+{
+	struct cell cell = region__cell(grower, place, b, layer);
+	double path = layer == LAYER_PATH ? heatmap__wait(grower->map, HEATMAP_PATH, grower->job->neighbours[place],
+							  grower->map->begin + b)
+					  : 0;
+
+	return path > 0 && path >= MOSTLY * cell__lost(&cell);
+}
+
 static void bridge(struct grower *grower, enum layer layer)
 {
 	for (size_t place = 0; place < grower->job->row_count; place++) {
@@ -282,8 +293,10 @@ static void bridge(struct grower *grower, enum layer layer)
 				continue;
 			if (last != SIZE_MAX && b - last > 1 && bridges(grower, place, last, b, layer)) {
 				region__join(grower, of[last], here);
-				for (size_t gap = last + 1; gap < b && b - last <= grower->gap + 1; gap++)
-					of[gap] = here;
+				for (size_t gap = last + 1; gap < b; gap++) {
+					if (b - last <= grower->gap + 1 || is_on_path(grower, place, gap, layer))
+						of[gap] = here;
+				}
 			}
 			last = b;
 		}

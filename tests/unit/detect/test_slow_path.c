@@ -351,6 +351,34 @@ static void test_draft(void **state)
 	region__clear(&result);
 }
 
+/* Paints a bin in which a rank's calls take `took` of it, nearly all of that on a slow path. */
+static void paint_path(int bin, double took)
+{
+	struct bundle_rec rec = fragment(bin, bin + took, 0.1 * took * BIN, 0);
+
+	assert_int_equal(heatmap__add(&map, &rec, 3, VAPRO_COMMUNICATION, 0, UINT64_MAX), 0);
+	assert_int_equal(heatmap__add_wait(&map, HEATMAP_PATH, 3, FIRST + (uint64_t)bin, (float)(0.9 * took * BIN)), 0);
+}
+
+/* A path that is hit at random: bins with one hit have too few calls to be judged, and lie between those with several.
+ */
+static void test_sparse(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	for (int hits = 0; hits < 2; hits++) {
+		other_job(8, 2);
+		paint_path(10, 0.5);
+		for (int bin = 12; hits && bin < 20; bin += 2)
+			paint_path(bin, 0.05);
+		paint_path(20, 0.5);
+		assert_int_equal(grown(&result), 1);
+		assert_int_equal(result.drafts[0].cell_count, hits ? 6 : 2);
+		region__clear(&result);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -358,8 +386,8 @@ int main(void)
 	    EIGHT(test_late_by_little), EIGHT(test_neighbour),	     EIGHT(test_few_members),
 	    EIGHT(test_too_small),	EIGHT(test_less_to_compute), EIGHT(test_fewer_calls),
 	    EIGHT(test_uncoupled),	EIGHT(test_threads),	     EIGHT(test_beside_transfer),
-	    EIGHT(test_draft),		EIGHT(test_several_states),  EIGHT(test_partners),
-	    EIGHT(test_a_little_later), EIGHT(test_just_known),
+	    EIGHT(test_sparse),		EIGHT(test_draft),	     EIGHT(test_several_states),
+	    EIGHT(test_partners),	EIGHT(test_a_little_later),  EIGHT(test_just_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
