@@ -284,6 +284,8 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 	    .series = &context->series,
 	    .stg = context->stg,
 	    .source = context->source,
+	    .recs = job->recs,
+	    .rec_count = job->rec_count,
 	    .begin = span->begin,
 	    .end = span->end,
 	    .partial = partial(about),

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define LIGHTER 0.95	/* share of the former computation below which a row is lighter */
 #define REPEATED 1.6	/* fragments as slow as the slowest: more than one */
 #define SURE_IN_SIZES 5 /* so many slow ones of several sizes are as sure as several of one */
 #define FEW_SHARE 0.6	/* of few fragments of a state: so many slow ones are no outliers ... */
@@ -21,24 +20,11 @@ static bool silent(const struct variance *variance, const struct vapro_config *c
 		   config->evidence_share * tally->lost[VAPRO_COMPUTATION];
 }
 
-static bool at_once(const struct variance *a, const struct variance *b)
+static bool at_once(const struct onset *onset, const struct variance *other)
 {
-	uint64_t apart = a->begin > b->begin ? a->begin - b->begin : b->begin - a->begin;
+	uint64_t apart = onset->bin > other->begin ? onset->bin - other->begin : other->begin - onset->bin;
 
 	return apart <= HEATMAP_AT_ONCE;
-}
-
-/* Computation time of a row per bin, in bins [from, to) of the map. */
-static double computed(const struct heatmap *map, uint32_t row, uint64_t from, uint64_t to)
-{
-	double seen = 0;
-
-	for (uint64_t bin = from; bin < to; bin++) {
-		struct cell cell = heatmap__cell(map, row, bin, VAPRO_COMPUTATION);
-
-		seen += (double)cell.closed.seen + cell.open.seen;
-	}
-	return to > from ? seen / (double)(to - from) : 0;
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -46,54 +32,6 @@ static int compare_doubles(const void *a, const void *b)
 	const double *left = a, *right = b;
 
 	return (*left > *right) - (*left < *right);
-}
-
-/* Whether the map still has enough of the time before a variance to compare with. */
-static bool has_before(const struct variance *variance, const struct heatmap *map)
-{
-	return variance->begin >= map->begin + HEATMAP_AROUND_LEAST;
-}
-
-/*
- * The time that other rows are spared since a variance began, ns: how much less they compute than before, beside their
- * median, since all ranks of a job proceed as fast as the slowest. Variances of these rows do not matter: once the
- * lighter work is the reference, the work just before is slow.
- */
-static double spared(const struct variance *variance, const struct evidence_input *input)
-{
-	const struct heatmap *map = input->map;
-	uint64_t begin = variance->begin;
-	uint64_t end = variance->end < begin + HEATMAP_AROUND_MOST ? variance->end : begin + HEATMAP_AROUND_MOST;
-	uint64_t from = begin > map->begin + HEATMAP_AROUND_MOST ? begin - HEATMAP_AROUND_MOST : map->begin;
-	size_t rows = input->job->row_count, known = 0;
-	double *before = calloc(rows + 1, sizeof(*before)), *during = calloc(rows + 1, sizeof(*during));
-	double *change = calloc(rows + 1, sizeof(*change));
-	unsigned char *own = calloc(rows + 1, 1);
-	double sum = 0, usual;
-
-	if (!before || !during || !change || !own || end <= begin)
-		goto cleanup;
-	for (size_t i = 0; i < variance->row_count; i++)
-		own[variance->rows[i]] = 1;
-	for (uint32_t row = 0; row < rows; row++) {
-		before[row] = computed(map, row, from, begin);
-		during[row] = computed(map, row, begin, end);
-		if (before[row] > 0 && !own[row])
-			change[known++] = during[row] / before[row];
-	}
-	if (known)
-		qsort(change, known, sizeof(*change), compare_doubles);
-	usual = known ? change[known / 2] : 0;
-	for (uint32_t row = 0; row < rows; row++) {
-		if (!own[row] && during[row] < LIGHTER * usual * before[row])
-			sum += (usual * before[row] - during[row]) * (double)(variance->end - variance->begin);
-	}
-cleanup:
-	free(before);
-	free(during);
-	free(change);
-	free(own);
-	return sum;
 }
 
 /* The share of a row's computation time that is lost while a variance lasts, as far as the map reaches; NAN: none. */
@@ -149,7 +87,8 @@ cleanup:
 	return is;
 }
 
-enum alone alone__moved(struct variance *variance, const struct variance_book *book, const struct evidence_input *input)
+enum alone alone__moved(struct variance *variance, const struct onset *onset, const struct variance_book *book,
+			const struct evidence_input *input)
 {
 	unsigned char *in = calloc(input->job->row_count + 1, 1);
 	const char *host = NULL;
@@ -157,13 +96,17 @@ enum alone alone__moved(struct variance *variance, const struct variance_book *b
 	enum alone is = ALONE_NOT_MOVED;
 	size_t rows = 0, alive = 0;
 
+	if (variance->lone) {
+		free(in);
+		return ALONE_NOT_MOVED;
+	}
 	/* Out of memory nothing is confirmed. */
 	if (!in)
 		return ALONE_MOVED;
 	for (size_t i = 0; i < book->count; i++) {
 		const struct variance *other = &book->variances[i];
 
-		if (!at_once(variance, other) || !silent(other, input->config))
+		if ((other != variance && !at_once(onset, other)) || !silent(other, input->config))
 			continue;
 		for (size_t k = 0; k < other->row_count; k++) {
 			const struct stg_row *row = &input->job->rows[other->rows[k]];
@@ -177,13 +120,12 @@ enum alone alone__moved(struct variance *variance, const struct variance_book *b
 	for (uint32_t row = 0; row < input->job->row_count; row++)
 		alive += input->job->rows[row].from_ns &&
 			 (!input->job->rows[row].to_ns || input->job->rows[row].to_ns > variance->begin * VAPRO_BIN_NS);
-	/* The time that others are spared comes last: it needs the whole map. */
 	if (rows > 1 && (double)rows >= SHARE_NEARLY_ALL * (double)alive)
 		is = ALONE_ALL;
 	else if (rows >= LEAST_REPEATED && several)
 		is = ALONE_MOVED;
-	else if (has_before(variance, input->map))
-		variance->moved = spared(variance, input) >= SHARE_MOST * variance->total.lost[VAPRO_COMPUTATION];
+	else if (onset->known)
+		variance->moved = onset->sharp;
 	if (is == ALONE_NOT_MOVED && variance->moved)
 		is = ALONE_MOVED;
 	if (is == ALONE_NOT_MOVED && common(variance, input))

@@ -7,7 +7,7 @@
 #ifndef VAPRO_ALONE_H
 #define VAPRO_ALONE_H
 
-#include "detect/evidence_input.h"
+#include "detect/onset.h"
 
 enum alone {
 	ALONE_NOT_MOVED,
@@ -16,10 +16,10 @@ enum alone {
 };
 
 /*
- * Whether work may have moved to the rows of a variance, by the other variances and the other rows of that time. The
+ * Whether work may have moved to the rows of a variance, by the other variances and the other rows at its onset. The
  * result for other rows stays in `moved`, since the map forgets that time while the variance goes on.
  */
-enum alone alone__moved(struct variance *variance, const struct variance_book *book,
+enum alone alone__moved(struct variance *variance, const struct onset *onset, const struct variance_book *book,
 			const struct evidence_input *input);
 
 /*

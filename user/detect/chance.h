@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whether a loss in computation is within what its work scatters by itself, or came gradually: then it proves no
- * disturbance.
+ * Whether a loss is within what its work scatters by itself: then it proves no disturbance.
  */
 #ifndef VAPRO_CHANCE_H
 #define VAPRO_CHANCE_H
@@ -16,18 +15,5 @@
  * hardly any, nothing is known: false.
  */
 bool chance__explains(const struct variance *variance, const struct evidence_input *input, enum vapro_class class);
-
-/*
- * Whether the rows of a variance became slow in steps too small to see, as by work that grows: just after its begin
- * they are slower than just before by less than half of what they are slower by in all. Where the map begins with the
- * variance, nothing is known: false.
- */
-bool chance__gradual(const struct variance *variance, const struct evidence_input *input);
-
-/*
- * Whether the rows of a variance were slow as soon as they were seen: that they became slow, and did not just have more
- * work, is not known.
- */
-bool chance__from_start(const struct variance *variance, const struct evidence_input *input);
 
 #endif

@@ -294,6 +294,7 @@ void evidence__say_oversubscribed(struct variance *variance)
 static void judge_uncounted(struct variance *variance, const struct evidence_input *input,
 			    const struct variance_book *book, double attributed)
 {
+	struct onset onset = onset__of(variance, input);
 	enum alone alone;
 
 	variance->alike = all_alike(input, variance);
@@ -303,7 +304,11 @@ static void judge_uncounted(struct variance *variance, const struct evidence_inp
 			      "changed its work");
 		return;
 	}
-	alone = alone__moved(variance, book, input);
+	/* while it goes on the map forgets how it began */
+	variance->lone = onset.lone || (!onset.known && variance->lone);
+	if (onset.lone)
+		variance->stepped |= onset__two_states(&onset, variance, input);
+	alone = alone__moved(variance, &onset, book, input);
 	if (alone == ALONE_ALL) {
 		variance->alike = true;
 		evidence__say(variance, false,
@@ -324,16 +329,17 @@ static void judge_uncounted(struct variance *variance, const struct evidence_inp
 				  : "several ranks are slow: without counts it may be their work");
 		return;
 	}
-	variance->gradual |= chance__gradual(variance, input);
-	if (variance->gradual) {
+	if (onset.known)
+		variance->gradual = !onset.sharp;
+	if (variance->gradual && !variance->lone) {
 		evidence__say(variance, false, "it came gradually and nothing attributes it: its work may have grown");
 		return;
 	}
-	if (chance__from_start(variance, input)) {
+	if (!variance->lone && onset__from_start(variance, input)) {
 		evidence__say(variance, false, "it was so when it was first seen: it may just have more work");
 		return;
 	}
-	if (evidence__two_states(input, variance)) {
+	if (variance->stepped || evidence__two_states(input, variance)) {
 		evidence__say(variance, true, "different states of one rank alone are slow in the same bins");
 		return;
 	}

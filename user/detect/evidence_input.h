@@ -12,6 +12,8 @@ struct evidence_input {
 	const struct series_book *series;
 	const struct stg *stg;
 	enum vapro_workload_source source;
+	const struct bundle_rec *recs; /* of the view */
+	size_t rec_count;
 	uint64_t begin, end; /* bins: the new part */
 	bool partial;	     /* some ranks of the world are not seen */
 };

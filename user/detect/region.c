@@ -277,7 +277,7 @@ static bool is_on_path(const struct grower *grower, size_t place, size_t b, enum
 							  grower->map->begin + b)
 					  : 0;
 
-	return path > 0 && path >= MOSTLY * cell__lost(&cell);
+	return path > 0 && path >= SHARE_MOST * cell__lost(&cell);
 }
 
 static void bridge(struct grower *grower, enum layer layer)

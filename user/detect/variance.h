@@ -45,7 +45,9 @@ struct variance {
 	bool proven;   /* the kernel attributed most of its loss once, or of a variance merged into it */
 	bool alike;    /* all ranks slowed alike, and nothing attributes it: work or speed of all */
 	bool outlier;  /* one fragment that nothing attributes */
-	bool moved;    /* when it began other ranks became lighter by as much */
+	bool lone;     /* its ranks became slow at once, and no others changed */
+	bool stepped;  /* so did several states of a rank */
+	bool moved;    /* when its ranks became slow others changed as well */
 	bool gradual;  /* it began in steps too small to see */
 	bool by_place; /* not confirmed, but likely: enum vapro_confidence */
 	bool small;    /* costs too little to be a variance: weight.h */

@@ -26,6 +26,8 @@ static const struct archive_column variance_columns[] = {
     ARCHIVE_ONE(struct variance, proven),
     ARCHIVE_ONE(struct variance, alike),
     ARCHIVE_ONE(struct variance, outlier),
+    ARCHIVE_ONE(struct variance, lone),
+    ARCHIVE_ONE(struct variance, stepped),
     ARCHIVE_ONE(struct variance, moved),
     ARCHIVE_ONE(struct variance, gradual),
     ARCHIVE_ONE(struct variance, by_place),

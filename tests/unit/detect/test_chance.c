@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Slowdowns that are within the scatter of the work, or that come gradually. */
+/* Slowdowns that are within the scatter of the work. */
 #include "detect/chance.h"
 #include "painted.h"
 
@@ -129,33 +129,12 @@ static void test_one_witness(void **state)
 	assert_false(explained(heavy, OTHERS_N, 100, 100, 1.5, 3));
 }
 
-/* A row whose time grows by 1 % a bin, and one that is slow from one bin to the next. */
-static void test_gradual(void **state)
-{
-	(void)state;
-	for (int sharp = 0; sharp < 2; sharp++) {
-		begin(18, 45);
-		for (int bin = 0; bin < 50; bin++) {
-			double slow = sharp ? (bin < 18 ? 1 : 1.5) : 1 + 0.01 * bin;
-
-			paint(0, bin, bin + 1, VAPRO_COMPUTATION, 1 / slow, false);
-		}
-		assert_int_equal(chance__gradual(&variance, &input), !sharp);
-	}
-	/* nothing is known of the time before */
-	begin(2, 45);
-	for (int bin = 0; bin < 50; bin++)
-		paint(0, bin, bin + 1, VAPRO_COMPUTATION, 0.7, false);
-	assert_false(chance__gradual(&variance, &input));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    TEST(test_one_long),
 	    TEST(test_scatter),
 	    TEST(test_one_witness),
-	    TEST(test_gradual),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
