@@ -132,12 +132,6 @@ int waiting__link(struct waiting *waiting, const struct stg_job *job);
 /* Splits single calls of one call-site: overlapping calls are one operation. Returns 0 or -ENOMEM. */
 int waiting__split_singles(struct waiting *waiting, const struct stg_job *job, const struct call_site *site);
 
-/*
- * Notes who came last to an operation, by the single calls of its members in the order of their ends. missing: the row
- * whose call was too short to be single, since it came last, + 1; 0: none. Returns 0 or -ENOMEM.
- */
-int waiting__note_last(struct waiting *waiting, const struct single *in, size_t count, uint32_t missing);
-
 /* Writes who came last into the bins of the view. */
 void waiting__write_arrivals(struct waiting *waiting);
 

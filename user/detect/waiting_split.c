@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Splits the excess of calls into transfer and the rest, by operation or by bin: see waiting.h. */
+/*
+ * Splits the excess of calls into transfer and the rest, by operation or by bin, and notes who came last to an
+ * operation: what is known of a late rank whose work is not. See waiting.h.
+ */
 #include "detect/waiting_private.h"
 
 #include "base/grow.h"
@@ -8,6 +11,52 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define WORTH_NS (VAPRO_BIN_NS / 100) /* between the first and the last member: less is no wait */
+
+static int compare_starts(const void *a, const void *b)
+{
+	const uint64_t *left = a, *right = b;
+
+	return (*left > *right) - (*left < *right);
+}
+
+/*
+ * Notes who came last to an operation, by the single calls of its members in the order of their ends. missing: the row
+ * whose call was too short to be single, since it came last, + 1; 0: none. Returns 0 or -ENOMEM.
+ */
+static int note_members(struct waiting *waiting, const struct single *in, size_t count, uint32_t missing)
+{
+	struct last_arrival last = {.bin = in->item->bin, .row = in->item->row};
+	uint64_t first_ns = UINT64_MAX, last_ns = 0;
+	size_t members = count + (missing > 0);
+
+	if (grow_untouched(&waiting->starts, &waiting->start_capacity, members, sizeof(*waiting->starts)) ||
+	    grow_untouched(&waiting->last_arrivals, &waiting->last_arrival_capacity, waiting->last_arrival_count + 1,
+			   sizeof(*waiting->last_arrivals)))
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t start_ns = in[i].item->start_ns;
+
+		waiting->starts[i] = start_ns;
+		first_ns = start_ns < first_ns ? start_ns : first_ns;
+		if (start_ns > last_ns) {
+			last_ns = start_ns;
+			last.row = in[i].item->row;
+		}
+	}
+	/* its call was short: it came when the others left */
+	if (missing) {
+		last_ns = waiting->starts[count] = in->item->end_ns;
+		last.row = missing - 1;
+	}
+	if (last_ns >= first_ns + WORTH_NS) {
+		qsort(waiting->starts, members, sizeof(*waiting->starts), compare_starts);
+		last.late_ns = last_ns - waiting->starts[(members - 1) / 2];
+	}
+	waiting->last_arrivals[waiting->last_arrival_count++] = last;
+	return 0;
+}
 
 static bool alive(const struct stg_row *row, uint64_t bin)
 {
@@ -169,8 +218,7 @@ static int note_last(struct waiting *waiting, const struct stg_job *job, const s
 {
 	if (group->id == STG_PROCESS || count + 1 < wanted || wanted < 2)
 		return 0;
-	return waiting__note_last(waiting, in, count,
-				  count < wanted ? missing_member(waiting, group, job, in->item) : 0);
+	return note_members(waiting, in, count, count < wanted ? missing_member(waiting, group, job, in->item) : 0);
 }
 
 int waiting__split_singles(struct waiting *waiting, const struct stg_job *job, const struct call_site *site)
@@ -262,5 +310,39 @@ void waiting__split_merged(struct waiting *waiting, const struct stg_job *job, c
 	for (size_t from = site->begin, to; from < end; from = to) {
 		to = waiting__bin_end(waiting, from, end);
 		split_merged_in(waiting, job, &waiting->groups[site->group], from, to);
+	}
+}
+
+static int compare_last(const void *a, const void *b)
+{
+	const struct last_arrival *left = a, *right = b;
+
+	if (left->bin != right->bin)
+		return left->bin < right->bin ? -1 : 1;
+	return (left->row > right->row) - (left->row < right->row);
+}
+
+void waiting__write_arrivals(struct waiting *waiting)
+{
+	const struct last_arrival *items = waiting->last_arrivals;
+	size_t count = waiting->last_arrival_count;
+
+	if (count)
+		qsort(waiting->last_arrivals, count, sizeof(*items), compare_last);
+	for (size_t i = 0, end; i < count; i = end) {
+		struct heatmap_arrivals most = {0}, row = {0};
+
+		for (end = i; end < count && items[end].bin == items[i].bin; end++) {
+			if (items[end].row != row.row || end == i)
+				row = (struct heatmap_arrivals){.row = items[end].row};
+			row.last += items[end].late_ns > 0;
+			row.late_ns += items[end].late_ns;
+			if (row.late_ns > most.late_ns)
+				most = row;
+		}
+		most.operations = (uint32_t)(end - i);
+		/* the other bins have only the calls that became known now */
+		if (items[i].bin >= waiting->before_view)
+			heatmap__bin(waiting->map, waiting->begin + items[i].bin)->arrivals = most;
 	}
 }
