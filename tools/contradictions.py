@@ -322,10 +322,12 @@ def records_in(lines):
 
 def runs_of(records):
     """Lists of the records of each run in a file to which several were added, without those of passes of a worker that do not count."""
-    runs = []
+    runs, judged = [], False
     for record in records:
         kind = record.get("type")
-        if kind == "hello" or not runs:
+        judged |= kind == "judging"
+        # in the output of a worker, whose jobs begin with "judging", a hello is that of a node
+        if not runs or (kind == "hello" and not judged):
             runs.append([])
         if kind == "judging":
             runs[-1] = [other for other in runs[-1] if other.get("job") != record["job"] or other["time"] <= (record.get("from") or "")]

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
+# NEEDS: quiet
 """
 A program that wraps MPI twice: its call-sites are distinguished by the callers of the outer wrapper, whose lines are
 known. There is one rank, since waiting for another rank would be that rank's time.

@@ -137,8 +137,17 @@ def taken_over(records):
     records[HELLO] = {"type": "judging", "job": "j", "time": at(0), "reason": "taken_over", "from": at(0)}
 
 
+def a_node_begins_later(records):
+    """The output of a worker has what each node says of itself, at whatever time it comes."""
+    late = {**records[HELLO], "host": "node2"}
+    window, heatmap = copy.deepcopy(records[WINDOW]), copy.deepcopy(records[HEATMAP])
+    records.insert(HELLO, {"type": "judging", "job": "j", "time": at(0), "reason": "new"})
+    records[FIRST + 1:FIRST + 1] = [late, window, heatmap]
+
+
 # what is no contradiction, though it looks like one
 ALLOWED = {
+    "a node that begins later": a_node_begins_later,
     "threads wait": hybrid,
     "stopped at the end of a window": stopped_at_the_border,
     "a diagnosis of an earlier revision": diagnosed_before,
