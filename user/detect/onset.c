@@ -70,19 +70,44 @@ static int compare_changes(const void *a, const void *b)
 	return (left->ratio > right->ratio) - (left->ratio < right->ratio);
 }
 
-/* Fills how a row changed from the bins before `bin` to those after it. Returns whether it is known. */
-static bool change_of(const struct evidence_input *input, uint32_t row, uint64_t bin, uint64_t width,
+/*
+ * Fills how a row changed from the bins before `bin` to those after it. Returns whether it is known. Work that is not
+ * judged any more, as far shorter or longer computations are, was done `rate` times as often as before.
+ */
+static bool change_of(const struct evidence_input *input, uint32_t row, uint64_t bin, uint64_t width, double rate,
 		      struct change *change)
 {
 	change->before = sum_row(input->map, row, bin - width, bin);
 	change->after = sum_row(input->map, row, bin + 1, bin + 1 + width);
 	if (!is_enough(&change->before, input) || !(change->after.seen > 0))
 		return false;
-	/* far shorter computations are other work, which is not judged */
 	if (!is_enough(&change->after, input))
-		change->after = (struct sums){.dur = change->after.seen, .ref = change->after.seen / SERIES_OTHER_WORK};
+		change->after = (struct sums){.dur = change->after.seen, .ref = change->before.ref * rate};
 	change->ratio = pace(&change->after) / pace(&change->before);
 	return true;
+}
+
+/*
+ * How often the median row did its work after `bin`, as a multiple of before: the ranks of a job proceed as fast as the
+ * slowest one. changes: room for all rows.
+ */
+static double rate_of(const struct evidence_input *input, uint64_t bin, uint64_t width, struct change *changes)
+{
+	size_t count = 0;
+
+	for (uint32_t row = 0; row < input->job->row_count; row++) {
+		struct change *change = &changes[count];
+
+		change->before = sum_row(input->map, row, bin - width, bin);
+		change->after = sum_row(input->map, row, bin + 1, bin + 1 + width);
+		if (!is_enough(&change->before, input) || !is_enough(&change->after, input))
+			continue;
+		change->ratio = change->after.ref / change->before.ref;
+		count++;
+	}
+	if (count)
+		qsort(changes, count, sizeof(*changes), compare_changes);
+	return count ? changes[count / 2].ratio : 1;
 }
 
 /*
@@ -95,21 +120,22 @@ static bool others_changed(const struct variance *variance, const struct evidenc
 	unsigned char *own = calloc(input->job->row_count + 1, 1);
 	struct change *changes = calloc(input->job->row_count + 1, sizeof(*changes)), change;
 	size_t count = 0, changed = 0;
-	double more = 0, spared = 0;
+	double more = 0, spared = 0, rate;
 	bool is = true; /* out of memory, too */
 
 	*usual = 1;
 	if (!own || !changes)
 		goto cleanup;
+	rate = rate_of(input, bin, width, changes);
 	for (size_t i = 0; i < variance->row_count; i++)
 		own[variance->rows[i]] = 1;
 	for (uint32_t row = 0; row < input->job->row_count; row++)
-		count += !own[row] && change_of(input, row, bin, width, &changes[count]);
+		count += !own[row] && change_of(input, row, bin, width, rate, &changes[count]);
 	if (count)
 		qsort(changes, count, sizeof(*changes), compare_changes);
 	*usual = count ? changes[count / 2].ratio : 1;
 	for (size_t i = 0; i < variance->row_count; i++) {
-		if (change_of(input, variance->rows[i], bin, width, &change))
+		if (change_of(input, variance->rows[i], bin, width, rate, &change))
 			more += excess(&change, *usual);
 	}
 	for (size_t i = 0; i < count; i++) {
@@ -125,11 +151,20 @@ cleanup:
 	return is;
 }
 
-/* The ratio of the time of a variance's rows after each bin and before it; 0 where it is not known. */
+/* The pace of a variance's rows before and after a bin; 0 where one of them is not known. */
+struct paces {
+	double before, after;
+};
+
 struct steps {
 	uint64_t first, count, width;
-	double *ratios;
+	struct paces *paces; /* by bin, from the first one */
 };
+
+static double ratio_at(const struct steps *steps, uint64_t i)
+{
+	return steps->paces[i].before > 0 ? steps->paces[i].after / steps->paces[i].before : 0;
+}
 
 static struct sums between(const struct sums *from, const struct sums *to)
 {
@@ -137,7 +172,7 @@ static struct sums between(const struct sums *from, const struct sums *to)
 			     to->seen - from->seen};
 }
 
-static void find_ratios(struct steps *steps, const struct variance *variance, const struct evidence_input *input)
+static void find_paces(struct steps *steps, const struct variance *variance, const struct evidence_input *input)
 {
 	struct sums *until = calloc(steps->count + 1, sizeof(*until));
 
@@ -153,20 +188,28 @@ static void find_ratios(struct steps *steps, const struct variance *variance, co
 		struct sums before = between(&until[from], &until[i]), after = between(&until[i + 1], &until[to]);
 
 		if (is_enough(&before, input) && is_enough(&after, input))
-			steps->ratios[i] = pace(&after) / pace(&before);
+			steps->paces[i] = (struct paces){pace(&before), pace(&after)};
 	}
 	free(until);
+}
+
+/* How large the step at a bin is, upwards or downwards; 0 where it is not known. */
+static double height(const struct steps *steps, uint64_t i, bool up)
+{
+	double ratio = ratio_at(steps, i);
+
+	return up || !(ratio > 0) ? ratio : 1 / ratio;
 }
 
 /* Whether the step at a bin is at least as large as all beside it, upwards or downwards. */
 static bool is_step(const struct steps *steps, uint64_t i, bool up)
 {
-	double own = up ? steps->ratios[i] : 1 / steps->ratios[i];
+	double own = height(steps, i, up);
 
-	if (!(steps->ratios[i] > 0) || own < SHARP * (1 - SHARE_MEANINGFUL / 2))
+	if (own < SHARP * (1 - SHARE_MEANINGFUL / 2))
 		return false;
 	for (uint64_t k = i > steps->width ? i - steps->width : 0; k < steps->count && k <= i + steps->width; k++) {
-		double other = steps->ratios[k] > 0 ? (up ? steps->ratios[k] : 1 / steps->ratios[k]) : 0;
+		double other = height(steps, k, up);
 
 		if (other > own || (other == own && k < i))
 			return false;
@@ -208,37 +251,39 @@ struct onset onset__of(const struct variance *variance, const struct evidence_in
 			      .width = onset.width};
 	uint64_t since = slow_since(variance, input, steps.first);
 	unsigned looked_at = 0;
+	double usual_pace = 0; /* of the rows before the lone step */
 
 	steps.count = end > steps.first ? end - steps.first : 0;
-	steps.ratios = calloc(steps.count + 1, sizeof(*steps.ratios));
-	if (!steps.ratios)
+	steps.paces = calloc(steps.count + 1, sizeof(*steps.paces));
+	if (!steps.paces)
 		return onset;
-	find_ratios(&steps, variance, input);
+	find_paces(&steps, variance, input);
 	for (uint64_t i = 0; i < steps.count && looked_at < STEPS_MOST; i++) {
 		uint64_t bin = steps.first + i;
 		bool before = bin + 1 < variance->begin, up = is_step(&steps, i, true);
 		double usual;
 
-		onset.known |= steps.ratios[i] > 0 && variance->begin >= map->begin + onset.width;
+		onset.known |= ratio_at(&steps, i) > 0 && variance->begin >= map->begin + onset.width;
 		if (bin + 1 + onset.width < since || (!up && !(onset.lone && is_step(&steps, i, false))))
 			continue;
 		looked_at++;
 		onset.sharp |= up && !before;
 		if (others_changed(variance, input, bin, onset.width, &usual) ||
-		    (up && steps.ratios[i] < SHARP * usual))
+		    (up && ratio_at(&steps, i) < SHARP * usual))
 			continue;
 		/* the region began before: what it lost until then is something else */
 		if (up && !onset.lone && bin > variance->begin + onset.width)
 			continue;
 		if (up && !onset.lone) {
 			onset.bin = bin;
-			onset.ratio = 1;
+			usual_pace = steps.paces[i].before;
 		}
 		/* a step back ends what a step began */
-		onset.ratio *= steps.ratios[i] / usual;
+		usual_pace *= usual;
+		onset.ratio = steps.paces[i].after / usual_pace;
 		onset.lone = onset.ratio >= RAISED;
 	}
-	free(steps.ratios);
+	free(steps.paces);
 	return onset;
 }
 

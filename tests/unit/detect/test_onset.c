@@ -74,6 +74,56 @@ static void test_goes_on(void **state)
 	assert_false(onset().lone);
 }
 
+/* A step back to time that is still slow ends nothing, whatever the rows took in between. */
+static void test_still_slow(void **state)
+{
+	(void)state;
+	begin(18, 45, 1);
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		paint(rank, 0, 18, VAPRO_COMPUTATION, 1, false);
+		for (int bin = 18; bin < 50; bin++) {
+			double times = bin < 30 ? 1.3 + 0.03 * (bin - 18) : 1.3;
+
+			paint(rank, bin, bin + 1, VAPRO_COMPUTATION, rank ? 1 : 1 / times, false);
+		}
+	}
+	assert_true(onset().lone);
+	assert_near(onset().ratio, 1.3, 0.02);
+}
+
+/*
+ * Rank 0 takes 1.5 times as long from bin 18 on, so that all go on at two thirds of the rate. The work of rank 3 is not
+ * judged any more, and takes so many bins of each.
+ */
+static void other_work(double of_a_bin)
+{
+	begin(18, 45, 1);
+	for (uint32_t rank = 0; rank < 4; rank++)
+		paint(rank, 0, 18, VAPRO_COMPUTATION, 1, false);
+	take(0, 18, 1.5);
+	for (int bin = 18; bin < 50; bin++) {
+		for (uint32_t rank = 1; rank < 4; rank++) {
+			double took = rank == 3 ? of_a_bin : 2 / 3.0;
+			struct bundle_rec rec = fragment(bin, bin + took, took * BIN, 0);
+
+			rec.covered = rank != 3;
+			assert_int_equal(heatmap__add(&map, &rec, rank, VAPRO_COMPUTATION, 0, UINT64_MAX), 0);
+		}
+	}
+}
+
+/* Work that moved away from a rank may be so much less that it is not judged: how long it takes is known all the same.
+ */
+static void test_moved_away(void **state)
+{
+	(void)state;
+	other_work(2 / 3.0);
+	assert_true(onset().sharp && onset().lone);
+	other_work(1 / 3.0);
+	assert_true(onset().sharp);
+	assert_false(onset().lone);
+}
+
 static void test_gradual(void **state)
 {
 	(void)state;
@@ -137,8 +187,8 @@ static void test_from_start(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(test_sharp),  TEST(test_goes_on),    TEST(test_gradual), TEST(test_long_computations),
-	    TEST(test_before), TEST(test_from_start),
+	    TEST(test_sharp),	   TEST(test_goes_on),	  TEST(test_gradual), TEST(test_long_computations),
+	    TEST(test_still_slow), TEST(test_moved_away), TEST(test_before),  TEST(test_from_start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
