@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """constants.py [--update]: the constants of the judgement as rows of docs/judgement.md; --update writes them there.
 
-In a file of model, detect, diagnose or compare a #define with a number decides; one with the name of another constant
-follows from that one and has no row.  So do the members of the configuration that nobody sets (tunables.def).  An enumerator with a number of its own (enum { NAME = 8 };) or a static const
-double is a bound or a format.  The meaning is the comment behind or before it.  Source and cases are what the document
-says: cases of a constant whose value has changed are forgotten, and sensitivity.py --document writes what it has found.
+What decides: a #define with a number in a file of model, detect, diagnose or compare, and a CONSTANT of tunables.def, which
+no option sets.  A #define that is an expression of another constant is not listed.  What is a bound or a format: an
+enumerator with a number (enum { NAME = 8 };) and a static const double.  The meaning is the comment behind or before the
+constant.  Source and cases are what the document says: the cases of a constant are dropped where its value has changed, and
+sensitivity.py --document writes what it has found.
 tests/tools/test_constants.py compares the document with the sources.
 """
 import pathlib
