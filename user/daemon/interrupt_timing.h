@@ -15,7 +15,7 @@ struct interrupt_timing {
 	struct kernel_side *side;
 	struct interrupts *load; /* NULL without memory */
 	bool noticed;		 /* interrupts took much of a target's CPU in this window */
-	bool failed;		 /* as was reported */
+	bool failed;		 /* interrupts cannot be timed, which was reported */
 };
 
 /* side must outlive timing; interrupt_timing__clear frees what it holds. */

@@ -101,7 +101,7 @@ static void say_head(FILE *out, const struct result_hang *hang)
 			time_of_day(hang->begin_ns, begin), time_of_day(hang->end_ns, end), length);
 	else if (hang->outcome == VAPRO_HANG_UNWATCHED)
 		fprintf(out, "has made progress since %s UTC (%s)", time_of_day(hang->begin_ns, begin), length);
-	else /* it grows on, and the sentence is read later */
+	else /* no length: the hang goes on after this record */
 		fprintf(out, "has made progress since %s UTC", time_of_day(hang->begin_ns, begin));
 }
 

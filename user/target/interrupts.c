@@ -10,7 +10,7 @@
 
 #include "base/grow.h"
 
-#define CPUS_MOST 65536 /* a higher number is none of a CPU */
+#define CPUS_MOST 65536 /* a line with a higher number is not one of a CPU */
 
 struct cpu_ticks {
 	uint64_t all, busy;	  /* ticks since boot; busy: in interrupts */
@@ -45,14 +45,14 @@ void interrupts__free(struct interrupts *interrupts)
 	free(interrupts);
 }
 
-/* Forgets what was between reads: a CPU that the file does not have is away. */
+/* Forgets the ticks between reads: a CPU that the file does not have is offline. */
 static void forget(struct interrupts *interrupts)
 {
 	for (size_t i = 0; i < interrupts->count; i++)
 		interrupts->cpus[i].all_of = interrupts->cpus[i].busy_of = 0;
 }
 
-/* A CPU that returns may have other numbers: what follows its next read is counted. */
+/* A CPU that comes online again may count from other numbers: its ticks are known from its second read on. */
 static void note(struct cpu_ticks *cpu, uint64_t all, uint64_t busy)
 {
 	bool follows = cpu->all && all >= cpu->all && busy >= cpu->busy;
