@@ -46,13 +46,13 @@ def test_stopped_rank(tap, jobs):
     tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
     jobs.stop(demo)
     lines = records(out)
-    found = [alarm for alarm in alarms(lines, "stopped") if alarm[0]["ranks"] == "1"]
-    tap.ok(found, "an alarm of the stopped rank has stopped as a major factor", said(lines))
-    tap.ok(any("stopped (signal or tracer)" in verdict for _, _, verdict in found), "the verdict says that the rank was stopped",
-           [verdict for _, _, verdict in found])
     # where others disturb both ranks the stop may lie in an alarm of both
-    causes = {v["id"] for v in t.variances(lines).values() if v["alarm"] and v["ranks"] in ("1", "0-1")}
-    tap.ok(any(v["effect_of"] in causes and v["ranks"] == "0" for v in t.variances(lines).values()),
+    causes = [c for c in of_type(lines, "cause") if c["final"] and c["alarm"] and c["cause"] == "stopped" and c["ranks"] == "1"]
+    tap.ok(causes, "the stop of the rank is the cause of an alarm", said(lines))
+    found = {number for cause in causes for number in cause["variances"]}
+    verdicts = [d["verdict"] for d in of_type(lines, "diagnosis") if d["variance"] in found]
+    tap.ok(any("stopped (signal or tracer)" in verdict for verdict in verdicts), "the verdict says that the rank was stopped", verdicts)
+    tap.ok(any(v["effect_of"] in found and v["ranks"] == "0" for v in t.variances(lines).values()),
            "the waiting of the other rank is an effect of that alarm", said(lines))
     stopped = sum(w["account_seconds"]["stopped"] for w in of_type(lines, "window"))
     # its helper threads are stopped as well

@@ -26,7 +26,7 @@ from truth import load_truth  # noqa: E402
 
 LATE = 1
 TRIES = 4
-STEADY = 0.03  # the ranks' own logs differ less than this from what the runs were to do
+STEADY = 0.015  # the ranks' own logs differ less than this from what the runs were to do
 
 
 @contextlib.contextmanager

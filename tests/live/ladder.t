@@ -4,6 +4,7 @@
 Every attach mode (rung) that this kernel has sees each call of each rank and leaves no probe behind.
 Targets map a copy of the MPI library, so that other programs of this machine do not share it.
 """
+import contextlib
 import os
 import shutil
 import signal
@@ -127,8 +128,9 @@ def links_of(pid):
     """How many links a vaprod holds on functions of user programs."""
     found = 0
     for entry in os.listdir(f"/proc/{pid}/fdinfo"):
-        with open(f"/proc/{pid}/fdinfo/{entry}", encoding="utf-8") as info:
-            found += "uprobe_multi" in info.read()
+        with contextlib.suppress(FileNotFoundError):  # closed since it was listed
+            with open(f"/proc/{pid}/fdinfo/{entry}", encoding="utf-8") as info:
+                found += "uprobe_multi" in info.read()
     return found
 
 
