@@ -39,8 +39,8 @@ MPICH_FORTRAN := $(foreach b,$(BINDINGS),$(BUILD)/tools/mpich_steps_$b)
 # with and without frame pointers
 PATHS := $(BUILD)/tools/paths $(BUILD)/tools/paths_unframed
 
-# its wrappers' frames: without symbols, and without unwind information
-NESTED := $(BUILD)/tools/nested_stripped $(BUILD)/tools/nested_unseen
+# its wrappers' frames: without unwind information
+NESTED := $(BUILD)/tools/nested_unseen
 
 # a program with MPI linked in, which maps no MPI library
 STATIC_MPI := $(BUILD)/tools/static_mpi
@@ -132,11 +132,6 @@ $(BUILD)/tools/paths_unframed: tools/workloads/paths.c
 	$(Q)mkdir -p $(@D)
 	@echo "  CC    $@"
 	$(Q)$(MPICC) $(WORKLOAD_CFLAGS) -fomit-frame-pointer -fno-optimize-sibling-calls -o $@ $<
-
-$(BUILD)/tools/nested_stripped: tools/workloads/nested.c tools/workloads/common.h
-	$(Q)mkdir -p $(@D)
-	@echo "  CC    $@"
-	$(Q)$(MPICC) $(WORKLOAD_CFLAGS) -s -o $@ $<
 
 $(BUILD)/tools/nested_unseen: tools/workloads/nested.c tools/workloads/common.h
 	$(Q)mkdir -p $(@D)

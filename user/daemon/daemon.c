@@ -2,6 +2,7 @@
 #include "daemon/daemon_private.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,6 +29,7 @@
 #define IDLE_NS 200000000L
 #define SLACK_NS                                                                                                       \
 	4000000UL /* a tick of most kernels: vaprod wakes with one, without another interrupt of the target's CPU */
+#define TRIM_EVERY_NS 60000000000ULL  /* returns of unused memory to the kernel */
 #define INSIDE_EVERY_NS 4000000000ULL /* drains of samples: their places have names by the end of the window */
 #define RESCAN_NS 2000000000ULL
 #define LATE_NS 1000000000ULL  /* delay of a window's end beyond which what came since is divided by windows */
@@ -212,6 +214,15 @@ static void recalibrate(struct daemon *daemon, uint64_t now)
 	recalibration->due_ns = now + (recalibration->doubted_ns > 0 ? RECALIBRATE_SOON_NS : RECALIBRATE_EVERY_NS);
 }
 
+/* Gives unused pages of the heap back: what jobs that ended have left lies between what others still use. */
+static void trim(struct daemon *daemon, uint64_t now)
+{
+	if (now < daemon->trim_due_ns)
+		return;
+	malloc_trim(0);
+	daemon->trim_due_ns = now + TRIM_EVERY_NS;
+}
+
 static void progress(const struct daemon *daemon, uint64_t now)
 {
 	size_t alive = tracker__alive(daemon->tracker);
@@ -241,6 +252,7 @@ static void every_second(struct daemon *daemon, uint64_t now)
 	if (counters__refresh(daemon->counters, kernel_side__bpf(daemon->side), text, sizeof(text)))
 		tracker__warn(daemon->tracker, "cpus_changed", 0, "%s", text);
 	recalibrate(daemon, now);
+	trim(daemon, now);
 	if (now >= daemon->inside_due_ns) {
 		daemon__drain_inside(daemon);
 		daemon->inside_due_ns = now + INSIDE_EVERY_NS;

@@ -96,7 +96,7 @@ struct daemon {
 	double cpu_at_window;
 	struct outcome outcome; /* at the end */
 	uint64_t scanned_at;
-	uint64_t inside_due_ns;
+	uint64_t inside_due_ns, trim_due_ns;
 	bool capture_failed, publishing_failed, output_failed, output_warned, ring_warned, accounts_warned,
 	    mappings_lost, alert, inside_warned;
 };
