@@ -47,7 +47,7 @@ STATIC_MPI := $(BUILD)/tools/static_mpi
 MPICH_DIR ?= /usr/lib/x86_64-linux-gnu
 MPICH_INCLUDE ?= /usr/include/x86_64-linux-gnu/mpich
 
-# a library named like an MPI's, so that vaprod probes it
+# libraries with the functions of MPI by which vaprod recognises one
 UNMAPPED := $(BUILD)/tools/unmapped/libmpi.so.40
 STAND_IN := $(BUILD)/tools/stand_in/libmpi.so.40
 

@@ -33,6 +33,7 @@
 #include "overhead/calibrate.h"
 #include "functions/functions.h"
 #include "probe/elf/site.h"
+#include "probe/elf/mpi_files.h"
 #include "probe/elf/reader.h"
 #include "target/image.h"
 #include "target/process.h"
@@ -271,18 +272,22 @@ static int many(char *words)
 static int emit_handles(pid_t pid)
 {
 	struct image_cache *cache = image_cache__new(NULL);
+	struct mpi_files *files = mpi_files__new();
 	struct callsites *callsites = NULL;
 	struct process *process = NULL;
 	char err[256];
 	int status = process__read(pid, &process, err, sizeof(err));
 
+	if (!status && files)
+		status = mpi_files__look(files, process, true, err, sizeof(err));
 	if (!status && cache)
 		callsites = callsites__new(cache, process);
 	if (callsites)
 		labels__push_handles(callsites, kernel_side__map(side, KERNEL_MAP_HANDLES), pid,
-				     process__mpi(process, NULL) == PROCESS_MPICH);
+				     process__mpi(process, NULL));
 	callsites__free(callsites);
 	image_cache__free(cache);
+	mpi_files__free(files);
 	process__free(process);
 	return status;
 }

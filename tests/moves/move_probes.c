@@ -17,6 +17,7 @@
 #include "probe/attach/attacher.h"
 #include "probe/attach/mpi_image.h"
 #include "functions/functions.h"
+#include "probe/elf/mpi_files.h"
 #include "probe/elf/reader.h"
 
 /* Calls that enter between two moves are in flight at the next one, during which none is seen; perf links take long. */
@@ -34,12 +35,16 @@ static int attach(struct kernel_side *side, struct attacher *attacher, pid_t pid
 	struct bpf_process_state tracked = {.slot = slot};
 	const struct process_mapping *library = NULL;
 	const struct attached_image *image;
+	struct mpi_files *files = mpi_files__new();
 	struct process *process;
 	char err[512];
 	int status = process__read(pid, &process, err, sizeof(err));
 
-	if (status)
+	if (status || !files)
 		return fail(err);
+	if (mpi_files__look(files, process, true, err, sizeof(err)))
+		fail(err);
+	mpi_files__free(files);
 	if (process__mpi(process, &library) == PROCESS_MPICH)
 		tracked.flags |= KERNEL_PROCESS_MPICH;
 	if (!library)

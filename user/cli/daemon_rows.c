@@ -42,7 +42,7 @@ const struct command vaprod_command = {
     .synopsis = "[option]...",
     .about =
 	"Watches running parallel programs of this node and says when, where and why they are slow. Without a "
-	"selection: every process that maps libmpi, running now or started later.\n"
+	"selection: every process that maps an MPI library, running now or started later.\n"
 	"On a terminal it says in sentences what happens, and ends with a summary; elsewhere, and with --json, it "
 	"writes NDJSON.\n"
 	"Needs root. SIGINT and SIGTERM end it with a last window; SIGHUP opens the file of --output again.\n"

@@ -267,14 +267,15 @@ int callsites__loaded_at(const struct callsites *callsites, const struct cached_
 	return -ENOENT;
 }
 
-int callsites__object(struct callsites *callsites, const char *library_glob, const char *name, uint64_t *address)
+int callsites__object(struct callsites *callsites, const char *name, uint64_t *address)
 {
+	const struct process_library *mpi = &callsites->process->library;
+
 	/* the executable comes first: a copy-relocated object lives there */
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t i = 0; i < callsites->held_count; i++) {
 			struct cached_image *cached = callsites->held[i];
-			const char *base = strrchr(cached->path, '/');
-			bool library = base && !fnmatch(library_glob, base + 1, 0);
+			bool library = cached->inode == mpi->inode && cached->device == mpi->device;
 			bool executable = !strcmp(cached->path, callsites->process->exe);
 			struct image *image;
 			uint64_t vaddr, size;

@@ -46,8 +46,8 @@ void callsites__name(struct callsites *callsites, uint64_t address, const char *
 /* Build-id of the process's executable, or "". */
 const char *callsites__build_id(struct callsites *callsites);
 
-/* Finds a data object in the process: the executable's copy where it has one, else the library's. 0 or -ENOENT. */
-int callsites__object(struct callsites *callsites, const char *library_glob, const char *name, uint64_t *address);
+/* Finds a data object in the process: the executable's copy where it has one, else its MPI library's. 0 or -ENOENT. */
+int callsites__object(struct callsites *callsites, const char *name, uint64_t *address);
 
 /*
  * Shows the kernel side where the process has transparent images mapped, and their tables; later images

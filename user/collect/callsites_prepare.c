@@ -7,7 +7,14 @@
 #include "probe/elf/transparent.h"
 #include "sandbox/user_file.h"
 
-/* The executable, and what has handles, system calls or calls to pass through: callsites__object() and others. */
+/* Whether handles are objects of a file: callsites__object(). */
+static bool has_handles(const struct process_library *library, const struct process_mapping *mapping)
+{
+	return library->mpi == PROCESS_OPEN_MPI && library->inode == mapping->inode &&
+	       library->device == mapping->device;
+}
+
+/* The executable, and what has handles, system calls or calls to pass through. */
 static bool is_needed(const struct process *process, const struct process_mapping *mapping, const char *transparent,
 		      bool *passed)
 {
@@ -16,7 +23,7 @@ static bool is_needed(const struct process *process, const struct process_mappin
 	if (!mapping->inode || !base)
 		return false;
 	*passed = transparent__is(base + 1, transparent);
-	return *passed || !strcmp(mapping->path, process->exe) || !fnmatch("libmpi.so*", base + 1, 0) ||
+	return *passed || !strcmp(mapping->path, process->exe) || has_handles(&process->library, mapping) ||
 	       !fnmatch("libc.so.6*", base + 1, 0);
 }
 

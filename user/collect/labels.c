@@ -244,11 +244,17 @@ void labels__edge(const struct kernel_vertex_key *from, const struct kernel_vert
 static const char *const request_objects[] = {"ompi_request_null", "ompi_request_empty"};
 static const uint32_t mpich_requests[] = {0x2c000000};
 
-/* MPICH's handles are numbers of its ABI, here in the same order; 0 = none. */
+/* Handles of MPICH and of the standard ABI (MPI 5.0, Application Binary Interface) are numbers, here in the same order.
+ */
 static const uint32_t mpich_comms[COMMS] = {0x44000000, 0x44000001};
 static const uint32_t mpich_ops[OPS] = {0x18000000, 0x58000001, 0x58000002, 0x58000003, 0x58000004,
 					0x58000005, 0x58000006, 0x58000007, 0x58000008, 0x58000009,
 					0x5800000a, 0x5800000c, 0x5800000b, 0x5800000d};
+
+static const uint32_t standard_comms[COMMS] = {0x101, 0x102};
+static const uint32_t standard_ops[OPS] = {0x20, 0x23, 0x22, 0x21, 0x24, 0x30, 0x28,
+					   0x31, 0x29, 0x32, 0x2a, 0x39, 0x38, 0x3c};
+static const uint32_t standard_requests[] = {0x180};
 
 static void push_numbers(int map, pid_t pid, uint32_t kind, const uint32_t *numbers, size_t count)
 {
@@ -265,19 +271,23 @@ static void push(struct callsites *callsites, int map, pid_t pid, uint32_t kind,
 	struct kernel_handle_key key = {.tgid = (uint32_t)pid, .kind = kind};
 
 	for (uint32_t i = 0; i < count; i++)
-		if (!callsites__object(callsites, "libmpi.so*", names[i], &key.handle))
+		if (!callsites__object(callsites, names[i], &key.handle))
 			bpf_map_update_elem(map, &key, &i, BPF_ANY);
 }
 
-void labels__push_handles(struct callsites *callsites, int map, pid_t pid, bool mpich)
+void labels__push_handles(struct callsites *callsites, int map, pid_t pid, enum process_mpi mpi)
 {
-	if (mpich) {
+	if (mpi == PROCESS_MPICH) {
 		push_numbers(map, pid, KERNEL_COMM, mpich_comms, COMMS);
 		push_numbers(map, pid, KERNEL_OP, mpich_ops, OPS);
 		push_numbers(map, pid, KERNEL_REQUEST, mpich_requests, 1);
-		return;
+	} else if (mpi == PROCESS_STANDARD_ABI) {
+		push_numbers(map, pid, KERNEL_COMM, standard_comms, COMMS);
+		push_numbers(map, pid, KERNEL_OP, standard_ops, OPS);
+		push_numbers(map, pid, KERNEL_REQUEST, standard_requests, 1);
+	} else if (mpi == PROCESS_OPEN_MPI) {
+		push(callsites, map, pid, KERNEL_COMM, comm_objects, COMMS);
+		push(callsites, map, pid, KERNEL_OP, op_objects, OPS);
+		push(callsites, map, pid, KERNEL_REQUEST, request_objects, 2);
 	}
-	push(callsites, map, pid, KERNEL_COMM, comm_objects, COMMS);
-	push(callsites, map, pid, KERNEL_OP, op_objects, OPS);
-	push(callsites, map, pid, KERNEL_REQUEST, request_objects, 2);
 }

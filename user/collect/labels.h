@@ -33,6 +33,6 @@ void labels__edge(const struct kernel_vertex_key *from, const struct kernel_vert
 		  char *common, size_t size);
 
 /* Passes the numbers of a process's predefined handles to the kernel side. */
-void labels__push_handles(struct callsites *callsites, int map, pid_t pid, bool mpich);
+void labels__push_handles(struct callsites *callsites, int map, pid_t pid, enum process_mpi mpi);
 
 #endif

@@ -169,8 +169,7 @@ static void push_kernel(struct resolver *resolver, struct callsites *callsites, 
 {
 	struct kernel_side *side = resolver->side;
 
-	if (mpi)
-		labels__push_handles(callsites, kernel_side__map(side, KERNEL_MAP_HANDLES), pid, mpi == PROCESS_MPICH);
+	labels__push_handles(callsites, kernel_side__map(side, KERNEL_MAP_HANDLES), pid, mpi);
 	callsites__push_transparent(callsites, kernel_side__map(side, KERNEL_MAP_TRANSPARENT),
 				    kernel_side__map(side, KERNEL_MAP_HOPS), resolver->config->transparent,
 				    kernel_side__shared(side)->transparents);
@@ -179,13 +178,15 @@ static void push_kernel(struct resolver *resolver, struct callsites *callsites, 
 	(*kernel_side__shared(side)->states_epoch)++;
 }
 
-const struct process *resolver__remapped(struct resolver *resolver, pid_t pid, enum process_mpi mpi)
+const struct process *resolver__remapped(struct resolver *resolver, pid_t pid, const struct process_library *library)
 {
 	struct known_process *known = process_of(resolver, (uint32_t)pid);
 
 	if (!known || callsites__remapped(known->callsites))
 		return NULL;
-	push_kernel(resolver, known->callsites, pid, mpi);
+	if (library)
+		known->process->library = *library;
+	push_kernel(resolver, known->callsites, pid, library ? library->mpi : PROCESS_NO_MPI);
 	return known->process;
 }
 

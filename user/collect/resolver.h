@@ -34,9 +34,10 @@ int resolver__add(struct resolver *resolver, struct process *process);
 
 /*
  * Holds the files that a known process has newly mapped, and passes to the kernel side what an MPI or
- * a libc among them has. mpi: the process's MPI now. Returns the process with its mappings read again, or NULL.
+ * a libc among them has. library: the process's MPI, where it has just got one; NULL: nothing has changed. Returns the
+ * process with its mappings read again, or NULL.
  */
-const struct process *resolver__remapped(struct resolver *resolver, pid_t pid, enum process_mpi mpi);
+const struct process *resolver__remapped(struct resolver *resolver, pid_t pid, const struct process_library *library);
 
 /*
  * Distinguishes calls of a call-site (a text of a state) by their callers, or no more, in all processes at once: what

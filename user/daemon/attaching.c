@@ -58,9 +58,22 @@ static const struct tracked *rank_of(const struct tracker *tracker, const struct
 	return NULL;
 }
 
+bool tracker__has_rank(const struct tracker *tracker, const struct process *process)
+{
+	const struct tracked *rank = rank_of(tracker, process);
+
+	return rank && rank->pid != process->pid;
+}
+
 bool tracker__returns_kill(const struct process *process)
 {
 	return process->filtered && kernel_range__troubled(KERNEL_SECCOMP_KILLS);
+}
+
+static bool has_mpi(void *ctx, struct process *process)
+{
+	mpi_files__recall(ctx, process);
+	return process__mpi(process, NULL) != PROCESS_NO_MPI;
 }
 
 const char *tracker__refusal(const struct tracker *tracker, const struct process *process, char *err, size_t err_size,
@@ -96,7 +109,7 @@ const char *tracker__refusal(const struct tracker *tracker, const struct process
 			 process->rank, rank->pid);
 		return err;
 	}
-	if (process__child_of_rank(process))
+	if (process__child_of_rank(process, has_mpi, tracker->files))
 		return "it is the child of a rank and inherited its environment";
 	return NULL;
 }
@@ -104,7 +117,8 @@ const char *tracker__refusal(const struct tracker *tracker, const struct process
 uint32_t tracker__flags_of(const struct tracker *tracker, const struct process *process, enum process_mpi mpi)
 {
 	return (tracker->parts.no_return || tracker__returns_kill(process) ? KERNEL_PROCESS_NO_RETURN : 0) |
-	       (mpi == PROCESS_MPICH ? KERNEL_PROCESS_MPICH : 0);
+	       (mpi == PROCESS_MPICH ? KERNEL_PROCESS_MPICH : 0) |
+	       (mpi == PROCESS_STANDARD_ABI ? KERNEL_PROCESS_STANDARD : 0);
 }
 
 /* Identifies the image that attachments to a process are measured by: MPI's library, else the executable. */
@@ -383,6 +397,14 @@ int tracker__attach(struct tracker *tracker, struct process *process, int pidfd,
 		    "process %d: this kernel's links for one process see its main thread only; MPI calls of its "
 		    "other threads are not seen (--attach perf sees them)",
 		    fresh->pid);
+	if (!attaching.library)
+		tracker__note_unseen(tracker, &fresh->identity, now_ns);
+	else if (fresh->identity.library.others)
+		tracker__warn_owner(tracker, "several_mpi", fresh->pid, fresh->identity.owner,
+				    "process %d (%s) maps %u MPI libraries: calls of %s are seen, and what others do "
+				    "outside of them is not",
+				    fresh->pid, fresh->identity.exe, fresh->identity.library.others + 1,
+				    attaching.library->path);
 	tracker__emit_row(tracker, fresh, 0);
 	return 0;
 }

@@ -410,9 +410,8 @@ static void explain_nothing(const struct selection *selection, const char *refus
 		    "no process was watched: none whose executable matches --exe mapped an MPI library or OpenMP's, or "
 		    "ran for two seconds with threads of its own; `ps -e -o pid,exe` shows executables");
 	else if (!selection->pid_count)
-		log__warning(
-		    "no process was watched: none mapped an MPI library (libmpi). --exe NAME also watches programs "
-		    "with MPI linked in, and programs with threads");
+		log__warning("no process was watched: none mapped an MPI library. --exe NAME also watches programs "
+			     "with MPI linked in that no launcher started, and programs with threads");
 }
 
 /* Removes the probes, drains all they left and emits the last window. */

@@ -15,6 +15,7 @@
 #include "daemon/tracker_private.h"
 
 #define LOOKS 5
+#define STARTED_LOOKS 2	      /* after which a process should have mapped the libraries that it is linked to */
 #define CLAIM_NS 100000000ULL /* between two looks for a slot that is to be given back */
 #define NAMED_REST_NS 5000000L
 #define ATTACH_SHARE 0.01 /* share of a process's life that its attachment may cost in CPU time */
@@ -100,6 +101,14 @@ static bool is_too_young(struct tracker *tracker, const struct process *process,
 	return true;
 }
 
+int tracker__identify(struct tracker *tracker, struct process *process, bool started, char *err, size_t err_size)
+{
+	/* a rank without a library that is named like one is worth a look at all that it maps */
+	bool all = is_selective(tracker->selection) || (process->launched && started);
+
+	return mpi_files__look(tracker->files, process, all, err, err_size);
+}
+
 /*
  * Inspects one process: attaches it when it is selected and has an MPI or is observable without one, or was
  * requested by pid. look: number of earlier inspections, as the process may still map what it needs.
@@ -136,9 +145,7 @@ static int consider(struct tracker *tracker, pid_t pid, int look, uint64_t now_n
 		status = 0;
 		goto leave;
 	}
-	status = 0;
-	if (is_selective(tracker->selection) && !tracker__refuses_file(process, process__executable(process)))
-		status = static_mpi__look(tracker->statics, process, err, err_size);
+	status = tracker__identify(tracker, process, look >= STARTED_LOOKS, err, err_size);
 	if (status) {
 		status = tracker__put_off(tracker, process, status, err, now_ns);
 		goto leave;
@@ -148,8 +155,12 @@ static int consider(struct tracker *tracker, pid_t pid, int look, uint64_t now_n
 		goto leave;
 	}
 	status = -EAGAIN;
-	if (!named && !process__mpi(process, NULL) && !observable_without_mpi(tracker, process, look))
+	tracker->later.ranked = process->launched;
+	if (!named && !process__mpi(process, NULL) && !observable_without_mpi(tracker, process, look)) {
+		if (look >= LOOKS - 1 && !is_launcher(process))
+			tracker__note_unseen(tracker, process, now_ns);
 		goto leave;
+	}
 	status = tracker__prepare(tracker, process, now_ns);
 	if (!status)
 		return tracker__attach(tracker, process, pidfd, now_ns, err, err_size);
@@ -171,8 +182,14 @@ static bool is_candidate(void *ctx, const struct process *process)
 {
 	const struct scanning *scanning = ctx;
 
-	return process__mpi(process, NULL) || (process->mapping_count && is_selective(scanning->tracker->selection) &&
-					       may_take(scanning->tracker, process->pid));
+	if (!process->mapping_count)
+		return false;
+	if (is_selective(scanning->tracker->selection))
+		return may_take(scanning->tracker, process->pid);
+	for (size_t i = 0; i < process->mapping_count; i++)
+		if (process->mappings[i].inode && mpi_files__suggests(process->mappings[i].path))
+			return true;
+	return process__is_launched(process->pid);
 }
 
 static bool collect_candidate(void *ctx, const struct process *process)
@@ -361,6 +378,8 @@ void tracker__inspect(struct tracker *tracker, uint64_t now_ns)
 			candidate->since_ns = now_ns + CLAIM_NS;
 			continue;
 		}
+		if (status == -EAGAIN && tracker->later.ranked)
+			candidate->limit = LOOKS;
 		if (status == -EBUSY || (status == -EAGAIN && ++candidate->looks < candidate->limit))
 			continue;
 		*candidate = tracker->candidate[--tracker->candidate_count];

@@ -59,7 +59,7 @@ static int print_process(struct tracker *tracker, struct process *process, uint6
 	bool watched;
 	int status;
 
-	while (wait_for(static_mpi__look(tracker->statics, process, err, sizeof(err)), &waits))
+	while (wait_for(tracker__identify(tracker, process, true, err, sizeof(err)), &waits))
 		;
 	if (!tracker__is_target(tracker, process))
 		return -ENOENT;

@@ -75,11 +75,11 @@ struct tracker *tracker__new(const struct tracker_parts *parts, const struct sel
 	attacher__bound(parts->attacher, tracker->bystanders.most);
 	row_attacher__bound(parts->rows, tracker->bystanders.most);
 	tracker->slots[KERNEL_SLOTS - 1] = true; /* reserved for the calibration child */
-	tracker->statics = static_mpi__new();
+	tracker->files = mpi_files__new();
 	tracker->topology = topology__new("/sys", "/proc/cpuinfo");
 	tracker->named_start = calloc(selection->pid_count + 1, sizeof(*tracker->named_start));
 	tracker->enforcer = tracker__new_enforcer(tracker);
-	if (!tracker->statics || !tracker->topology || !tracker->named_start || !tracker->enforcer) {
+	if (!tracker->files || !tracker->topology || !tracker->named_start || !tracker->enforcer) {
 		tracker__free(tracker);
 		return NULL;
 	}
@@ -97,7 +97,7 @@ void tracker__free(struct tracker *tracker)
 	free(tracker->named_start);
 	enforcer__free(tracker->enforcer);
 	free(tracker->ended);
-	static_mpi__free(tracker->statics);
+	mpi_files__free(tracker->files);
 	topology__free(tracker->topology);
 	free(tracker);
 }
@@ -161,26 +161,33 @@ void tracker__detach_running(struct tracker *tracker, struct tracked *tracked, u
 }
 
 /* Attaches the MPI that a process lacked when it was attached, if it has one now. */
-static void join(struct tracker *tracker, struct tracked *tracked, const struct process *process, uint64_t now_ns)
+static void join(struct tracker *tracker, struct tracked *tracked, struct process *process, uint64_t now_ns)
 {
-	const struct process_mapping *library;
-	enum process_mpi mpi = process__mpi(process, &library);
+	const struct process_mapping *library = NULL;
 	struct bpf_process_state entry = {.slot = tracked->slot};
 	struct functions_spared spared;
+	enum process_mpi mpi;
 	char err[512];
 	int status;
 
-	if (!mpi)
+	status = mpi_files__look(tracker->files, process, true, err, sizeof(err));
+	mpi = process__mpi(process, &library);
+	if (status)
+		status = tracker__put_off(tracker, process, status, err, now_ns);
+	else if (!mpi)
 		return;
+	else
+		status = tracker__prepare(tracker, process, now_ns);
 	/* what is read yet, or held, is looked at again when mappings are */
-	if (tracker__prepare(tracker, process, now_ns)) {
+	if (status) {
 		tracker__look_again(tracker, tracked, tracker->later_reason, tracker->later.held, now_ns);
 		return;
 	}
 	entry.flags = tracker__flags_of(tracker, process, mpi);
 	spared = enforcer__former(tracker->enforcer, process->owner, process->exe, library->path, now_ns);
 	tracked->flags = entry.flags;
-	resolver__remapped(tracker->parts.resolver, tracked->pid, mpi);
+	tracked->identity.library = process->library;
+	resolver__remapped(tracker->parts.resolver, tracked->pid, &process->library);
 	kernel_side__reflag(tracker->parts.side, tracked->pid, &entry);
 	enforcer__suspend(tracked->governed);
 	status =
@@ -190,12 +197,12 @@ static void join(struct tracker *tracker, struct tracked *tracked, const struct 
 		attacher__release(tracker->parts.attacher, tracked->pid);
 		tracked->image = NULL;
 		tracker__warn(tracker, "attach_failed", tracked->pid,
-			      "libmpi was loaded after attachment and could not be probed: %s", err);
+			      "an MPI library was loaded after attachment and could not be probed: %s", err);
 	}
 	tracker__join_image(tracker, tracked, now_ns);
 	if (!status)
 		tracker__emit_process(tracker, tracked, LINE_ATTACHED, tracker__hits_of(tracker, tracked),
-				      "libmpi was loaded after attachment");
+				      "its MPI library was loaded after attachment");
 }
 
 static void remap(struct tracker *tracker, struct tracked *tracked, uint64_t now_ns)
@@ -207,7 +214,7 @@ static void remap(struct tracker *tracker, struct tracked *tracked, uint64_t now
 
 	tracked->remapped_ns = 0;
 	if (tracked->image) {
-		known = resolver__remapped(tracker->parts.resolver, tracked->pid, PROCESS_NO_MPI);
+		known = resolver__remapped(tracker->parts.resolver, tracked->pid, NULL);
 		if (known)
 			tracker__rows_remapped(tracker, tracked, known);
 	} else if (!process__read(tracked->pid, &process, err, sizeof(err))) {
@@ -221,7 +228,7 @@ static void remap(struct tracker *tracker, struct tracked *tracked, uint64_t now
 void tracker__mapped(struct tracker *tracker, pid_t pid, const char *path, uint64_t now_ns)
 {
 	struct tracked *tracked = tracker__of(tracker, pid);
-	bool mpi = process__mpi_of_path(path);
+	bool suggested = mpi_files__suggests(path);
 
 	if (path[0] != '/' || path[1] == '/') /* no file: the vdso, or code compiled at run time */
 		return;
@@ -230,11 +237,11 @@ void tracker__mapped(struct tracker *tracker, pid_t pid, const char *path, uint6
 		tracker__detach(tracker, tracked, "a binary translator runs it now", now_ns);
 	if (!tracked || tracked->ended_ns) {
 		tracker__mapped_beside(tracker, pid, path);
-		if (mpi)
+		if (suggested || tracker__is_unseen(tracker, pid))
 			tracker__is_candidate(tracker, pid, now_ns);
 		return;
 	}
-	if (mpi && !tracked->image)
+	if (suggested && !tracked->image)
 		tracked->remapped_ns = now_ns - REMAP_NS;
 	else if (!tracked->remapped_ns)
 		tracked->remapped_ns = now_ns;

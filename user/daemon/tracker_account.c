@@ -139,6 +139,7 @@ void tracker__second(struct tracker *tracker, uint64_t now_ns, struct watch_seco
 
 	*second = (struct watch_second){0};
 	tracker__give_back(tracker, now_ns);
+	tracker__report_unseen(tracker, now_ns);
 	report_ended(tracker, now_ns);
 	for (size_t i = 0; i < tracker->count; i++) {
 		struct tracked *tracked = &tracker->tracked[i];

@@ -6,7 +6,7 @@
 #include "report/lines.h"
 #include "target/image.h"
 #include "target/topology.h"
-#include "probe/elf/static_mpi.h"
+#include "probe/elf/mpi_files.h"
 #include "probe/bpf/kernel_side.h"
 #include "daemon/attach_costs.h"
 #include "daemon/owners.h"
@@ -57,6 +57,7 @@ struct candidate {
 	char exe[64];  /* this and owner are set with due_ns */
 	bool waits;    /* until due_ns, for a reader of its files and not for its age */
 	bool held;     /* for a file system that does not answer, or for its user's share of readers */
+	bool ranked;   /* a launcher gave it a rank: its library may have any name */
 	bool reported; /* as held */
 };
 
@@ -66,6 +67,16 @@ struct candidate {
 struct outlined_later {
 	pid_t pid; /* 0: none */
 	uint64_t address, due_ns;
+};
+
+#define TRACKER_UNSEEN 64 /* those that come later are not reported */
+
+/* A process with a rank in which no MPI was found (unseen_ranks.c). */
+struct unseen_rank {
+	pid_t pid;
+	uint64_t start_time, since_ns;
+	double cpu_s; /* at since_ns */
+	bool reported;
 };
 
 /* A thread that ended. */
@@ -113,7 +124,9 @@ struct tracker {
 	uint64_t last_second_ns;
 	uint64_t window_ns; /* begin of the present window, CLOCK_MONOTONIC */
 	uint64_t aged_ns;   /* when old requests were last looked for */
-	struct static_mpi *statics;
+	struct mpi_files *files;
+	struct unseen_rank unseen[TRACKER_UNSEEN];
+	size_t unseen_count;
 	struct topology *topology;
 	uint64_t *named_start; /* start times of the processes requested by pid; 0 = not seen yet */
 	struct verdicts verdicts;
@@ -174,6 +187,24 @@ const char *tracker__refusal(const struct tracker *tracker, const struct process
  * links, and sessions for single processes, hijack the returns of all processes.
  */
 bool tracker__returns_kill(const struct process *process);
+
+/*
+ * Fills process->library (mpi_files.h). started: the process has had time to map what it is linked to. 0 or
+ * confine__is_later() with a sentence.
+ */
+int tracker__identify(struct tracker *tracker, struct process *process, bool started, char *err, size_t err_size);
+
+/* Whether a tracked process of the same job has the rank of a process. */
+bool tracker__has_rank(const struct tracker *tracker, const struct process *process);
+
+/* Notes a process in which no MPI was found: where an MPI launcher gave it a rank it may be reported. */
+void tracker__note_unseen(struct tracker *tracker, const struct process *process, uint64_t now_ns);
+
+/* Whether a process was noted so. */
+bool tracker__is_unseen(const struct tracker *tracker, pid_t pid);
+
+/* Reports the noted processes that compute; once a second. */
+void tracker__report_unseen(struct tracker *tracker, uint64_t now_ns);
 
 /* Gathers the running processes that may be targets; the caller frees them. Returns how many. */
 size_t tracker__candidates(struct tracker *tracker, pid_t **pids);

@@ -33,6 +33,9 @@ static const struct {
     [OBSTACLE_TRANSLATOR] = {"translator", "the program without its translator"},
     [OBSTACLE_REFUSED] = {NULL, NULL},
     [OBSTACLE_TRACED] = {"traced", "a run without the debugger or tracer"},
+    [OBSTACLE_NO_MPI] = {"rank_without_mpi",
+			 "--exe NAME, which watches a process without MPI; --function NAME, which watches functions of "
+			 "the program"},
     [OBSTACLE_PARTLY] = {NULL,
 			 "--function NAME, which watches functions of the program; instead of a shell or a launcher, "
 			 "the PIDs of the ranks"},

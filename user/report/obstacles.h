@@ -19,6 +19,7 @@ enum obstacle_kind {
 	OBSTACLE_TRANSLATOR, /* a binary translator executes it */
 	OBSTACLE_REFUSED,    /* it is not watched */
 	OBSTACLE_TRACED,     /* a debugger or tracer was attached to it */
+	OBSTACLE_NO_MPI,     /* it has a rank, and no MPI library was found in it */
 	OBSTACLE_PARTLY,     /* it is watched in part: it maps no MPI library, for example */
 	OBSTACLE_KINDS
 };

@@ -497,7 +497,7 @@ bool confine__is_charged(const struct confine_query *query)
 	for (unsigned int i = 0; i < query->file_count; i++)
 		if (!user_file__stat(query->files[i], &st) && st.st_uid)
 			return true;
-	return false;
+	return query->charged;
 }
 
 bool confine__left_behind(uid_t owner)

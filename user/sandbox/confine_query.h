@@ -3,6 +3,7 @@
 #ifndef VAPRO_CONFINE_QUERY_H
 #define VAPRO_CONFINE_QUERY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -21,6 +22,7 @@ struct confine_query {
 	unsigned int limit_ms; /* 0: ten seconds */
 	unsigned int idle_ms;  /* in the background: time on idle processors only; 0: CONFINE_IDLE_MS */
 	uid_t owner;	       /* user of the process that maps the files: who pays, unless they are root's */
+	bool charged;	       /* the owner pays for root's files, too */
 };
 
 struct confine_response {

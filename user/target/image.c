@@ -16,6 +16,7 @@
 #include "target/image_private.h"
 
 #define IMAGE_BYTES_MAX (512ULL << 20)
+#define LINKED_NAME_MAX 4096 /* longer names of libraries are skipped */
 
 #if defined(__x86_64__)
 #define HOST_MACHINE EM_X86_64
@@ -114,10 +115,16 @@ static int check_header(struct image *image, char *err, size_t err_size)
 	return 0;
 }
 
+/* The entries of .dynamic; NULL where there are none. */
+static Elf_Data *dynamic_entries(struct image *image, const GElf_Phdr *phdr)
+{
+	return elf_getdata_rawchunk(image->elf, (int64_t)phdr->p_offset, phdr->p_filesz, ELF_T_DYN);
+}
+
 /* ld.so and libc may have an interpreter or not; a name for the linker makes a library. */
 static void read_dynamic(struct image *image, const GElf_Phdr *phdr, bool *soname, bool *pie)
 {
-	Elf_Data *data = elf_getdata_rawchunk(image->elf, (int64_t)phdr->p_offset, phdr->p_filesz, ELF_T_DYN);
+	Elf_Data *data = dynamic_entries(image, phdr);
 	GElf_Dyn dyn;
 
 	for (int i = 0; data && gelf_getdyn(data, i, &dyn) && dyn.d_tag != DT_NULL; i++) {
@@ -126,6 +133,49 @@ static void read_dynamic(struct image *image, const GElf_Phdr *phdr, bool *sonam
 		else if (dyn.d_tag == DT_FLAGS_1 && (dyn.d_un.d_val & DF_1_PIE))
 			*pie = true;
 	}
+}
+
+/* Finds the texts that .dynamic refers to; false where the file has none. */
+static bool find_linked_texts(struct image *image, Elf_Data *data, const char **texts, size_t *size)
+{
+	GElf_Dyn dyn;
+
+	for (int i = 0; gelf_getdyn(data, i, &dyn) && dyn.d_tag != DT_NULL; i++)
+		if (dyn.d_tag == DT_STRTAB) {
+			*texts = (const char *)image__bytes(image, dyn.d_un.d_ptr, size);
+			return *texts;
+		}
+	return false;
+}
+
+/* Whether a text that ends soon enough begins there. */
+static bool is_text(const char *texts, size_t size, uint64_t at)
+{
+	size_t most = at < size && size - at < LINKED_NAME_MAX ? size - at : LINKED_NAME_MAX;
+
+	return at < size && strnlen(texts + at, most) < most;
+}
+
+int image__linked_names(struct image *image, int64_t tag, int (*visit)(const char *name, void *ctx), void *ctx)
+{
+	Elf_Data *data = NULL;
+	const char *texts;
+	size_t size, count;
+	GElf_Phdr phdr;
+	GElf_Dyn dyn;
+	int status = 0;
+
+	if (!image->elf || elf_getphdrnum(image->elf, &count))
+		return 0;
+	for (size_t i = 0; i < count && !data && gelf_getphdr(image->elf, (int)i, &phdr); i++)
+		if (phdr.p_type == PT_DYNAMIC)
+			data = dynamic_entries(image, &phdr);
+	if (!data || !find_linked_texts(image, data, &texts, &size))
+		return 0;
+	for (int i = 0; !status && gelf_getdyn(data, i, &dyn) && dyn.d_tag != DT_NULL; i++)
+		if (dyn.d_tag == tag && is_text(texts, size, dyn.d_un.d_val))
+			status = visit(texts + dyn.d_un.d_val, ctx);
+	return status;
 }
 
 static void read_build_id(struct image *image, const GElf_Phdr *phdr)

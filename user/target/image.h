@@ -47,6 +47,18 @@ int image__functions(struct image *image, bool all, int (*visit)(const struct im
 		     void *ctx);
 
 /*
+ * Calls visit for the name of every function and object that .dynsym defines or, in executables, .symtab: in the order
+ * of the file, with repetitions. Needs no symbols of image__from_bytes(). visit returns 0 to go on.
+ */
+int image__definitions(struct image *image, int (*visit)(const char *name, void *ctx), void *ctx);
+
+/*
+ * Calls visit for the texts of .dynamic that have a tag: DT_SONAME, the name for the linker, or DT_NEEDED, the names of
+ * libraries that are loaded with the image. visit returns 0 to go on.
+ */
+int image__linked_names(struct image *image, int64_t tag, int (*visit)(const char *name, void *ctx), void *ctx);
+
+/*
  * Finds a data object by name in .dynsym (copy-relocated handles live in the executable's) and, in executables,
  * .symtab. 0 or -ENOENT.
  */

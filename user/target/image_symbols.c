@@ -175,6 +175,36 @@ int image__read_symbols(struct image *image)
 	return 0;
 }
 
+static bool is_definition(const GElf_Sym *sym)
+{
+	unsigned int type = GELF_ST_TYPE(sym->st_info);
+
+	return sym->st_shndx != SHN_UNDEF && GELF_ST_BIND(sym->st_info) != STB_LOCAL &&
+	       (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_OBJECT || type == STT_NOTYPE);
+}
+
+int image__definitions(struct image *image, int (*visit)(const char *name, void *ctx), void *ctx)
+{
+	static const uint32_t types[] = {SHT_DYNSYM, SHT_SYMTAB};
+
+	for (size_t t = 0; t < 2 && (t == 0 || image->is_executable); t++) {
+		Elf_Data *data;
+		size_t strings;
+		GElf_Sym sym;
+
+		if (!find_table(image, types[t], &data, &strings))
+			continue;
+		for (int i = 1; gelf_getsym(data, i, &sym); i++) {
+			const char *name = is_definition(&sym) ? elf_strptr(image->elf, strings, sym.st_name) : NULL;
+			int status = name ? visit(name, ctx) : 0;
+
+			if (status)
+				return status;
+		}
+	}
+	return 0;
+}
+
 int image__functions(struct image *image, bool all, int (*visit)(const struct image_symbol *symbol, void *ctx),
 		     void *ctx)
 {

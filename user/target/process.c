@@ -338,50 +338,17 @@ const struct process_mapping *process__executable(const struct process *process)
 	return NULL;
 }
 
-enum process_mpi process__mpi_of_path(const char *path)
-{
-	/* Intel MPI and MVAPICH share MPICH's ABI, whose soname is 12; Open MPI's is 40 (1, 12 and 20 of 1.x are
-	 * not supported) */
-	static const struct {
-		const char *glob;
-		enum process_mpi mpi;
-	} libraries[] = {
-	    {"libmpich.so*", PROCESS_MPICH},
-	    {"libmpi.so.12*", PROCESS_MPICH},
-	    {"libmpi.so*", PROCESS_OPEN_MPI},
-	};
-	const char *base = strrchr(path, '/');
-
-	for (size_t i = 0; base && i < sizeof(libraries) / sizeof(libraries[0]); i++)
-		if (!fnmatch(libraries[i].glob, base + 1, 0))
-			return libraries[i].mpi;
-	return PROCESS_NO_MPI;
-}
-
 enum process_mpi process__mpi(const struct process *process, const struct process_mapping **library)
 {
+	const struct process_library *of = &process->library;
 	const struct process_mapping *found = NULL;
-	enum process_mpi mpi = PROCESS_NO_MPI;
 
-	/* MPICH wins: a wrapper with Open MPI's name may lie over it */
-	for (size_t i = 0; i < process->mapping_count && mpi != PROCESS_MPICH; i++) {
-		const struct process_mapping *mapping = &process->mappings[i];
-		enum process_mpi this = PROCESS_NO_MPI;
-
-		if (mapping->inode)
-			this = process__mpi_of_path(mapping->path);
-		if (this == PROCESS_NO_MPI || this == mpi)
-			continue;
-		mpi = this;
-		found = mapping;
-	}
-	if (!found && process->linked) {
-		found = process__executable(process);
-		mpi = found ? process->linked : PROCESS_NO_MPI;
-	}
+	for (size_t i = 0; of->mpi != PROCESS_NO_MPI && i < process->mapping_count && !found; i++)
+		if (process->mappings[i].inode == of->inode && process->mappings[i].device == of->device)
+			found = &process->mappings[i];
 	if (library)
 		*library = found;
-	return mpi;
+	return found ? of->mpi : PROCESS_NO_MPI;
 }
 
 bool process__same_rank(const struct process *a, const struct process *b)
@@ -389,7 +356,7 @@ bool process__same_rank(const struct process *a, const struct process *b)
 	return a->rank >= 0 && a->rank == b->rank && a->uid == b->uid && !strcmp(a->job, b->job);
 }
 
-bool process__child_of_rank(const struct process *process)
+bool process__child_of_rank(const struct process *process, bool (*has_mpi)(void *ctx, struct process *above), void *ctx)
 {
 	pid_t pid = process->parent;
 	bool child = false;
@@ -402,7 +369,7 @@ bool process__child_of_rank(const struct process *process)
 		    process__reread_mappings(&above))
 			break;
 		pid = above.parent;
-		child = pid && process__mpi(&above, NULL);
+		child = pid && has_mpi(ctx, &above);
 		free(above.mappings);
 		free(above.text);
 	}

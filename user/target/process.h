@@ -18,8 +18,15 @@ struct process_mapping {
 	const char *path; /* as the process sees it; owned by the process object */
 };
 
-/* Which MPI a process has. */
-enum process_mpi { PROCESS_NO_MPI, PROCESS_OPEN_MPI, PROCESS_MPICH };
+/* Which ABI the MPI library of a process has; the standard one is that of MPI 5. */
+enum process_mpi { PROCESS_NO_MPI, PROCESS_OPEN_MPI, PROCESS_MPICH, PROCESS_STANDARD_ABI };
+
+/* The file that defines a process's MPI: a library, or the executable. */
+struct process_library {
+	enum process_mpi mpi;
+	uint64_t device, inode; /* as mappings have them */
+	uint32_t others;	/* further MPI libraries that the process maps, whose calls are not seen */
+};
 
 struct process {
 	pid_t pid, parent;
@@ -33,13 +40,14 @@ struct process {
 	bool filtered;		/* by seccomp */
 	const char *translator; /* binary translator that executes its code (translator.h), or NULL: no target then */
 	int rank;		/* -1 unknown */
+	bool launched;		/* its environment has the rank from an MPI launcher or a resource manager */
 	uint32_t world_size;	/* 0 unknown */
 	char job_kind[16];	/* slurm, pmix, mpi, none */
 	char job_id[96];
 	char job_step[96];
 	char job_launcher[73]; /* host whose launcher chose the id; empty: a resource manager did, or it has the host */
 	char job[288];	       /* kind, id, step and launcher as one text: the identity among the user's jobs */
-	enum process_mpi linked; /* statically, into the executable: filled by static_mpi__look */
+	struct process_library library; /* filled by mpi_files__look(), from the mappings */
 	struct process_mapping *mappings;
 	size_t mapping_count;
 	char *text; /* holds the mappings' paths */
@@ -65,6 +73,9 @@ void process__read_exe(pid_t pid, char *buf, size_t size);
 /* Returns the name of the binary translator that a process executes, or NULL; target/translator.h. */
 const char *process__translator(pid_t pid);
 
+/* Returns whether an MPI launcher or a resource manager gave a process, or one that it descends from, a rank. */
+bool process__is_launched(pid_t pid);
+
 /* Writes a process's command line, its words joined by blanks, cut at size; empty where it is unknown. */
 void process__read_command(pid_t pid, char *buf, size_t size);
 
@@ -84,13 +95,7 @@ const struct process_mapping *process__mapping_named(const struct process *proce
 /* The first mapping of the process's executable, or NULL. */
 const struct process_mapping *process__executable(const struct process *process);
 
-/* Identifies a library's MPI by its path. */
-enum process_mpi process__mpi_of_path(const char *path);
-
-/*
- * Identifies a process's MPI: by the name of a library that it maps, else by what is known to be linked
- * into its executable. *library (may be NULL) is the mapping that defines the MPI.
- */
+/* Returns a process's MPI, as process->library has it. *library (may be NULL) is the mapping that defines it. */
 enum process_mpi process__mpi(const struct process *process, const struct process_mapping **library);
 
 /* Gives a path that opens the mapped file from here, whatever its name space: /proc/PID/map_files/... */
@@ -108,9 +113,11 @@ bool process__same_rank(const struct process *a, const struct process *b);
 
 /*
  * Whether a process is no rank but the child (or a helper) of one: it inherited the environment of a
- * parent that is the same rank and has an MPI of its own. A mere wrapper of a rank has no MPI.
+ * parent that is the same rank and has an MPI of its own, as has_mpi() says of a process with mappings. A mere wrapper
+ * of a rank has no MPI.
  */
-bool process__child_of_rank(const struct process *process);
+bool process__child_of_rank(const struct process *process, bool (*has_mpi)(void *ctx, struct process *above),
+			    void *ctx);
 
 /* Lists a process's threads, at most max; returns how many there are. */
 size_t process__threads(pid_t pid, pid_t *tids, size_t max);

@@ -60,21 +60,32 @@ static void copy_identity(char *to, size_t size, const char *from)
 static const char *const rank_variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK",    "PMI_RANK",
 					     "MV2_COMM_WORLD_RANK",  "SLURM_PROCID", NULL};
 
+/* The rank that a process has in its environment; -1: it has none, or cannot be read. */
+static int rank_of_pid(pid_t pid)
+{
+	char path[64], *block;
+	size_t length;
+	int rank;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+	block = process__read_file(path, ENVIRONMENT_MAX, &length);
+	rank = block ? first_number(block, length, rank_variables) : -1;
+	free(block);
+	return rank;
+}
+
+bool process__is_launched(pid_t pid)
+{
+	return rank_of_pid(pid) >= 0;
+}
+
 /* Finds the nearest ancestor that is no rank: wrappers between launcher and rank inherit the rank's environment. */
 static pid_t launcher_of(const struct process *process)
 {
 	struct process at = {.pid = process->parent};
 
 	for (int depth = 0; at.pid > 1 && depth < 16; depth++) {
-		char path[64], *block;
-		size_t length;
-		int rank;
-
-		snprintf(path, sizeof(path), "/proc/%d/environ", at.pid);
-		block = process__read_file(path, ENVIRONMENT_MAX, &length);
-		rank = block ? first_number(block, length, rank_variables) : -1;
-		free(block);
-		if (rank != process->rank || process__read_stat(&at))
+		if (rank_of_pid(at.pid) != process->rank || process__read_stat(&at))
 			break;
 		at = (struct process){.pid = at.parent};
 	}
@@ -208,6 +219,7 @@ void process__read_environment(struct process *process)
 	snprintf(path, sizeof(path), "/proc/%d/environ", process->pid);
 	block = process__read_file(path, ENVIRONMENT_MAX, &length);
 	process->rank = block ? first_number(block, length, rank_variables) : -1;
+	process->launched = process->rank >= 0;
 	world = block ? first_number(block, length, sizes) : 0;
 	/* a size that has no such rank is another launcher's, such as an allocation's around an mpiexec */
 	process->world_size = world > 0 && world > process->rank ? (uint32_t)world : 0;

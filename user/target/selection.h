@@ -5,7 +5,7 @@
 
 #include "target/process.h"
 
-/* Selects targets. Without any selection: every process that maps libmpi. With one also processes without MPI
+/* Selects targets. Without any selection: every process that maps an MPI library. With one also processes without MPI
  * that have threads to report. */
 struct selection {
 	const pid_t *pids;

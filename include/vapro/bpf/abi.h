@@ -104,7 +104,8 @@ struct bpf_process_state {
 #define KERNEL_COMMUNICATION 1 /* a function's class, as in enum vapro_class */
 
 #define KERNEL_PROCESS_NO_RETURN 1
-#define KERNEL_PROCESS_MPICH 2 /* MPICH's ABI: handles are 32-bit numbers, not addresses */
+#define KERNEL_PROCESS_MPICH 2	  /* MPICH's ABI: handles are 32-bit numbers, not addresses */
+#define KERNEL_PROCESS_STANDARD 4 /* the ABI of MPI 5: predefined handles are small numbers, others addresses */
 
 /*
  * The governor's limits on a process's calls, and its observations of them; by slot. The span of a
