@@ -97,7 +97,8 @@ static __always_inline bool open_mpi_size(struct bpf_thread_state *thread, u64 h
 }
 
 /*
- * Returns the bytes of count elements. MPICH has a predefined datatype's size in bits 8-15 of the handle.
+ * Returns the bytes of count elements. MPICH has a predefined datatype's size in bits 8-15 of the handle, the standard
+ * ABI has a list.
  * The size of other types, or in unreadable memory, is unknown: the number of elements stands for it,
  * and the vertex has a flag.
  */
@@ -122,6 +123,12 @@ static __always_inline u64 bytes_of(struct bpf_thread_state *thread, const struc
 		size = mpich_size((u32)handle);
 		if (!mpich_sized((u32)handle))
 			key->flags |= KERNEL_VERTEX_NO_SIZE;
+	} else if (thread->process_flags & KERNEL_PROCESS_STANDARD) {
+		size = standard_size(handle);
+		if (!size) {
+			size = 1;
+			key->flags |= KERNEL_VERTEX_NO_SIZE;
+		}
 	} else if (!open_mpi_size(thread, handle, &size)) {
 		lose(thread->slot, KERNEL_LOST_ARGUMENT, 1);
 		key->flags |= KERNEL_VERTEX_NO_SIZE;
@@ -334,7 +341,7 @@ static __always_inline bool keeps_size(const struct bpf_thread_state *thread, co
 	const struct kernel_recent_handle *type;
 	u64 handle;
 
-	if (!roles->type || thread->process_flags & KERNEL_PROCESS_MPICH)
+	if (!roles->type || thread->process_flags & (KERNEL_PROCESS_MPICH | KERNEL_PROCESS_STANDARD))
 		return true;
 	handle = argument(args, roles->type);
 	type = &thread->recent_types[recent_type_place(handle)];

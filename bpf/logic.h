@@ -140,6 +140,39 @@ static __always_inline bool mpich_sized(u32 handle)
 	return handle >> 30 == 1;
 }
 
+#define STANDARD_TYPES 0x200 /* the least handle of a datatype */
+#define STANDARD_SIZED 64    /* from there on: types whose size the platform decides */
+#define STANDARD_TYPES_END 0x300
+
+/*
+ * Returns the size of a predefined datatype in the standard ABI (MPI 5.0, Application Binary Interface), where C and
+ * Fortran have their sizes of 64-bit Unix; 0 for all others. Types of fixed size have its logarithm in three bits.
+ */
+static __always_inline u64 standard_size(u64 handle)
+{
+	static const u8 sizes[STANDARD_SIZED] = {
+	    [0x01] = 8,	 [0x02] = 8,  [0x03] = 8,  [0x07] = 1,		   /* AINT, COUNT, OFFSET, PACKED */
+	    [0x08] = 2,	 [0x09] = 4,  [0x0a] = 8,  [0x0b] = 8,		   /* SHORT, INT, LONG, LONG_LONG */
+	    [0x0c] = 2,	 [0x0d] = 4,  [0x0e] = 8,  [0x0f] = 8,		   /* the same, unsigned */
+	    [0x10] = 4,	 [0x12] = 8,  [0x13] = 8,			   /* FLOAT, complex of C and C++ */
+	    [0x14] = 8,	 [0x16] = 16, [0x17] = 16,			   /* DOUBLE, complex of C and C++ */
+	    [0x18] = 4,	 [0x19] = 4,  [0x1a] = 4,  [0x1b] = 8,		   /* LOGICAL, INTEGER, REAL, COMPLEX */
+	    [0x1c] = 8,	 [0x1d] = 16,					   /* DOUBLE_PRECISION, DOUBLE_COMPLEX */
+	    [0x20] = 16, [0x24] = 32, [0x25] = 32,			   /* LONG_DOUBLE, complex of C and C++ */
+	    [0x28] = 8,	 [0x29] = 12, [0x2a] = 12, [0x2b] = 8, [0x2c] = 6, /* FLOAT_INT to SHORT_INT */
+	    [0x2d] = 20, [0x30] = 8,  [0x31] = 16, [0x32] = 8,		   /* LONG_DOUBLE_INT, 2REAL to 2INTEGER */
+	    [0x38] = 1,	 [0x39] = 1,  [0x3c] = 4,			   /* C_BOOL, CXX_BOOL, WCHAR */
+	};
+	u64 number = handle - STANDARD_TYPES;
+
+	if (number < STANDARD_SIZED)
+		return sizes[number];
+	if (number >= STANDARD_TYPES_END - STANDARD_TYPES ||
+	    (number >= 2 * STANDARD_SIZED && number < 3 * STANDARD_SIZED))
+		return 0;
+	return 1ULL << (handle >> 3 & 7);
+}
+
 /* Returns the range that holds an address, or NULL. */
 static __always_inline const struct kernel_text *range_of(const struct kernel_transparent *transparent, u64 address)
 {

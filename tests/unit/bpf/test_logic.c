@@ -405,6 +405,34 @@ static void shares_add_up(void **state)
 	assert_false(mpich_sized(0x8c000000));
 }
 
+/* Sizes of the C types that handles of the standard ABI stand for. */
+static void standard_types_have_sizes(void **state)
+{
+	(void)state;
+	assert_int_equal(standard_size(0x209), sizeof(int));
+	assert_int_equal(standard_size(0x20a), sizeof(long));
+	assert_int_equal(standard_size(0x20c), sizeof(unsigned short));
+	assert_int_equal(standard_size(0x210), sizeof(float));
+	assert_int_equal(standard_size(0x214), sizeof(double));
+	assert_int_equal(standard_size(0x216), 2 * sizeof(double));
+	assert_int_equal(standard_size(0x220), sizeof(long double));
+	assert_int_equal(standard_size(0x229), sizeof(double) + sizeof(int));
+	assert_int_equal(standard_size(0x23c), sizeof(wchar_t));
+	assert_int_equal(standard_size(0x240), 1); /* INT8_T */
+	assert_int_equal(standard_size(0x247), 1); /* BYTE */
+	assert_int_equal(standard_size(0x249), 2); /* UINT16_T */
+	assert_int_equal(standard_size(0x251), 4);
+	assert_int_equal(standard_size(0x258), 8);
+	assert_int_equal(standard_size(0x2c1), 1); /* INTEGER1 */
+	assert_int_equal(standard_size(0x2da), 8); /* REAL8 */
+	assert_int_equal(standard_size(0x2eb), 32);
+	assert_int_equal(standard_size(0x200), 0); /* null */
+	assert_int_equal(standard_size(0x280), 0);
+	assert_int_equal(standard_size(0x300), 0);
+	assert_int_equal(standard_size(0x101), 0);
+	assert_int_equal(standard_size(0x7f0000000209), 0); /* a derived type */
+}
+
 static void bundles_have_places(void **state)
 {
 	struct kernel_bundle_key key = {.state = 7 | KERNEL_EDGE, .tid = 5, .bin = 8, .cell = 3}, other = key;
@@ -494,6 +522,7 @@ int main(void)
 	    cmocka_unit_test(ranges_hold_their_addresses),
 	    cmocka_unit_test(frames_go_up_the_stack),
 	    cmocka_unit_test(shares_add_up),
+	    cmocka_unit_test(standard_types_have_sizes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
