@@ -100,24 +100,26 @@ static __always_inline bool open_mpi_size(struct bpf_thread_state *thread, u64 h
  * Returns the bytes of count elements. MPICH has a predefined datatype's size in bits 8-15 of the handle, the standard
  * ABI has a list.
  * The size of other types, or in unreadable memory, is unknown: the number of elements stands for it,
- * and the vertex has a flag.
+ * and the vertex has a flag. large: the count is an MPI_Count.
  */
 static __always_inline u64 bytes_of(struct bpf_thread_state *thread, const struct arguments *args, u8 count_at,
-				    u8 type_at, bool array, struct kernel_vertex_key *key)
+				    u8 type_at, bool array, bool large, struct kernel_vertex_key *key)
 {
 	u64 size = 1, count = argument(args, count_at), handle;
 
 	if (array) {
-		s32 first = 0;
+		u64 first = 0;
 
-		if (bpf_probe_read_user(&first, sizeof(first), (void *)count)) {
+		if (bpf_probe_read_user(&first, large ? sizeof(u64) : sizeof(u32), (void *)count)) {
 			lose(thread->slot, KERNEL_LOST_ARGUMENT, 1);
 			key->flags |= KERNEL_VERTEX_APPROX;
 		}
 		count = first;
 	}
+	if (!large)
+		count = (u32)count;
 	if (!type_at)
-		return (u32)count;
+		return count;
 	handle = argument(args, type_at);
 	if (thread->process_flags & KERNEL_PROCESS_MPICH) {
 		size = mpich_size((u32)handle);
@@ -133,7 +135,7 @@ static __always_inline u64 bytes_of(struct bpf_thread_state *thread, const struc
 		lose(thread->slot, KERNEL_LOST_ARGUMENT, 1);
 		key->flags |= KERNEL_VERTEX_NO_SIZE;
 	}
-	return (u64)(u32)count * size;
+	return count * size;
 }
 
 /* Returns whether a variable is the application's; a binding's lie between the two stack pointers. */
@@ -234,20 +236,21 @@ static __always_inline void describe_caller(struct bpf_thread_state *thread, con
 }
 
 static __always_inline void describe(struct bpf_thread_state *thread, struct task_struct *task,
-				     const struct arguments *args, u32 row, const struct bpf_function_state *function,
-				     struct kernel_vertex_key *key, u64 *bytes, u64 now)
+				     const struct arguments *args, u32 cookie,
+				     const struct bpf_function_state *function, struct kernel_vertex_key *key,
+				     u64 *bytes, u64 now)
 {
 	const struct vapro_roles *roles = &function->roles;
+	bool array = roles->flags & VAPRO_ROLE_COUNT_ARRAY, large = cookie & KERNEL_SITE_LARGE;
 	u64 sp = 0;
 
 	key->tgid = thread->tgid;
 	key->set = (u16)thread->set;
-	key->function = row;
+	key->function = cookie & KERNEL_SITE_ROW;
 	if (roles->count)
-		*bytes = bytes_of(thread, args, roles->count, roles->type, roles->flags & VAPRO_ROLE_COUNT_ARRAY, key);
+		*bytes = bytes_of(thread, args, roles->count, roles->type, array, large, key);
 	if (roles->count2)
-		*bytes +=
-		    bytes_of(thread, args, roles->count2, roles->type2, roles->flags & VAPRO_ROLE_COUNT_ARRAY, key);
+		*bytes += bytes_of(thread, args, roles->count2, roles->type2, array, large, key);
 	if (roles->peer)
 		key->peer = (s32)argument(args, roles->peer);
 	else
@@ -376,7 +379,7 @@ __noinline u32 described_vertex(struct bpf_thread_state *thread, u32 cookie, u64
 	if (!thread || !function)
 		return 0;
 	args = registers_of(thread);
-	describe(thread, bpf_get_current_task_btf(), args, row, function, &key, &bytes, now);
+	describe(thread, bpf_get_current_task_btf(), args, cookie, function, &key, &bytes, now);
 	thread->described = bytes;
 	if (thread->process_flags & KERNEL_PROCESS_NO_RETURN && !(cookie & KERNEL_SITE_OWN))
 		key.flags |= KERNEL_VERTEX_NO_RETURN;

@@ -6,8 +6,8 @@
  *
  * A row names counts that the standard makes significant on every rank. The root's side of a gather
  * is garbage elsewhere, and so is the send side of MPI_Alltoall with MPI_IN_PLACE: a row names the
- * other side. Arrays are named where no scalar has a size. The large-count forms (MPI_X_c) have no
- * rows: their counts have another width.
+ * other side. Arrays are named where no scalar has a size. The large-count forms (MPI_X_c) have the arguments of
+ * their functions and use their rows, as PMPI_X does; that their counts have another width is known of their probes.
  */
 #include "functions/functions.h"
 

@@ -75,6 +75,7 @@ enum kernel_row_kind {
 #define KERNEL_SITE_READS 16		/* from this bit on, for each of six arguments: the row reads it */
 #define KERNEL_PLAIN_ARGUMENTS 6	/* number of those arguments */
 #define KERNEL_SITE_PLAIN 0x00400000u	/* those registers alone, as they are, determine the vertex */
+#define KERNEL_SITE_LARGE 0x00800000u	/* the large-count form of a function: counts have 64 bits */
 #define KERNEL_SITE_LOOK 0x04000000u	/* site of a row whose calls are counted, to learn its probes' cost */
 #define KERNEL_SITE_COUNTED 0x08000000u /* entries and returns of the function must be counted exactly */
 #define KERNEL_SITE_POLL 0x10000000u	/* a call that only polls the progress of communication */

@@ -22,6 +22,7 @@
 
 #include "probe/elf/mpi_files.h"
 #include "probe/elf/reader.h"
+#include "probe/elf/survey.h"
 
 #define INIT "int MPI_Init(void){return 0;} int PMPI_Init(void){return 0;} "
 #define OPEN_MPI INIT "long ompi_mpi_comm_world[64]; "
@@ -313,6 +314,34 @@ static void test_known(void **state)
 	mpi_files__free(files);
 }
 
+/* Functions with counts of 64 bits are found with their functions, and distinguished from them. */
+static void test_large_counts(void **state)
+{
+	static const struct survey_wanted wanted[] = {{"MPI_Recv", 0}, {"MPI_Send", 0}};
+	const struct survey_function *functions;
+	size_t count, large = 0;
+	struct survey *survey;
+	char path[128], err[256];
+	int fd;
+
+	(void)state;
+	compile("int MPI_Send(void){return 1;} int PMPI_Send(void){return 2;} int MPI_Send_c(void){return 3;} "
+		"int PMPI_Send_c(void){return 4;} int MPI_Send_cc(void){return 5;} int MPI_c(void){return 6;} "
+		"int MPI_Sen_c(void){return 7;} int Send_c(void){return 8;} int MPI_Recv_c(void){return 9;}",
+		"libmpi_large.so", "-shared -fPIC");
+	path_of("libmpi_large.so", path, sizeof(path));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	survey = survey__query(fd, getuid(), path, 0, wanted, 2, err, sizeof(err));
+	assert_non_null(survey);
+	functions = survey__functions(survey, &count);
+	assert_int_equal(count, 5);
+	for (size_t i = 0; i < count; i++)
+		large += functions[i].large ? functions[i].wanted ? 1 : 10 : 100;
+	assert_int_equal(large, 212); /* MPI_Send, PMPI_Send; MPI_Recv_c; MPI_Send_c, PMPI_Send_c */
+	survey__free(survey);
+	close(fd);
+}
+
 static void test_names(void **state)
 {
 	(void)state;
@@ -328,9 +357,10 @@ static void test_names(void **state)
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_by_symbols), cmocka_unit_test(test_any_name), cmocka_unit_test(test_no_library),
-	    cmocka_unit_test(test_unreadable), cmocka_unit_test(test_in_front), cmocka_unit_test(test_both_loaded),
-	    cmocka_unit_test(test_copies),     cmocka_unit_test(test_known),	cmocka_unit_test(test_names),
+	    cmocka_unit_test(test_by_symbols),	 cmocka_unit_test(test_any_name), cmocka_unit_test(test_no_library),
+	    cmocka_unit_test(test_unreadable),	 cmocka_unit_test(test_in_front), cmocka_unit_test(test_both_loaded),
+	    cmocka_unit_test(test_copies),	 cmocka_unit_test(test_known),	  cmocka_unit_test(test_names),
+	    cmocka_unit_test(test_large_counts),
 	};
 
 	reader__main(argc, argv);

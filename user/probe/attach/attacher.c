@@ -45,6 +45,7 @@ static int add_probe(struct probe **probes, size_t *count, size_t *room, const s
 					       .row = row,
 					       .name = function_rows[row].symbol,
 					       .class = function->site.class,
+					       .large = function->large,
 					       .unit = functions__unit(row),
 					       .set = set_of(row, frugal)};
 	return 0;
@@ -63,6 +64,9 @@ static int choose(struct mpi_image *image, const unsigned int *rows, bool frugal
 		unsigned int row = rows[function->wanted];
 		bool polling = function_rows[row].progress, refused = function->site.class == SITE_REFUSED;
 		bool left_out = frugal && !function_rows[row].common;
+
+		if (frugal && function->large)
+			continue; /* its row's own form decides what is reported as left out */
 
 		if (polling && !refused)
 			status = add_probe(&learning->probes, &learning->count, &learning->room, function, row, frugal);

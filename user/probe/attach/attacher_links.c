@@ -58,7 +58,7 @@ static int open_link(struct attacher *attacher, struct mpi_image *image, struct 
 			sites[count++] = (struct row_site){
 			    .offset = probe->offset,
 			    .cookie = probe->row | functions__plain(&function_rows[probe->row]) |
-				      (counted ? KERNEL_SITE_COUNTED : 0),
+				      (probe->large ? KERNEL_SITE_LARGE : 0) | (counted ? KERNEL_SITE_COUNTED : 0),
 			};
 	}
 	status = count ? attached__link_sites(&attacher->base, &image->base, sites, count, link->pid, false, refused,

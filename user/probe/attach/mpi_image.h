@@ -16,6 +16,7 @@ struct probe {
 	uint64_t calls;	   /* of the row, when they were last read */
 	uint64_t entered;  /* calls of the row until counting began */
 	double cost;	   /* of its calls since then, in calls at emulated sites */
+	bool large;	   /* the large-count form of its row */
 	bool hot;	   /* closed in duty cycles */
 	bool costly;	   /* had a part of the cost when it became hot */
 	int unit;	   /* functions__unit() of its row: -1 where its calls can wait */

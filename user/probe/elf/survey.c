@@ -46,6 +46,7 @@ static void get_function(struct survey *survey, struct flat_reader *reader, cons
 	if (reader->bad)
 		return;
 	symbol->name = wanted[function->wanted].symbol;
+	function->large = flat__get_upto(reader, 1);
 	symbol->vaddr = flat__get(reader);
 	symbol->size = flat__get(reader);
 	symbol->dynamic = flat__get_upto(reader, 1);

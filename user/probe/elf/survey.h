@@ -24,13 +24,14 @@ enum survey_part {
 };
 
 struct survey_wanted {
-	const char *symbol;	/* MPI_X stands for PMPI_X as well */
+	const char *symbol; /* MPI_X stands for PMPI_X as well, and for the large-count forms MPI_X_c and PMPI_X_c */
 	unsigned int arguments; /* bits of those read: site__choose() */
 };
 
 struct survey_function {
 	size_t wanted; /* index in the query */
 	struct image_symbol symbol;
+	bool large; /* the large-count form */
 	struct site site;
 };
 

@@ -9,6 +9,8 @@
 #include "probe/elf/survey_private.h"
 #include "target/image_tables.h"
 
+#define FUNCTION_NAME_MAX 64 /* of MPI */
+
 struct wanted {
 	const char *symbol;
 	unsigned int arguments;
@@ -28,20 +30,40 @@ static int by_symbol(const void *a, const void *b)
 	return strcmp(((const struct wanted *)a)->symbol, ((const struct wanted *)b)->symbol);
 }
 
+static const struct wanted *find(const struct search *search, const char *symbol)
+{
+	struct wanted key = {.symbol = symbol};
+
+	return search->wanted_count ? bsearch(&key, search->wanted, search->wanted_count, sizeof(key), by_symbol)
+				    : NULL;
+}
+
+/* Finds the function whose large-count form, MPI_X_c, a symbol is. */
+static const struct wanted *find_small(const struct search *search, const char *symbol)
+{
+	size_t length = strlen(symbol);
+	char name[FUNCTION_NAME_MAX];
+
+	if (strncmp(symbol, "MPI_", 4) || length >= sizeof(name) || strcmp(symbol + length - 2, "_c"))
+		return NULL;
+	memcpy(name, symbol, length - 2);
+	name[length - 2] = '\0';
+	return find(search, name);
+}
+
 static int visit(const struct image_symbol *symbol, void *ctx)
 {
 	struct search *search = ctx;
-	struct wanted key = {.symbol = symbol->name}, *wanted;
+	const char *name = symbol->name + !strncmp(symbol->name, "PMPI_", 5); /* as functions__find() has it */
+	const struct wanted *wanted = find(search, name), *small = wanted ? NULL : find_small(search, name);
 	struct site site;
 
-	if (!strncmp(key.symbol, "PMPI_", 5)) /* as functions__find() has it */
-		key.symbol++;
-	wanted =
-	    search->wanted_count ? bsearch(&key, search->wanted, search->wanted_count, sizeof(key), by_symbol) : NULL;
+	wanted = wanted ? wanted : small;
 	if (!wanted)
 		return 0;
 	site__choose(search->image, symbol, wanted->arguments, &site);
 	flat__put(search->found, wanted->index);
+	flat__put(search->found, small != NULL);
 	flat__put(search->found, symbol->vaddr);
 	flat__put(search->found, symbol->size);
 	flat__put(search->found, symbol->dynamic);

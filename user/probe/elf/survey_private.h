@@ -9,7 +9,7 @@
 #define SURVEY_IO_MAX 64
 
 /* Least bytes of a function, of an IO site and of a call in the response. */
-#define SURVEY_FUNCTION_BYTES (8 * 8 + 2)
+#define SURVEY_FUNCTION_BYTES (9 * 8 + 2)
 #define SURVEY_IO_BYTES (3 * 8)
 #define SURVEY_CALL_BYTES (5 * 8)
 
