@@ -298,6 +298,97 @@ static void equal_ids_of_two_launchers_are_two_jobs(void **state)
 	process__free(process);
 }
 
+struct launched {
+	const char *job;
+	int rank;
+	uint32_t world_size;
+	bool launched;
+	char *environment[8];
+};
+
+/* Resource managers and launchers, alone and inside of each other. */
+static void every_launcher_has_its_variables(void **state)
+{
+	static struct launched cases[] = {
+	    {"distributed:29500@node1",
+	     1,
+	     4,
+	     false,
+	     {"RANK=1", "WORLD_SIZE=4", "LOCAL_RANK=1", "MASTER_ADDR=node1", "MASTER_PORT=29500"}},
+	    /* a task of Slurm has started several: rank and job are the narrower ones */
+	    {"slurm:77.29500@node1",
+	     5,
+	     8,
+	     true,
+	     {"RANK=5", "WORLD_SIZE=8", "MASTER_ADDR=node1", "MASTER_PORT=29500", "SLURM_JOB_ID=77", "SLURM_STEP_ID=0",
+	      "SLURM_PROCID=1"}},
+	    /* without a place where they meet such variables are anybody's */
+	    {"slurm:77.0",
+	     1,
+	     2,
+	     true,
+	     {"RANK=5", "WORLD_SIZE=8", "SLURM_JOB_ID=77", "SLURM_STEP_ID=0", "SLURM_PROCID=1", "SLURM_NTASKS=2"}},
+	    {"pbs:12.pbs01.4711", 2, 4, true, {"PBS_JOBID=12.pbs01", "PALS_APID=4711", "PALS_RANKID=2", "PMI_SIZE=4"}},
+	    {"lsf:345_2",
+	     1,
+	     6,
+	     true,
+	     {"LSB_JOBID=345", "LSB_JOBINDEX=2", "JSM_NAMESPACE_RANK=1", "JSM_NAMESPACE_SIZE=6"}},
+	    {"lsf:345", 0, 0, true, {"LSB_JOBID=345", "LSB_JOBINDEX=0", "PMI_RANK=0"}},
+	    {"lsf:345.9", 0, 0, true, {"LSB_JOBID=345", "PMIX_RANK=0", "PMIX_NAMESPACE=9"}},
+	    {"flux:f2N3eXY", 3, 4, true, {"FLUX_JOB_ID=f2N3eXY", "FLUX_TASK_RANK=3", "FLUX_JOB_SIZE=4"}},
+	    {"slurm:77.f2N3eXY",
+	     3,
+	     4,
+	     true,
+	     {"FLUX_JOB_ID=f2N3eXY", "FLUX_TASK_RANK=3", "FLUX_JOB_SIZE=4", "SLURM_JOB_ID=77", "SLURM_STEP_ID=0"}},
+	    {"cobalt:6.8", 7, 0, true, {"COBALT_JOBID=6", "ALPS_APP_ID=8", "ALPS_APP_PE=7"}},
+	    {"sge:88_3", 0, 2, true, {"JOB_ID=88", "SGE_TASK_ID=3", "PMI_RANK=0", "PMI_SIZE=2"}},
+	    {"sge:88", 0, 0, true, {"JOB_ID=88", "SGE_TASK_ID=undefined", "PMI_RANK=0"}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct process *process = read_with(cases[i].environment);
+
+		assert_string_equal(process->job, cases[i].job);
+		assert_int_equal(process->rank, cases[i].rank);
+		assert_int_equal(process->world_size, cases[i].world_size);
+		assert_int_equal(process->launched, cases[i].launched);
+		process__free(process);
+	}
+}
+
+/* Where several processes meet on this machine, it is this machine's. */
+static void meetings_have_a_host(void **state)
+{
+	char *local[] = {"RANK=0", "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1", "MASTER_PORT=1234", NULL};
+	char *too_large[] = {"RANK=2", "WORLD_SIZE=2", "MASTER_ADDR=node1", "MASTER_PORT=1234", NULL};
+	char *nowhere[] = {"RANK=1", "WORLD_SIZE=2", NULL}, *foreign[] = {"JOB_ID=4", NULL};
+	char own[256] = "", expected[512];
+	struct process *process;
+
+	(void)state;
+	gethostname(own, sizeof(own) - 1);
+	process = read_with(local);
+	snprintf(expected, sizeof(expected), "distributed:1234@%s", own);
+	assert_string_equal(process->job, expected);
+	process__free(process);
+	process = read_with(too_large);
+	assert_int_equal(process->rank, -1);
+	assert_string_equal(process->job_kind, "none");
+	process__free(process);
+	process = read_with(nowhere); /* children of one launcher */
+	snprintf(expected, sizeof(expected), "mpi:launcher-%d@%s", process->parent, own);
+	assert_string_equal(process->job, expected);
+	assert_int_equal(process->rank, 1);
+	assert_int_equal(process->world_size, 2);
+	process__free(process);
+	process = read_with(foreign);
+	assert_string_equal(process->job_kind, "none");
+	process__free(process);
+}
+
 static void opting_out_is_honoured(void **state)
 {
 	char *off[] = {"VAPRO=off", NULL}, *on[] = {"VAPRO=on", "XVAPRO=off", NULL};
@@ -499,6 +590,8 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(launchers_are_understood),
 	    cmocka_unit_test(proxies_of_one_launcher_are_one_job),
 	    cmocka_unit_test(equal_ids_of_two_launchers_are_two_jobs),
+	    cmocka_unit_test(every_launcher_has_its_variables),
+	    cmocka_unit_test(meetings_have_a_host),
 	    cmocka_unit_test(opting_out_is_honoured),
 	    cmocka_unit_test(what_is_gone_is_said),
 	    cmocka_unit_test(removed_executables_are_selected),

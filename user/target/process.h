@@ -42,7 +42,7 @@ struct process {
 	int rank;		/* -1 unknown */
 	bool launched;		/* its environment has the rank from an MPI launcher or a resource manager */
 	uint32_t world_size;	/* 0 unknown */
-	char job_kind[16];	/* slurm, pmix, mpi, none */
+	char job_kind[16];	/* of the resource manager or the launcher; none */
 	char job_id[96];
 	char job_step[96];
 	char job_launcher[73]; /* host whose launcher chose the id; empty: a resource manager did, or it has the host */

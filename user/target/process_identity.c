@@ -57,26 +57,64 @@ static void copy_identity(char *to, size_t size, const char *from)
 	to[i] = '\0';
 }
 
-static const char *const rank_variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK",    "PMI_RANK",
-					     "MV2_COMM_WORLD_RANK",  "SLURM_PROCID", NULL};
+/* Set by launchers of MPI jobs and by resource managers: Open MPI, PMIx, PMI, MVAPICH2, PALS, Flux, jsrun, ALPS, Slurm.
+ */
+static const char *const rank_variables[] = {
+    "OMPI_COMM_WORLD_RANK", "PMIX_RANK",	  "PMI_RANK",	 "MV2_COMM_WORLD_RANK", "PALS_RANKID",
+    "FLUX_TASK_RANK",	    "JSM_NAMESPACE_RANK", "ALPS_APP_PE", "SLURM_PROCID",	NULL};
+static const char *const size_variables[] = {
+    "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "FLUX_JOB_SIZE", "JSM_NAMESPACE_SIZE",
+    "SLURM_NTASKS",	    NULL};
 
-/* The rank that a process has in its environment; -1: it has none, or cannot be read. */
-static int rank_of_pid(pid_t pid)
+/*
+ * What launchers of distributed programs without MPI set (torchrun and others). Such a launcher may itself be a task
+ * of a resource manager, whose variables its processes inherit: the address where they meet makes theirs the narrower.
+ */
+struct meeting {
+	int rank, size; /* -1: none */
+	const char *host, *port;
+};
+
+static struct meeting read_meeting(const char *block, size_t length)
 {
-	char path[64], *block;
-	size_t length;
-	int rank;
+	struct meeting meeting = {.rank = process__number(variable(block, length, "RANK")),
+				  .size = process__number(variable(block, length, "WORLD_SIZE")),
+				  .host = variable(block, length, "MASTER_ADDR"),
+				  .port = variable(block, length, "MASTER_PORT")};
+
+	if (meeting.rank < 0 || meeting.size <= meeting.rank)
+		meeting.rank = meeting.size = -1;
+	if (meeting.rank < 0 || !meeting.host || !*meeting.host || process__number(meeting.port) < 0)
+		meeting.host = meeting.port = NULL;
+	return meeting;
+}
+
+/* The rank of an environment; -1: none. */
+static int rank_of(const char *block, size_t length)
+{
+	struct meeting meeting = read_meeting(block, length);
+	int rank = meeting.host ? meeting.rank : first_number(block, length, rank_variables);
+
+	return rank >= 0 ? rank : meeting.rank;
+}
+
+/* Reads the environment of a process, to be freed by the caller; NULL: it cannot be read. */
+static char *read_block(pid_t pid, size_t *length)
+{
+	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
-	block = process__read_file(path, ENVIRONMENT_MAX, &length);
-	rank = block ? first_number(block, length, rank_variables) : -1;
-	free(block);
-	return rank;
+	return process__read_file(path, ENVIRONMENT_MAX, length);
 }
 
 bool process__is_launched(pid_t pid)
 {
-	return rank_of_pid(pid) >= 0;
+	size_t length;
+	char *block = read_block(pid, &length);
+	bool launched = block && first_number(block, length, rank_variables) >= 0;
+
+	free(block);
+	return launched;
 }
 
 /* Finds the nearest ancestor that is no rank: wrappers between launcher and rank inherit the rank's environment. */
@@ -85,7 +123,12 @@ static pid_t launcher_of(const struct process *process)
 	struct process at = {.pid = process->parent};
 
 	for (int depth = 0; at.pid > 1 && depth < 16; depth++) {
-		if (rank_of_pid(at.pid) != process->rank || process__read_stat(&at))
+		size_t length;
+		char *block = read_block(at.pid, &length);
+		int rank = block ? rank_of(block, length) : -1;
+
+		free(block);
+		if (rank != process->rank || process__read_stat(&at))
 			break;
 		at = (struct process){.pid = at.parent};
 	}
@@ -169,23 +212,75 @@ static bool read_launched(struct process *process, const char *block, size_t len
 	return process->rank >= 0 && variable(block, length, "PMI_RANK") && read_proxy(process, id, size);
 }
 
+/* Resource managers; Flux may run inside of another one. */
+static const struct manager {
+	const char *kind, *id;
+	const char *index; /* of a job in an array, where the id does not have it */
+	const char *step;
+	const char *sign; /* variable without which the id is somebody else's */
+} managers[] = {
+    {.kind = "slurm", .id = "SLURM_JOB_ID", .step = "SLURM_STEP_ID"},
+    {.kind = "pbs", .id = "PBS_JOBID", .step = "PALS_APID"},
+    {.kind = "lsf", .id = "LSB_JOBID", .index = "LSB_JOBINDEX"},
+    {.kind = "cobalt", .id = "COBALT_JOBID", .step = "ALPS_APP_ID"},
+    {.kind = "sge", .id = "JOB_ID", .index = "SGE_TASK_ID", .sign = "SGE_TASK_ID"},
+    {.kind = "flux", .id = "FLUX_JOB_ID"},
+};
+
+static const struct manager *manager_of(const char *block, size_t length)
+{
+	for (size_t i = 0; i < sizeof(managers) / sizeof(managers[0]); i++) {
+		const char *id = variable(block, length, managers[i].id);
+
+		if (id && *id && (!managers[i].sign || variable(block, length, managers[i].sign)))
+			return &managers[i];
+	}
+	return NULL;
+}
+
+/* Sets a resource manager's job. step: of a launcher inside of its allocation, or empty. */
+static void set_managed(struct process *process, const struct manager *manager, const char *block, size_t length,
+			const char *step)
+{
+	const char *index = manager->index ? variable(block, length, manager->index) : NULL;
+	size_t used;
+
+	copy_identity(process->job_id, sizeof(process->job_id), variable(block, length, manager->id));
+	used = strlen(process->job_id);
+	if (process__number(index) > 0)
+		snprintf(process->job_id + used, sizeof(process->job_id) - used, "_%d", process__number(index));
+	if (!*step && strcmp(manager->kind, "flux"))
+		step = variable(block, length, "FLUX_JOB_ID");
+	if ((!step || !*step) && manager->step)
+		step = variable(block, length, manager->step);
+	copy_identity(process->job_step, sizeof(process->job_step), step);
+}
+
 /*
- * The job is that of the resource manager, with its step. An MPI launcher inside an allocation makes jobs of its own:
+ * The job is that of the resource manager, with its step. A launcher inside an allocation makes jobs of its own:
  * several may run at once, and their processes have the steps of the launcher's daemons, or none. Without a resource
  * manager the job is the launcher's, with the launcher's host: its number means something on that host only.
  */
 static void find_job(struct process *process, const char *block, size_t length)
 {
-	const char *slurm = variable(block, length, "SLURM_JOB_ID"), *pmi = variable(block, length, "PMI_JOBID");
+	const struct manager *manager = manager_of(block, length);
+	struct meeting meeting = read_meeting(block, length);
+	const char *pmi = variable(block, length, "PMI_JOBID");
 	const char *kind = variable(block, length, "PMIX_NAMESPACE") ? "pmix" : "mpi";
 	char id[sizeof(process->job_id)] = "";
-	bool launched = read_launched(process, block, length, id, sizeof(id));
+	bool launched = false;
 
-	if (slurm) {
-		kind = "slurm";
-		copy_identity(process->job_id, sizeof(process->job_id), slurm);
-		copy_identity(process->job_step, sizeof(process->job_step),
-			      launched ? id : variable(block, length, "SLURM_STEP_ID"));
+	if (meeting.host) {
+		kind = "distributed";
+		launched = true;
+		copy_identity(id, sizeof(id), meeting.port);
+		set_launcher(process, meeting.host, strlen(meeting.host));
+	} else {
+		launched = read_launched(process, block, length, id, sizeof(id));
+	}
+	if (manager) {
+		kind = manager->kind;
+		set_managed(process, manager, block, length, launched ? id : "");
 	} else if (launched || id[0]) {
 		copy_identity(process->job_id, sizeof(process->job_id), id);
 	} else if (pmi) {
@@ -199,6 +294,19 @@ static void find_job(struct process *process, const char *block, size_t length)
 	snprintf(process->job_kind, sizeof(process->job_kind), "%s", kind);
 }
 
+/* Reads the rank and the number of ranks. */
+static void read_rank(struct process *process, const char *block, size_t length)
+{
+	struct meeting meeting = read_meeting(block, length);
+	int world;
+
+	process->rank = rank_of(block, length);
+	process->launched = first_number(block, length, rank_variables) >= 0;
+	world = meeting.host || !process->launched ? meeting.size : first_number(block, length, size_variables);
+	/* a size that has no such rank is another launcher's, such as an allocation's around an mpiexec */
+	process->world_size = world > 0 && world > process->rank ? (uint32_t)world : 0;
+}
+
 /*
  * The environment is a user's text, yet it is read here and not in the confined reader: no format is
  * parsed, only a few names are searched in at most ENVIRONMENT_MAX bytes that end in a NUL. The results
@@ -208,25 +316,20 @@ static void find_job(struct process *process, const char *block, size_t length)
  */
 void process__read_environment(struct process *process)
 {
-	static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS",
-					    NULL};
 	const char *value;
-	char path[64], *block;
-	size_t length = 0;
-	int world;
+	size_t length;
+	char *block = read_block(process->pid, &length);
 
 	snprintf(process->job_kind, sizeof(process->job_kind), "none");
-	snprintf(path, sizeof(path), "/proc/%d/environ", process->pid);
-	block = process__read_file(path, ENVIRONMENT_MAX, &length);
-	process->rank = block ? first_number(block, length, rank_variables) : -1;
-	process->launched = process->rank >= 0;
-	world = block ? first_number(block, length, sizes) : 0;
-	/* a size that has no such rank is another launcher's, such as an allocation's around an mpiexec */
-	process->world_size = world > 0 && world > process->rank ? (uint32_t)world : 0;
-	value = block ? variable(block, length, "VAPRO") : NULL;
-	process->opted_out = value && !strcmp(value, "off");
-	if (block)
+	process->rank = -1;
+	process->world_size = 0;
+	process->launched = process->opted_out = false;
+	if (block) {
+		read_rank(process, block, length);
+		value = variable(block, length, "VAPRO");
+		process->opted_out = value && !strcmp(value, "off");
 		find_job(process, block, length);
+	}
 	free(block);
 	if (!process->job_id[0]) {
 		snprintf(process->job_id, sizeof(process->job_id), "pid-%d", process->pid);
