@@ -70,6 +70,8 @@ bool tracker__returns_kill(const struct process *process)
 	return process->filtered && kernel_range__troubled(KERNEL_SECCOMP_KILLS);
 }
 
+static const char traced_reason[] = "a debugger or tracer is attached to it (ptrace)";
+
 static bool has_mpi(void *ctx, struct process *process)
 {
 	mpi_files__recall(ctx, process);
@@ -96,7 +98,7 @@ const char *tracker__refusal(const struct tracker *tracker, const struct process
 		return err;
 	}
 	if (process->traced)
-		return "a debugger or tracer is attached to it (ptrace)";
+		return traced_reason;
 	if (tracker__returns_kill(process) && !tracker->parts.no_return &&
 	    !kernel_side__spares_returns(tracker->parts.side) &&
 	    kernel_side__facts(tracker->parts.side)->return_syscall != FACT_NO)
@@ -288,7 +290,7 @@ static void take_back(struct tracker *tracker, struct attaching *attaching)
 		process__free(attaching->process);
 }
 
-/* Reports why a process is not tracked. Returns status. */
+/* Reports why a process is not tracked. Returns status, or -EINPROGRESS where the reason may pass. */
 static int refuse(struct tracker *tracker, struct attaching *attaching, int status)
 {
 	struct tracked *fresh = &attaching->fresh;
@@ -305,7 +307,7 @@ static int refuse(struct tracker *tracker, struct attaching *attaching, int stat
 	if (status != -EEXIST && !selection__names(tracker->selection, fresh->pid))
 		log__info("process %d (%s) is not watched: %s", fresh->pid, fresh->identity.exe, attaching->reason);
 	enforcer__ran_for(tracker->enforcer, fresh->identity.owner);
-	return status;
+	return attaching->reason == traced_reason ? tracker__wait_for_tracer(tracker, &fresh->identity) : status;
 }
 
 /* Returns what of an attached process is not seen, or NULL. */

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
+#include "base/log.h"
 #include "daemon/tracker_private.h"
 
 #define LOOKS 5
@@ -107,6 +108,17 @@ int tracker__identify(struct tracker *tracker, struct process *process, bool sta
 	bool all = is_selective(tracker->selection) || (process->launched && started);
 
 	return mpi_files__look(tracker->files, process, all, err, err_size);
+}
+
+/* Why and until when a candidate's attachment is put off. */
+static void take_over(struct candidate *candidate, const struct candidate *later)
+{
+	candidate->due_ns = later->due_ns;
+	candidate->owner = later->owner;
+	candidate->waits = later->waits;
+	candidate->held = later->held;
+	candidate->traced = later->traced;
+	memcpy(candidate->exe, later->exe, sizeof(candidate->exe));
 }
 
 /*
@@ -235,6 +247,15 @@ bool tracker__is_target(struct tracker *tracker, const struct process *process)
 	       (process__mpi(process, NULL) || observable_without_mpi(tracker, process, LOOKS - 1));
 }
 
+/* Has a process inspected again whose attachment was put off just now. */
+static void wait_for(struct tracker *tracker, pid_t pid, uint64_t now_ns)
+{
+	tracker__is_candidate(tracker, pid, now_ns);
+	for (size_t i = 0; i < tracker->candidate_count && tracker->later.traced; i++)
+		if (tracker->candidate[i].pid == pid)
+			take_over(&tracker->candidate[i], &tracker->later);
+}
+
 int tracker__scan(struct tracker *tracker, uint64_t now_ns, char *err, size_t err_size)
 {
 	int status = 0;
@@ -245,10 +266,12 @@ int tracker__scan(struct tracker *tracker, uint64_t now_ns, char *err, size_t er
 
 		/* at the start there is nothing else that would wait */
 		while ((status = consider(tracker, pid, 0, mono_now(), err, err_size)) == -EINPROGRESS &&
-		       !tracker->later.held)
+		       !tracker->later.held && !tracker->later.traced)
 			nanosleep(&(struct timespec){.tv_nsec = NAMED_REST_NS}, NULL);
 		if (status == -EINPROGRESS) {
-			tracker__is_candidate(tracker, pid, now_ns);
+			if (tracker->later.traced)
+				log__warning("%s; it is as soon as that has gone", err);
+			wait_for(tracker, pid, now_ns);
 			status = 0;
 		}
 	}
@@ -271,7 +294,9 @@ void tracker__rescan(struct tracker *tracker, uint64_t now_ns)
 	for (size_t i = 0; i < scanning.count; i++) {
 		int status = consider(tracker, scanning.pids[i], 0, now_ns, ignored, sizeof(ignored));
 
-		if (status == -EAGAIN || status == -EINPROGRESS || status == -ENOSPC)
+		if (status == -EINPROGRESS)
+			wait_for(tracker, scanning.pids[i], now_ns);
+		else if (status == -EAGAIN || status == -ENOSPC)
 			tracker__is_candidate(tracker, scanning.pids[i], now_ns); /* the process may have just begun */
 	}
 	free(scanning.pids);
@@ -365,12 +390,7 @@ void tracker__inspect(struct tracker *tracker, uint64_t now_ns)
 			continue;
 		status = consider(tracker, candidate->pid, candidate->looks, now_ns, err, sizeof(err));
 		if (status == -EINPROGRESS) {
-			candidate->due_ns = tracker->later.due_ns;
-			candidate->owner = tracker->later.owner;
-			candidate->waits = tracker->later.waits;
-			candidate->held = tracker->later.held;
-			candidate->owner = tracker->later.owner;
-			memcpy(candidate->exe, tracker->later.exe, sizeof(candidate->exe));
+			take_over(candidate, &tracker->later);
 			tracker__report_wait(tracker, candidate);
 			continue;
 		}
@@ -396,7 +416,7 @@ bool tracker__expects(const struct tracker *tracker)
 bool tracker__expects_soon(const struct tracker *tracker)
 {
 	for (size_t i = 0; i < tracker->candidate_count; i++)
-		if (!tracker->candidate[i].held)
+		if (!tracker->candidate[i].held && !tracker->candidate[i].traced)
 			return true;
 	return false;
 }

@@ -14,6 +14,7 @@
 #include "target/foreign_mount.h"
 
 #define AT_WORK_NS 20000000ULL /* until a reader at work is asked again */
+#define TRACED_NS 500000000ULL /* until a tracer is looked for again */
 #define HELD_NS 1000000000ULL  /* until a file system that does not answer is asked again */
 
 const char *tracker__refuses_file(const struct process *process, const struct process_mapping *mapping)
@@ -38,6 +39,14 @@ int tracker__put_off(struct tracker *tracker, const struct process *process, int
 	return -EINPROGRESS;
 }
 
+int tracker__wait_for_tracer(struct tracker *tracker, const struct process *process)
+{
+	tracker->later = (struct candidate){
+	    .owner = process->owner, .waits = true, .traced = true, .due_ns = mono_now() + TRACED_NS};
+	snprintf(tracker->later.exe, sizeof(tracker->later.exe), "%s", process->exe);
+	return -EINPROGRESS;
+}
+
 int tracker__prepare(struct tracker *tracker, const struct process *process, uint64_t now_ns)
 {
 	const struct process_mapping *library;
@@ -59,6 +68,11 @@ int tracker__prepare(struct tracker *tracker, const struct process *process, uin
 
 bool tracker__still_waits(struct candidate *candidate, uint64_t now_ns)
 {
+	if (candidate->traced) {
+		candidate->traced = process__tracer(candidate->pid);
+		candidate->due_ns = now_ns + TRACED_NS;
+		return candidate->traced;
+	}
 	if (!candidate->waits || (!confine__must_wait(candidate->owner, candidate->held) &&
 				  !page_holder__waits(candidate->owner, candidate->held)))
 		return false;

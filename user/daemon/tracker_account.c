@@ -78,7 +78,9 @@ static void say_silent(struct tracker *tracker, struct tracked *tracked, uint64_
 	tracked->silence_reported = true;
 	if (tracked->identity.rank >= 0)
 		snprintf(rank, sizeof(rank), "rank %d, ", tracked->identity.rank);
-	if (activity.state != 'R')
+	if (topology__stopped_by(tracker->topology, tracked->pid) == VAPRO_STOPPED_FREEZER)
+		snprintf(where, sizeof(where), "is frozen by its cgroup");
+	else if (activity.state != 'R')
 		snprintf(where, sizeof(where), "%s%s%s%s%s", activity.state == 'T' ? "is stopped" : "sleeps",
 			 *activity.call ? " in " : "", activity.call, *activity.file ? " of " : "", activity.file);
 	tracker__warn_owner(

@@ -57,6 +57,7 @@ struct candidate {
 	char exe[64];  /* this and owner are set with due_ns */
 	bool waits;    /* until due_ns, for a reader of its files and not for its age */
 	bool held;     /* for a file system that does not answer, or for its user's share of readers */
+	bool traced;   /* by a debugger or tracer, until that has gone */
 	bool ranked;   /* a launcher gave it a rank: its library may have any name */
 	bool reported; /* as held */
 };
@@ -222,9 +223,12 @@ int tracker__prepare(struct tracker *tracker, const struct process *process, uin
 int tracker__put_off(struct tracker *tracker, const struct process *process, int status, const char *reason,
 		     uint64_t now_ns);
 
+/* Puts the attachment of a process off until nothing traces it any more: -EINPROGRESS. */
+int tracker__wait_for_tracer(struct tracker *tracker, const struct process *process);
+
 /*
- * Returns whether a candidate goes on to wait, for another reader of its user's files: so that many such processes are
- * not inspected again and again.
+ * Returns whether a candidate goes on to wait, for its tracer or for another reader of its user's files: so that many
+ * such processes are not inspected again and again.
  */
 bool tracker__still_waits(struct candidate *candidate, uint64_t now_ns);
 
@@ -247,7 +251,7 @@ void tracker__mapped_beside(struct tracker *tracker, pid_t pid, const char *path
 /* Makes a process that became another program a candidate. */
 void tracker__executed(struct tracker *tracker, pid_t pid, uint64_t now_ns);
 
-/* Returns whether a candidate is yet to be inspected that no file system holds. */
+/* Returns whether a candidate is yet to be inspected that no file system holds and nothing traces. */
 bool tracker__expects_soon(const struct tracker *tracker);
 
 /* Inspects the candidates that are due. */
