@@ -38,9 +38,9 @@ int PMPI_Init(int *argc, char ***argv)
 
 static int parent_end; /* pipe end of the latest child: closing it ends the child */
 
-/* Starts cat under the given environment; cat has echoed a byte, so that
+/* Starts cat, or a copy of it, under the given environment; cat has echoed a byte, so that
  * its exec is over (/proc/PID/exe changes before the environment is there). */
-static pid_t start(char *const *environment)
+static pid_t start_copy(const char *path, char *const *environment)
 {
 	char *const arguments[] = {"cat", NULL};
 	int ends[2];
@@ -52,7 +52,7 @@ static pid_t start(char *const *environment)
 	if (!pid) {
 		dup2(ends[1], 0);
 		dup2(ends[1], 1);
-		execve("/bin/cat", arguments, environment);
+		execve(path, arguments, environment);
 		_exit(1);
 	}
 	close(ends[1]);
@@ -60,6 +60,11 @@ static pid_t start(char *const *environment)
 	assert_int_equal(read(ends[0], &byte, 1), 1);
 	parent_end = ends[0];
 	return pid;
+}
+
+static pid_t start(char *const *environment)
+{
+	return start_copy("/bin/cat", environment);
 }
 
 static void stop(pid_t pid)
@@ -461,6 +466,39 @@ static void targets_and_others_are_counted(void **state)
 	stop(pid);
 }
 
+/* Package managers pad paths: they are whole in records, selected by their ends, and short in messages. */
+static void long_paths_are_read(void **state)
+{
+	const char *globs[] = {"cat-of-a-padded-path"};
+	struct selection selection = {.globs = globs, .glob_count = 1};
+	char path[2048], command[4096], *none[] = {NULL}, err[128];
+	char directory[] = "/tmp/vapro-long-path-XXXXXX";
+	struct process *process;
+	size_t used;
+	pid_t pid;
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	used = (size_t)snprintf(path, sizeof(path), "%s", directory);
+	for (int i = 0; i < 10; i++)
+		used += (size_t)snprintf(path + used, sizeof(path) - used, "/%0100d", i);
+	snprintf(command, sizeof(command), "mkdir -p %s && cp /bin/cat %s/%s", path, path, globs[0]);
+	assert_int_equal(system(command), 0);
+	snprintf(path + used, sizeof(path) - used, "/%s", globs[0]);
+	pid = start_copy(path, none);
+	assert_int_equal(process__read(pid, &process, err, sizeof(err)), 0);
+	assert_string_equal(process->exe, path);
+	assert_non_null(process__executable(process));
+	assert_true(selection__takes(&selection, process));
+	assert_true(strlen(process->name) < 128);
+	assert_non_null(strstr(process->name, "..."));
+	assert_string_equal(process->name + strlen(process->name) - strlen(globs[0]), globs[0]);
+	process__free(process);
+	stop(pid);
+	snprintf(command, sizeof(command), "rm -rf %s", directory);
+	assert_int_equal(system(command), 0);
+}
+
 static void removed_executables_are_selected(void **state)
 {
 	const char *globs[] = {"a.out"}, *paths[] = {"/x/a.out"};
@@ -594,6 +632,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(meetings_have_a_host),
 	    cmocka_unit_test(opting_out_is_honoured),
 	    cmocka_unit_test(what_is_gone_is_said),
+	    cmocka_unit_test(long_paths_are_read),
 	    cmocka_unit_test(removed_executables_are_selected),
 	    cmocka_unit_test(linked_in_mpi_is_found),
 	    cmocka_unit_test(ranks_are_distinguished),

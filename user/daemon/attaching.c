@@ -257,7 +257,7 @@ static int link_probes(struct tracker *tracker, struct attaching *attaching)
 	}
 	if (attaching->by_itself)
 		tracker__make_room(tracker, library, attaching->process->owner, fresh->attached_ns);
-	spared = enforcer__former(tracker->enforcer, attaching->process->owner, attaching->process->exe, library->path,
+	spared = enforcer__former(tracker->enforcer, attaching->process->owner, attaching->process->name, library->path,
 				  fresh->attached_ns);
 	return attacher__attach(tracker->parts.attacher, attaching->process, library, attaching->by_itself, &spared,
 				&fresh->image, attaching->err, attaching->err_size);
@@ -299,13 +299,13 @@ static int refuse(struct tracker *tracker, struct attaching *attaching, int stat
 	tracker__emit_process(tracker, fresh, LINE_REFUSED, 0, attaching->reason);
 	if (attaching->reason != attaching->err)
 		snprintf(attaching->err, attaching->err_size, "process %d (%s) is not watched: %s", fresh->pid,
-			 fresh->identity.exe, attaching->reason);
+			 fresh->identity.name, attaching->reason);
 	if (status != -EEXIST)
 		snprintf(tracker->refusal, sizeof(tracker->refusal), "process %d (%.256s) is not watched: %s",
-			 fresh->pid, fresh->identity.exe, attaching->reason);
+			 fresh->pid, fresh->identity.name, attaching->reason);
 	/* each child of a rank is refused, too */
 	if (status != -EEXIST && !selection__names(tracker->selection, fresh->pid))
-		log__info("process %d (%s) is not watched: %s", fresh->pid, fresh->identity.exe, attaching->reason);
+		log__info("process %d (%s) is not watched: %s", fresh->pid, fresh->identity.name, attaching->reason);
 	enforcer__ran_for(tracker->enforcer, fresh->identity.owner);
 	return attaching->reason == traced_reason ? tracker__wait_for_tracer(tracker, &fresh->identity) : status;
 }
@@ -335,7 +335,7 @@ static void warn_of_restriction(const struct attaching *attaching, const char *r
 		    process->pid);
 	else
 		log__warning(
-		    "--pid %d (%s): %s%s", process->pid, process->exe, restriction,
+		    "--pid %d (%s): %s%s", process->pid, process->name, restriction,
 		    attaching->library ? "" : "; if it is a shell or a launcher, name the PIDs of the ranks instead");
 }
 
@@ -405,7 +405,7 @@ int tracker__attach(struct tracker *tracker, struct process *process, int pidfd,
 		tracker__warn_owner(tracker, "several_mpi", fresh->pid, fresh->identity.owner,
 				    "process %d (%s) maps %u MPI libraries: calls of %s are seen, and what others do "
 				    "outside of them is not",
-				    fresh->pid, fresh->identity.exe, fresh->identity.library.others + 1,
+				    fresh->pid, fresh->identity.name, fresh->identity.library.others + 1,
 				    attaching.library->path);
 	tracker__emit_row(tracker, fresh, 0);
 	return 0;

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "base/log.h"
+#include "base/shortened.h"
 #include "daemon/tracker_private.h"
 
 #define LOOKS 5
@@ -98,7 +99,7 @@ static bool is_too_young(struct tracker *tracker, const struct process *process,
 		return false;
 	tracker->later =
 	    (struct candidate){.due_ns = now_ns + (uint64_t)(cost / ATTACH_SHARE - age), .owner = process->owner};
-	snprintf(tracker->later.exe, sizeof(tracker->later.exe), "%s", process->exe);
+	shortened(process->exe, tracker->later.exe, sizeof(tracker->later.exe));
 	return true;
 }
 

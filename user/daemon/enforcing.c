@@ -181,7 +181,7 @@ struct governed *tracker__begin_governing(const struct tracker *tracker, const s
 			     &(struct enforcer_process){
 				 .pid = tracked->pid,
 				 .owner = tracked->identity.owner,
-				 .exe = tracked->identity.exe,
+				 .exe = tracked->identity.name,
 				 .spares_returns = kernel_side__spares_returns(tracker->parts.side) &&
 						   !(tracked->flags & KERNEL_PROCESS_NO_RETURN),
 				 .counters = &shared->counters[tracked->slot],

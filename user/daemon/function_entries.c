@@ -154,7 +154,7 @@ void tracker__look_again(struct tracker *tracker, struct tracked *tracked, const
 	tracked->held_reported = true;
 	tracker__warn(tracker, "file_held", tracked->pid,
 		      "process %d (%s): functions are not seen yet, and are as soon as that ends: %s", tracked->pid,
-		      tracked->identity.exe, reason);
+		      tracked->identity.name, reason);
 }
 
 /* Has functions attached later whose files are being read, or held. */

@@ -55,7 +55,7 @@ static void limit_cpu(struct tracker *tracker, uint64_t now_ns)
 		    "vaprod uses %.2g %% of a CPU for %u processes of one user (process %d, %s, is one of them) while "
 		    "it tracks processes of %zu users: from now on fewer of their states, and of their slow "
 		    "fragments that are reported one by one, are recorded (1/%u of their usual share)",
-		    owners->of[owner].rate * 100, owners->of[owner].processes, tracked->pid, tracked->identity.exe,
+		    owners->of[owner].rate * 100, owners->of[owner].processes, tracked->pid, tracked->identity.name,
 		    owners->active, 1U << owners->of[owner].level);
 		break;
 	}
@@ -90,7 +90,7 @@ void tracker__give_back(struct tracker *tracker, uint64_t now_ns)
 		      "of the kernel's tables, which processes of %zu users need now: the states of these processes "
 		      "are recorded again, and beyond the share further values of peer, root, communicator, "
 		      "operation, file, mode and call path are recorded as one value, 'other'",
-		      count, first->pid, first->identity.exe, tracker->owners.active);
+		      count, first->pid, first->identity.name, tracker->owners.active);
 	resolver__give_back(tracker->parts.resolver, given, count);
 	for (size_t i = 0; i < tracker->count; i++)
 		if (tracker->tracked[i].owner == owner && !tracker->tracked[i].ended_ns)
@@ -140,7 +140,7 @@ void tracker__give_back_slots(struct tracker *tracker, uint64_t now_ns)
 			    "process %d (%s) and other processes of its user are detached, since another user's "
 			    "processes need their slots: vaprod tracks at most %u processes, %u of each user at "
 			    "least",
-			    tracked->pid, tracked->identity.exe, KERNEL_SLOTS - 1,
+			    tracked->pid, tracked->identity.name, KERNEL_SLOTS - 1,
 			    owners__guaranteed(&tracker->owners, KERNEL_SLOTS - 1, false));
 		lender->reported = true;
 		tracker__detach_running(tracker, tracked, now_ns);

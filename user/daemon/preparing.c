@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/shortened.h"
 #include "daemon/tracker_private.h"
 #include "sandbox/confine.h"
 #include "sandbox/page_holder.h"
@@ -33,7 +34,7 @@ int tracker__put_off(struct tracker *tracker, const struct process *process, int
 		return status;
 	*later = (struct candidate){.owner = process->owner, .waits = true, .held = status != -EINPROGRESS};
 	later->due_ns = now_ns + (later->held ? HELD_NS : AT_WORK_NS);
-	snprintf(later->exe, sizeof(later->exe), "%s", process->exe);
+	shortened(process->exe, later->exe, sizeof(later->exe));
 	snprintf(tracker->later_reason, sizeof(tracker->later_reason), "%s", reason);
 	tracker->later_code = status == -EDQUOT ? "reading_bounded" : "file_held";
 	return -EINPROGRESS;
@@ -43,7 +44,7 @@ int tracker__wait_for_tracer(struct tracker *tracker, const struct process *proc
 {
 	tracker->later = (struct candidate){
 	    .owner = process->owner, .waits = true, .traced = true, .due_ns = mono_now() + TRACED_NS};
-	snprintf(tracker->later.exe, sizeof(tracker->later.exe), "%s", process->exe);
+	shortened(process->exe, tracker->later.exe, sizeof(tracker->later.exe));
 	return -EINPROGRESS;
 }
 

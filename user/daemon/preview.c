@@ -71,7 +71,7 @@ static int print_process(struct tracker *tracker, struct process *process, uint6
 		snprintf(rank, sizeof(rank), ", rank %d of %u", process->rank, process->world_size);
 	else if (process->rank >= 0)
 		snprintf(rank, sizeof(rank), ", rank %d", process->rank);
-	fprintf(out, "process %d (%s)%s, job %s: %s%s\n", process->pid, printable(process->exe), rank,
+	fprintf(out, "process %d (%s)%s, job %s: %s%s\n", process->pid, printable(process->name), rank,
 		*process->job ? printable(process->job) : "none", watched ? "" : "not watched: ", printable(text));
 	return watched;
 }

@@ -184,7 +184,7 @@ static void join(struct tracker *tracker, struct tracked *tracked, struct proces
 		return;
 	}
 	entry.flags = tracker__flags_of(tracker, process, mpi);
-	spared = enforcer__former(tracker->enforcer, process->owner, process->exe, library->path, now_ns);
+	spared = enforcer__former(tracker->enforcer, process->owner, process->name, library->path, now_ns);
 	tracked->flags = entry.flags;
 	tracked->identity.library = process->library;
 	resolver__remapped(tracker->parts.resolver, tracked->pid, &process->library);

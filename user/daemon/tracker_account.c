@@ -27,7 +27,7 @@ static void say_pathless(struct tracker *tracker, struct tracked *tracked)
 	tracked->pathless = true;
 	tracker__warn_owner(tracker, "no_frame_pointers", tracked->pid, tracked->identity.owner,
 			    "process %d (%s) keeps no frame pointers: its states are distinguished by call-site alone",
-			    tracked->pid, tracked->identity.exe);
+			    tracked->pid, tracked->identity.name);
 }
 
 /* Reports once each consequence of a process's having more states than its share. */
@@ -41,13 +41,13 @@ static void say_bounded(struct tracker *tracker, struct tracked *tracked)
 		    tracker, "states_bounded", tracked->pid, tracked->identity.owner,
 		    "process %d (%s) has more states than its share of the kernel's tables: fragments of "
 		    "further states are lost, by the cause 'states'",
-		    tracked->pid, tracked->identity.exe);
+		    tracked->pid, tracked->identity.name);
 	else if (fresh & KERNEL_BOUNDED_VALUES)
 		tracker__warn_owner(
 		    tracker, "states_bounded", tracked->pid, tracked->identity.owner,
 		    "process %d (%s) has more states than its share of the kernel's tables: further values of peer, "
 		    "root, communicator, operation, file, mode and call path are recorded as one value, 'other'",
-		    tracked->pid, tracked->identity.exe);
+		    tracked->pid, tracked->identity.name);
 }
 
 /*
@@ -87,7 +87,7 @@ static void say_silent(struct tracker *tracker, struct tracked *tracked, uint64_
 	    tracker, "no_calls", tracked->pid, tracked->identity.owner,
 	    "process %d (%s%s): no call was seen in the %.0f s since it was attached: its present call or computation "
 	    "began before and is not reported; its main thread %s; %.1f s of CPU time meanwhile",
-	    tracked->pid, rank, tracked->identity.exe, (double)(now_ns - tracked->attached_ns) * 1e-9, where,
+	    tracked->pid, rank, tracked->identity.name, (double)(now_ns - tracked->attached_ns) * 1e-9, where,
 	    activity.cpu_s - tracked->looked_cpu_s);
 }
 
@@ -190,7 +190,7 @@ void tracker__stopped(struct tracker *tracker, pid_t pid)
 	    tracker, "traced", pid,
 	    "process %d (%s): a debugger or tracer is attached to it, %s (pid %d): the time in which that stops it "
 	    "is reported as stopped",
-	    pid, tracked->identity.exe, base ? base + 1 : "unknown", tracer);
+	    pid, tracked->identity.name, base ? base + 1 : "unknown", tracer);
 }
 
 /* Returns the names of a set of units, NULL where that is empty. */

@@ -45,12 +45,12 @@ static void warn(struct tracker *tracker, const struct process *process, bool tr
 {
 	const char *base = base_name(process->exe);
 
-	tracker__warn_owner(tracker, "rank_without_mpi", process->pid, process->owner,
-			    "process %d (%s) has rank %d in its environment, and no MPI library was found in it: %s%s%s",
-			    process->pid, process->exe, process->rank,
-			    tracked ? "only its threads, its IO and requested functions are seen"
-				    : "it is not watched. --exe ",
-			    tracked ? "" : base, tracked ? "" : " watches its threads, its IO and requested functions");
+	tracker__warn_owner(
+	    tracker, "rank_without_mpi", process->pid, process->owner,
+	    "process %d (%s) has rank %d in its environment, and no MPI library was found in it: %s%s%s", process->pid,
+	    process->name, process->rank,
+	    tracked ? "only its threads, its IO and requested functions are seen" : "it is not watched. --exe ",
+	    tracked ? "" : base, tracked ? "" : " watches its threads, its IO and requested functions");
 }
 
 /* Reports a process that computes. Returns whether it is to be looked at again. */

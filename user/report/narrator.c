@@ -14,6 +14,7 @@
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/printable.h"
+#include "base/shortened.h"
 #include "report/inside_words.h"
 #include "report/json.h"
 #include "report/record.h"
@@ -25,7 +26,7 @@
 
 /* Processes of one job and program that were found or ended since the last sentence. */
 struct group {
-	char job[288], program[256], host[128], state[16];
+	char job[288], program[128], host[128], state[16];
 	char reason[256]; /* of a refusal */
 	uint32_t pid, count;
 	double uid;
@@ -157,12 +158,13 @@ static void copy(char *to, size_t size, const char *from)
 static void add_process(struct narrator *narrator, const cJSON *record)
 {
 	const cJSON *job = record__item(record, KEY(process, job));
+	const char *program = record__text(record, KEY(process, exe));
 	struct group new = {.count = 1,
 			    .pid = (uint32_t)record__uint(record, KEY(process, pid)),
 			    .uid = record__number(job, KEY(process_job, uid), NAN)};
 
 	copy(new.job, sizeof(new.job), record__text(job, KEY(process_job, identity)));
-	copy(new.program, sizeof(new.program), record__text(record, KEY(process, exe)));
+	shortened(program ? program : "", new.program, sizeof(new.program));
 	copy(new.host, sizeof(new.host), record__text(record, KEY(head, host)));
 	copy(new.state, sizeof(new.state), record__text(record, KEY(process, state)));
 	copy(new.reason, sizeof(new.reason), record__text(record, KEY(process, reason)));

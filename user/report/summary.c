@@ -7,6 +7,7 @@
 #include "diagnose/advice.h"
 #include "diagnose/verdict.h"
 #include "base/grow.h"
+#include "base/shortened.h"
 #include "base/table.h"
 #include "model/state_id.h"
 #include "report/hang_text.h"
@@ -220,11 +221,11 @@ static int note_watched(struct summary *summary, const struct summary_process *p
 /* Adds what keeps a process from being seen. Returns 0 or -ENOMEM. */
 static int add_unseen(struct summary *summary, const struct summary_process *process)
 {
-	char text[1536];
+	char text[1536], path[SUMMARY_PATH];
 
 	if (process->refused && is_rank_watched(summary, process))
 		return 0;
-	snprintf(text, sizeof(text), "process %u (%s)%s%s", process->pid, process->exe ? process->exe : "?",
+	snprintf(text, sizeof(text), "process %u (%s)%s%s", process->pid, shortened(process->exe ? process->exe : "?", path, sizeof(path)),
 		 process->refused ? " is not watched: " : ": ",
 		 process->reason ? process->reason : "no reason is known");
 	return obstacles__add(summary->obstacles, process->refused ? OBSTACLE_REFUSED : OBSTACLE_PARTLY, process->job,

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/shortened.h"
 #include "target/translator.h"
 
 #define MAPS_MAX (8 << 20)
@@ -264,6 +265,7 @@ int process__complete(struct process *process, char *err, size_t err_size)
 	int status;
 
 	process__read_exe(process->pid, process->exe, sizeof(process->exe));
+	shortened(process->exe, process->name, sizeof(process->name));
 	process->translator = find_translator(process);
 	status = process__read_stat(process);
 	if (!status)

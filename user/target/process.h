@@ -32,7 +32,8 @@ struct process {
 	pid_t pid, parent;
 	uint64_t start_time; /* clock ticks since boot, as /proc/PID/stat has it */
 	uint64_t read_ns;    /* CLOCK_MONOTONIC when its reading began: a later exec made it another program */
-	char exe[512];
+	char exe[4096];	     /* path of the executable, as process__read_exe() has it */
+	char name[128];	     /* the same, shortened in the middle: for messages */
 	uid_t uid;
 	uid_t owner;		/* whose costs and rooms are its own: see process__owner() */
 	bool traced;		/* by ptrace: not a target */
