@@ -279,7 +279,7 @@ static int emit_handles(pid_t pid)
 	int status = process__read(pid, &process, err, sizeof(err));
 
 	if (!status && files)
-		status = mpi_files__look(files, process, true, err, sizeof(err));
+		status = mpi_files__look(files, process, false, err, sizeof(err));
 	if (!status && cache)
 		callsites = callsites__new(cache, process);
 	if (callsites)

@@ -42,7 +42,7 @@ static int attach(struct kernel_side *side, struct attacher *attacher, pid_t pid
 
 	if (status || !files)
 		return fail(err);
-	if (mpi_files__look(files, process, true, err, sizeof(err)))
+	if (mpi_files__look(files, process, false, err, sizeof(err)))
 		fail(err);
 	mpi_files__free(files);
 	if (process__mpi(process, &library) == PROCESS_MPICH)

@@ -401,12 +401,8 @@ int tracker__attach(struct tracker *tracker, struct process *process, int pidfd,
 		    fresh->pid);
 	if (!attaching.library)
 		tracker__note_unseen(tracker, &fresh->identity, now_ns);
-	else if (fresh->identity.library.others)
-		tracker__warn_owner(tracker, "several_mpi", fresh->pid, fresh->identity.owner,
-				    "process %d (%s) maps %u MPI libraries: calls of %s are seen, and what others do "
-				    "outside of them is not",
-				    fresh->pid, fresh->identity.name, fresh->identity.library.others + 1,
-				    attaching.library->path);
+	else
+		tracker__report_libraries(tracker, fresh, attaching.library->path);
 	tracker__emit_row(tracker, fresh, 0);
 	return 0;
 }

@@ -200,9 +200,11 @@ static void join(struct tracker *tracker, struct tracked *tracked, struct proces
 			      "an MPI library was loaded after attachment and could not be probed: %s", err);
 	}
 	tracker__join_image(tracker, tracked, now_ns);
-	if (!status)
+	if (!status) {
 		tracker__emit_process(tracker, tracked, LINE_ATTACHED, tracker__hits_of(tracker, tracked),
 				      "its MPI library was loaded after attachment");
+		tracker__report_libraries(tracker, tracked, library->path);
+	}
 }
 
 static void remap(struct tracker *tracker, struct tracked *tracked, uint64_t now_ns)

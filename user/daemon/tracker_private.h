@@ -202,7 +202,7 @@ bool tracker__has_rank(const struct tracker *tracker, const struct process *proc
 void tracker__note_unseen(struct tracker *tracker, const struct process *process, uint64_t now_ns);
 
 /* Whether a process was noted so. */
-bool tracker__is_unseen(const struct tracker *tracker, pid_t pid);
+bool tracker__is_unseen(struct tracker *tracker, pid_t pid);
 
 /* Reports the noted processes that compute; once a second. */
 void tracker__report_unseen(struct tracker *tracker, uint64_t now_ns);
@@ -328,6 +328,9 @@ void tracker__warn_owner(struct tracker *tracker, const char *code, pid_t pid, u
 
 /* Emits these records at a window's end. */
 void tracker__report_repeats(struct tracker *tracker);
+
+/* Warns where a process maps several MPI libraries. probed: the path of the one whose calls are seen. */
+void tracker__report_libraries(struct tracker *tracker, const struct tracked *tracked, const char *probed);
 
 /* Emits a `process` line. */
 void tracker__emit_process(struct tracker *tracker, const struct tracked *tracked, enum line_process_state state,

@@ -76,6 +76,17 @@ void tracker__report_repeats(struct tracker *tracker)
 	repeats__end_window(&tracker->repeats, emit_repeat, tracker);
 }
 
+void tracker__report_libraries(struct tracker *tracker, const struct tracked *tracked, const char *probed)
+{
+	const struct process *process = &tracked->identity;
+
+	if (process->library.others)
+		tracker__warn_owner(tracker, "several_mpi", process->pid, process->owner,
+				    "process %d (%s) maps %u MPI libraries: calls of %s are seen, what the others do "
+				    "outside of these is not",
+				    process->pid, process->name, process->library.others + 1, probed);
+}
+
 uint64_t tracker__start_utc(const struct process *process)
 {
 	uint64_t tick_ns = 1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK);

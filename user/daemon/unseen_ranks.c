@@ -21,9 +21,9 @@ static struct unseen_rank *find(struct tracker *tracker, pid_t pid)
 	return NULL;
 }
 
-bool tracker__is_unseen(const struct tracker *tracker, pid_t pid)
+bool tracker__is_unseen(struct tracker *tracker, pid_t pid)
 {
-	return find((struct tracker *)tracker, pid);
+	return find(tracker, pid);
 }
 
 void tracker__note_unseen(struct tracker *tracker, const struct process *process, uint64_t now_ns)
