@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Test workloads and noise injectors, build/tools/NAME: included by the Makefile, also usable alone
 # (make -f tools/workloads.mk workloads). MPI programs: demo_mpi random_work fifo_reader flat_out
-# iterate rounds busy_calls hang sleepers hazards classes stalls paced throw stencil steps requests handed_over paths wrapped hybrid walk nested, with the frame
+# iterate rounds busy_calls hang sleepers hazards classes stalls paced throw stencil steps requests handed_over paths wrapped hybrid walk nested two_mpi large_counts, with the frame
 # of loop.h posts sendrecv wrapped_twice kernels3 mpiio two_parts hybrid_steps (and omp_small, without MPI), and kernels that log their work: cg ft
 # ep pagerank; plain ones: bystander late_mpi unmap hostile
 # barriers crew many solver hog memory_hog fifo_writer pauser; with OpenMP: team, crew_omp and regions, and team_llvm, crew_llvm
@@ -18,7 +18,7 @@ CLANG ?= clang
 # the programs of make accept WHAT=programs
 LOOPS_MPI := posts sendrecv wrapped_twice kernels3 mpiio two_parts
 WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate sleepers hazards steps requests handed_over wrapped classes \
-	rounds busy_calls stalls paced walk cg ft ep pagerank nested hang $(LOOPS_MPI)
+	rounds busy_calls stalls paced walk cg ft ep pagerank nested hang two_mpi $(LOOPS_MPI)
 WORKLOAD_MPI_CXX := throw stencil
 # the same without debug information, and stripped
 NAMELESS := $(BUILD)/tools/stencil_plain $(BUILD)/tools/stencil_stripped
@@ -31,7 +31,7 @@ WORKLOAD_CFLAGS := -std=c11 -D_GNU_SOURCE $(WORKLOAD_FLAGS)
 WORKLOAD_CXXFLAGS := -std=c++17 $(WORKLOAD_FLAGS)
 
 # the same programs under the other ABI
-MPICH_TOO := $(addprefix $(BUILD)/tools/mpich_,demo_mpi steps requests handed_over iterate nested)
+MPICH_TOO := $(addprefix $(BUILD)/tools/mpich_,demo_mpi steps requests handed_over iterate nested sleepers large_counts)
 # and the same calls from Fortran, by each of its bindings
 BINDINGS := h use f08
 FORTRAN := $(foreach b,$(BINDINGS),$(BUILD)/tools/steps_$b)

@@ -5,7 +5,7 @@
  * and can fork a child (--fork) that sleeps, or calls the inherited library (--fork-calls), which MPI
  * forbids.
  *
- *   late_mpi --delay 2 --seconds 3
+ *   late_mpi --delay 2 --seconds 3 [--library FILE] [--local]
  *
  * Prints {"ready":true,"pid":P} at its start, {"child":P} for a child, and {"calls":N} at its end.
  */
@@ -38,17 +38,20 @@ static void *symbol(void *library, const char *name)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-	    {"delay", required_argument, NULL, 'd'},   {"seconds", required_argument, NULL, 's'},
-	    {"library", required_argument, NULL, 'l'}, {"fork", no_argument, NULL, 'f'},
-	    {"fork-calls", no_argument, NULL, 'c'},    {NULL, 0, NULL, 0}};
+	static const struct option options[] = {{"delay", required_argument, NULL, 'd'},
+						{"seconds", required_argument, NULL, 's'},
+						{"library", required_argument, NULL, 'l'},
+						{"fork", no_argument, NULL, 'f'},
+						{"fork-calls", no_argument, NULL, 'c'},
+						{"local", no_argument, NULL, 'o'},
+						{NULL, 0, NULL, 0}};
 	double delay = 2, seconds = 3;
 	bool forks = false, calls = false;
 	const char *name = "libmpi.so.40";
 	int (*init)(int *, char ***), (*barrier)(void *), (*finalize)(void);
 	int (*send)(const void *, int, void *, int, int, void *);
 	void *library, *world, *byte;
-	int option, count = 0;
+	int option, count = 0, scope = RTLD_GLOBAL;
 	pid_t child = 0;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -62,13 +65,15 @@ int main(int argc, char **argv)
 			forks = true;
 		else if (option == 'c')
 			forks = calls = true;
+		else if (option == 'o')
+			scope = RTLD_LOCAL;
 		else
 			return 2;
 	}
 	printf("{\"ready\":true,\"pid\":%d}\n", (int)getpid());
 	fflush(stdout);
 	wait_for_observer(delay);
-	library = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
+	library = dlopen(name, RTLD_NOW | scope);
 	if (!library) {
 		fprintf(stderr, "late_mpi: %s\n", dlerror());
 		return 1;
