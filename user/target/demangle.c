@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define SYMBOL_MAX 8192 /* bytes; longer ones stay as they are */
+#define FORTRAN_MARK "_MOD_"
 
 struct sink {
 	char *text;
@@ -24,13 +25,30 @@ static void append(const char *piece, size_t length, void *ctx)
 	sink->text[sink->used] = '\0';
 }
 
+/* A procedure of a module, as gfortran names it: __MODULE_MOD_PROCEDURE. */
+static bool demangle_fortran(const char *symbol, struct sink *sink)
+{
+	const char *mark = symbol[0] == '_' && symbol[1] == '_' ? strstr(symbol + 2, FORTRAN_MARK) : NULL;
+
+	if (!mark || mark == symbol + 2 || !mark[strlen(FORTRAN_MARK)])
+		return false;
+	append(symbol + 2, (size_t)(mark - (symbol + 2)), sink);
+	append("::", 2, sink);
+	mark += strlen(FORTRAN_MARK);
+	append(mark, strlen(mark), sink);
+	return true;
+}
+
 bool demangle(const char *symbol, enum demangle_form form, char *name, size_t size)
 {
 	int options = form == DEMANGLE_WHOLE ? DMGL_PARAMS | DMGL_ANSI : DMGL_NO_OPTS;
 	struct sink sink = {.text = name, .size = size};
 
-	if (!size || symbol[0] != '_' || (symbol[1] != 'Z' && symbol[1] != 'R') ||
-	    strnlen(symbol, SYMBOL_MAX) == SYMBOL_MAX)
+	if (!size || strnlen(symbol, SYMBOL_MAX) == SYMBOL_MAX)
+		return false;
+	if (demangle_fortran(symbol, &sink))
+		return true;
+	if (symbol[0] != '_' || (symbol[1] != 'Z' && symbol[1] != 'R'))
 		return false;
 	name[0] = '\0';
 	if (rust_demangle_callback(symbol, options, append, &sink))

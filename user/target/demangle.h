@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names of functions as their programs have them: of C++ and Rust symbols. Names of users may be built to cost the
+ * Names of functions as their programs have them: of C++ and Rust symbols, and of gfortran's for procedures of modules,
+ * as MODULE::PROCEDURE. Names of users may be built to cost the
  * demangler much time: only a confined reader calls it.
  */
 #ifndef VAPRO_DEMANGLE_H
