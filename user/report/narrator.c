@@ -14,9 +14,9 @@
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/printable.h"
-#include "base/shortened.h"
 #include "report/inside_words.h"
 #include "report/json.h"
+#include "report/program_name.h"
 #include "report/record.h"
 #include "report/regions.h"
 
@@ -26,7 +26,7 @@
 
 /* Processes of one job and program that were found or ended since the last sentence. */
 struct group {
-	char job[288], program[128], host[128], state[16];
+	char job[288], program[PROGRAM_NAME_MAX], host[128], state[16];
 	char reason[256]; /* of a refusal */
 	uint32_t pid, count;
 	double uid;
@@ -164,7 +164,7 @@ static void add_process(struct narrator *narrator, const cJSON *record)
 			    .uid = record__number(job, KEY(process_job, uid), NAN)};
 
 	copy(new.job, sizeof(new.job), record__text(job, KEY(process_job, identity)));
-	shortened(program ? program : "", new.program, sizeof(new.program));
+	program_name(program ? program : "", record__text(record, KEY(process, command)), new.program);
 	copy(new.host, sizeof(new.host), record__text(record, KEY(head, host)));
 	copy(new.state, sizeof(new.state), record__text(record, KEY(process, state)));
 	copy(new.reason, sizeof(new.reason), record__text(record, KEY(process, reason)));

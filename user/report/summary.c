@@ -7,12 +7,12 @@
 #include "diagnose/advice.h"
 #include "diagnose/verdict.h"
 #include "base/grow.h"
-#include "base/shortened.h"
 #include "base/table.h"
 #include "model/state_id.h"
 #include "report/hang_text.h"
 #include "report/inside_words.h"
 #include "report/json.h"
+#include "report/program_name.h"
 #include "report/record.h"
 #include "report/summary.h"
 #include "report/summary_parts.h"
@@ -221,11 +221,12 @@ static int note_watched(struct summary *summary, const struct summary_process *p
 /* Adds what keeps a process from being seen. Returns 0 or -ENOMEM. */
 static int add_unseen(struct summary *summary, const struct summary_process *process)
 {
-	char text[1536], path[SUMMARY_PATH];
+	char text[1536], program[PROGRAM_NAME_MAX];
 
 	if (process->refused && is_rank_watched(summary, process))
 		return 0;
-	snprintf(text, sizeof(text), "process %u (%s)%s%s", process->pid, shortened(process->exe ? process->exe : "?", path, sizeof(path)),
+	snprintf(text, sizeof(text), "process %u (%s)%s%s", process->pid,
+		 program_name(process->exe ? process->exe : "?", process->command, program),
 		 process->refused ? " is not watched: " : ": ",
 		 process->reason ? process->reason : "no reason is known");
 	return obstacles__add(summary->obstacles, process->refused ? OBSTACLE_REFUSED : OBSTACLE_PARTLY, process->job,
@@ -234,6 +235,7 @@ static int add_unseen(struct summary *summary, const struct summary_process *pro
 
 int summary__add_process(struct summary *summary, const struct summary_process *process)
 {
+	char program[PROGRAM_NAME_MAX];
 	struct job_summary *job;
 
 	/* what was refused is no part of a job */
@@ -244,9 +246,12 @@ int summary__add_process(struct summary *summary, const struct summary_process *
 		return -ENOMEM;
 	if (process->attached && process->reason && add_unseen(summary, process))
 		return -ENOMEM;
-	if (process->exe && job->program)
-		job->programs |= strcmp(job->program, process->exe) != 0;
-	else if (process->exe && !regions__set_text(&job->program, process->exe))
+	if (!process->exe || (job->program && !process->attached)) /* the command is known at the attachment only */
+		return 0;
+	program_name(process->exe, process->command, program);
+	if (job->program)
+		job->programs |= strcmp(job->program, program) != 0;
+	else if (!regions__set_text(&job->program, program))
 		return -ENOMEM;
 	return 0;
 }

@@ -57,7 +57,6 @@ void summary__start(struct summary *summary, uint64_t start_ns);
 /* Reasons for uncovered time, for people. */
 extern const char *const summary_reason_text[VAPRO_UNCOVERED_REASONS];
 
-#define SUMMARY_PATH 128 /* bytes of a path that are shown */
 #define SUMMARY_JOB_NAME 1024
 
 /*

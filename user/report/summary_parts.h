@@ -124,6 +124,7 @@ struct summary_process {
 	uint32_t pid;
 	int64_t rank;		/* -1: unknown */
 	const char *exe, *host; /* NULL: unknown */
+	const char *command;	/* NULL: unknown */
 	bool refused, attached; /* it is not watched; it is from now on */
 	const char *reason;	/* of this, NULL: there is none */
 };

@@ -8,7 +8,6 @@
 
 #include "base/duration.h"
 #include "base/printable.h"
-#include "base/shortened.h"
 #include "base/wrap.h"
 #include "report/cause_text.h"
 #include "report/json.h"
@@ -123,13 +122,13 @@ static const char *user_name(uint32_t user, char *buf, size_t size)
 char *summary__job_name(const char *name, uint32_t user, const char *program, bool others, char *buf)
 {
 	const size_t size = SUMMARY_JOB_NAME;
-	char by[80], path[SUMMARY_PATH];
+	char by[80];
 
 	user_name(user, by, sizeof(by));
 	if (!*name)
 		name = "(no name)";
 	if (program)
-		snprintf(buf, size, "job %s (%s%s%s%s)", name, shortened(program, path, sizeof(path)), others ? " and others" : "", *by ? ", " : "",
+		snprintf(buf, size, "job %s (%s%s%s%s)", name, program, others ? " and others" : "", *by ? ", " : "",
 			 by);
 	else
 		snprintf(buf, size, "job %s%s%s%s", name, *by ? " (" : "", by, *by ? ")" : "");

@@ -408,6 +408,7 @@ static int add_process(struct summary *summary, const cJSON *line)
 						.pid = (uint32_t)record__uint(line, KEY(process, pid)),
 						.rank = (int64_t)record__number(line, KEY(process, rank), -1),
 						.exe = record__text(line, KEY(process, exe)),
+						.command = record__text(line, KEY(process, command)),
 						.host = record__text(line, KEY(head, host)),
 						.refused = state && !strcmp(state, "refused"),
 						.attached = state && !strcmp(state, "attached"),

@@ -130,6 +130,27 @@ static const struct {
      "no result: ",
      {"Process 7 (/opt/app): it maps no MPI library: only its IO is seen. What would help: --function NAME"},
      {"longer run"}},
+    {"a rank in which no MPI was found, watched for its threads",
+     PROCESS("7", "3", "attached", "\"it maps no MPI library: only its IO is seen\"") WARNING(
+	 "rank_without_mpi", "7", " has rank 3 in its environment, and no MPI library was found in it: only its IO")
+	 WINDOW("0", "100", "not_seen"),
+     "no result: ",
+     {"Process 7 (/opt/app) has rank 3 in its environment, and no MPI library was found in it: only its IO",
+      "What would help: --exe NAME, which watches a process without MPI"},
+     {"longer run"}},
+    {"a rank in which no MPI was found, and nothing watched",
+     WARNING("rank_without_mpi", "8",
+	     " has rank 0 in its environment, and no MPI library was found in it: it is not "
+	     "watched"),
+     "no result: nothing could be compared. Process 8 (/opt/app) has rank 0 in its environment",
+     {NULL},
+     {"longer run"}},
+    {"frozen before it was attached",
+     ATTACHED WINDOW("0", "100", "not_seen")
+	 WARNING("no_calls", "7", ": no call was seen in the 10 s; its main thread is frozen by its cgroup"),
+     "no result: ",
+     {"its main thread is frozen by its cgroup."},
+     {"longer run"}},
     {"translated",
      WARNING("translator", "8", " is a binary translator (Valgrind) and would be killed by a probe"),
      "no result: nothing could be compared. Process 8 (/opt/app) is a binary translator (Valgrind)",
