@@ -189,6 +189,17 @@ static void set_trouble(struct file *file, const char *format, const char *why)
 		file->trouble = NULL;
 }
 
+/* Whether a file belongs to a distribution, whose debug information exists somewhere else. */
+static bool is_packaged(const char *path)
+{
+	static const char *const places[] = {"/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/"};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (!strncmp(path, places[i], strlen(places[i])))
+			return strncmp(path, "/usr/local/", strlen("/usr/local/")) != 0;
+	return false;
+}
+
 /* Words what a file lacks, and what would help; of an interpreter's files the first only. */
 static void judge(struct name_reader *reader, struct file *file, const struct source *source)
 {
@@ -202,6 +213,14 @@ static void judge(struct name_reader *reader, struct file *file, const struct so
 			    ", and lines of the script are not known");
 	else if (file->interpreter)
 		return;
+	else if (!source__has_dwarf(source) && is_packaged(file->path))
+		set_trouble(
+		    file,
+		    source__has_symbols(source)
+			? "%s has no debug information: its call-sites are named by function and offset; %s"
+			: "%s is stripped: its call-sites are named by module and offset; %s",
+		    "install the debug package of its distribution's package to see files and lines, or let `vapro "
+		    "stg` ask the distribution's debuginfod server (DEBUGINFOD_URLS)");
 	else if (!source__has_dwarf(source) && source__has_symbols(source))
 		set_trouble(file,
 			    "%s has no debug information: its call-sites are named by function and offset; %s to see "

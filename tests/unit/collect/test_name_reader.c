@@ -132,6 +132,12 @@ static void test_missing(void **state)
 	name_reader__finish(fixture.reader, LIMIT_NS);
 	assert_true(name_reader__trouble(fixture.reader, text, sizeof(text)));
 	assert_non_null(strstr(text, "text: functions and lines of its call-sites are not known"));
+	/* nobody compiles what a distribution made */
+	want(&fixture, "/usr/bin/env", "env", at, true, false);
+	name_reader__finish(fixture.reader, LIMIT_NS);
+	assert_true(name_reader__trouble(fixture.reader, text, sizeof(text)));
+	assert_non_null(strstr(text, "install the debug package"));
+	assert_null(strstr(text, "compile it"));
 	end(&fixture);
 }
 
