@@ -13,6 +13,11 @@
 #include "report/run_option.h"
 #include "capture/ndjson.h"
 
+static const char *command_of(const struct report_input *input)
+{
+	return input->command ? input->command : "report";
+}
+
 /* Shows how far long reading is, once a second. */
 static void show_progress(uint64_t count, const char *what)
 {
@@ -97,7 +102,7 @@ static int read_records(struct report_input *input, struct run_report *report, c
 		if (ret)
 			return ret;
 		if (!i)
-			run_option__say("report", name, report->view.run, report->view.runs);
+			run_option__say(command_of(input), name, report->view.run, report->view.runs);
 	}
 	input->run_read = report->view.run;
 	input->runs = report->view.runs;
@@ -109,8 +114,11 @@ static int replay(struct report_input *input, struct line_sink *lines, struct st
 		  size_t err_size)
 {
 	struct capture_info info = {.by_instructions = false};
-	struct replay replay = {
-	    .command = "report", .files = input->files, .count = input->count, .run = input->run, .info = &info};
+	struct replay replay = {.command = command_of(input),
+				.files = input->files,
+				.count = input->count,
+				.run = input->run,
+				.info = &info};
 	struct pipeline *pipeline;
 	int ret;
 
@@ -118,7 +126,7 @@ static int replay(struct report_input *input, struct line_sink *lines, struct st
 		ret = capture__run_info(input->files[0], input->run, &info, err, err_size);
 		if (ret)
 			return ret;
-		run_option__say("report", input->files[0], info.run, info.runs);
+		run_option__say(command_of(input), input->files[0], info.run, info.runs);
 		info.config.memory_cap *= input->count;
 	} else {
 		replay.ndjson = ndjson__read(input->files, input->count, false, &input->bad_lines, err, err_size);
@@ -171,7 +179,7 @@ static int read_replayed(struct report_input *input, struct run_report *report, 
 		ret = -ENOMEM;
 	}
 	if (ret > 0) {
-		fprintf(stderr, "vapro report: %s\n", err);
+		fprintf(stderr, "vapro %s: %s\n", command_of(input), err);
 		input->cut = true;
 		ret = 0;
 	}

@@ -15,6 +15,7 @@
 #include "page/run_report.h"
 
 struct report_input {
+	const char *command;	  /* that reads it, for notes; NULL: report */
 	const char *const *files; /* "-": standard input */
 	size_t count;
 	FILE *live;	 /* records of a running vaprod or a broker, which is the only one of files; or NULL */
