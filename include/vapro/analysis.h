@@ -292,6 +292,75 @@ struct result_drift {
 	uint32_t windows;
 };
 
+enum vapro_variability_kind {
+	VAPRO_VARIES_NOT,
+	VAPRO_VARIES_SPATIALLY,	 /* from rank to rank */
+	VAPRO_VARIES_TEMPORALLY, /* from time to time on a rank */
+	VAPRO_VARIES_BOTH,
+	VAPRO_VARIABILITY_KINDS,
+};
+
+enum vapro_variability_origin {
+	VAPRO_ORIGIN_UNKNOWN,
+	VAPRO_ORIGIN_SOFTWARE, /* other tasks, quotas, interrupts */
+	VAPRO_ORIGIN_HARDWARE, /* frequency, or counted stalls */
+	VAPRO_VARIABILITY_ORIGINS,
+};
+
+/* How far it is known that fragments are of equal work. */
+enum vapro_variability_work {
+	VAPRO_WORK_UNKNOWN,
+	VAPRO_WORK_REPEATED, /* durations repeat on a rank */
+	VAPRO_WORK_COUNTED,  /* equal by instructions, or by the bytes of calls */
+	VAPRO_VARIABILITY_WORKS,
+};
+
+extern const char *const vapro_variability_kind_name[VAPRO_VARIABILITY_KINDS];
+extern const char *const vapro_variability_origin_name[VAPRO_VARIABILITY_ORIGINS];
+extern const char *const vapro_variability_work_name[VAPRO_VARIABILITY_WORKS];
+
+/*
+ * How the batches of some rows varied: model/variation.h has what a batch is. Shares and deviations are fractions: 0.1
+ * is 10 %. A figure that too few rows or batches have is NAN.
+ */
+struct variability_figures {
+	enum vapro_variability_kind kind;
+	enum vapro_variability_origin origin;
+	uint32_t rows; /* ranks, or threads, with enough batches */
+	double batches, fragments;
+	double between; /* share of the variance of all batches that lies between the rows */
+	/* in time: 5th to 95th percentile of the batches of a row, over their median */
+	double temporal, temporal_worst; /* of the median row, and of the worst */
+	uint32_t temporal_row;		 /* index of the worst */
+	double range_over_mean; /* varbench's figure: greatest less least batch over the mean, median of the rows */
+	/* in space: of the rows' medians */
+	double spread;	     /* 5th to 95th percentile, over the median row */
+	double slowest;	     /* the slowest row over the median row, less 1 */
+	double over_fastest; /* varbench's figure: the slowest row over the fastest, less 1 */
+	/* varbench's RV of the batches of a row */
+	double rv, rv_worst; /* of the median row, and the greatest by size */
+	uint32_t rv_row;     /* index of the latter */
+	double rv_n;	     /* least number of batches of these rows */
+	double rv_error;     /* standard error of the kurtosis of as many normal values */
+	/* shares of the variance that are covariance with a part of the time */
+	double software, frequency, stalls;
+};
+
+/* How the time of a workload varied over the run of a job. Emitted once, when all of the job is known. */
+struct result_variability {
+	const struct vapro_state *state; /* of most of its time */
+	enum vapro_variability_work work;
+	struct variability_figures figures;
+	double seconds;			/* of all its fragments, of all ranks */
+	int32_t temporal_rank, rv_rank; /* of the rows in figures; -1: not known */
+	const int32_t *slow_ranks;	/* those as slow as the slowest, where the ranks differ; ascending */
+	uint32_t slow_count;
+	const struct result_shared *shared; /* facts that these share and the others do not */
+	uint32_t shared_count;
+	/* of IO, by calls and not by batches: median and 95th percentile, and time above the median; else NAN */
+	double call_p50_s, call_p95_s, call_above_s;
+};
+
 /* A state that its ranks have few times each, or with instructions a cluster of few members, that took long. */
 struct result_rare {
 	const struct vapro_state *state;
@@ -443,6 +512,8 @@ struct job_result {
 	uint32_t drift_count;
 	const struct result_rare *rares;
 	uint32_t rare_count;
+	const struct result_variability *variability; /* most time first; none before the job is over */
+	uint32_t variability_count;
 	const struct result_hang *hang; /* NULL: none, or no change in this window */
 	struct result_clusters clusters;
 	struct result_account account;

@@ -36,7 +36,7 @@ static struct histogram_bucket *bucket_of(struct histogram *histogram, uint32_t 
 	return &histogram->buckets[low];
 }
 
-static int add(struct histogram *histogram, uint32_t index, double n, double sum_ns)
+int histogram__add_to(struct histogram *histogram, uint32_t index, double n, double sum_ns)
 {
 	struct histogram_bucket *bucket = bucket_of(histogram, index);
 
@@ -51,14 +51,14 @@ static int add(struct histogram *histogram, uint32_t index, double n, double sum
 
 int histogram__add(struct histogram *histogram, double mean_ns, double n)
 {
-	return add(histogram, histogram__index(mean_ns), n, mean_ns * n);
+	return histogram__add_to(histogram, histogram__index(mean_ns), n, mean_ns * n);
 }
 
 int histogram__merge(struct histogram *histogram, const struct histogram *from)
 {
 	/* by bucket: the mean of a bucket's members may round to the next one */
 	for (size_t i = 0; i < from->count; i++) {
-		if (add(histogram, from->buckets[i].index, from->buckets[i].n, from->buckets[i].sum_ns))
+		if (histogram__add_to(histogram, from->buckets[i].index, from->buckets[i].n, from->buckets[i].sum_ns))
 			return -ENOMEM;
 	}
 	return 0;

@@ -30,6 +30,9 @@ struct histogram {
 /* Adds n fragments of mean_ns each. Returns 0 or -ENOMEM. */
 int histogram__add(struct histogram *histogram, double mean_ns, double n);
 
+/* Adds n values of sum_ns in all to a bucket: one histogram has buckets of one kind. Returns 0 or -ENOMEM. */
+int histogram__add_to(struct histogram *histogram, uint32_t index, double n, double sum_ns);
+
 /*
  * Adds all of from. Sums of whole numbers are exact up to 2^53, and then equal in any order of merges. Returns 0 or
  * -ENOMEM.
@@ -42,15 +45,21 @@ void histogram__clear(struct histogram *histogram);
 enum { HISTOGRAM_OCTAVE_BITS = 5 }; /* buckets of an octave, as a power of two: 32, 2 to 3 % each */
 #define HISTOGRAM_PER_OCTAVE (1 << HISTOGRAM_OCTAVE_BITS)
 
-static inline uint32_t histogram__index(double ns)
+/* The bucket of a value where an octave has 2^bits of them. */
+static inline uint32_t histogram__index_of(double ns, unsigned bits)
 {
 	uint64_t v = ns < 1 ? 0 : (uint64_t)ns;
 	uint32_t exponent;
 
-	if (v < HISTOGRAM_PER_OCTAVE)
+	if (v < 1ULL << bits)
 		return (uint32_t)v;
-	exponent = 63 - (uint32_t)__builtin_clzll(v) - HISTOGRAM_OCTAVE_BITS;
-	return (exponent + 1) * HISTOGRAM_PER_OCTAVE + (uint32_t)(v >> exponent & (HISTOGRAM_PER_OCTAVE - 1));
+	exponent = 63 - (uint32_t)__builtin_clzll(v) - bits;
+	return ((exponent + 1) << bits) + (uint32_t)(v >> exponent & ((1ULL << bits) - 1));
+}
+
+static inline uint32_t histogram__index(double ns)
+{
+	return histogram__index_of(ns, HISTOGRAM_OCTAVE_BITS);
 }
 
 /* Logarithmic width of a norm cell: counts divided by it are comparable across the borders of octaves. */

@@ -39,6 +39,19 @@ const char *const vapro_hang_outcome_name[VAPRO_HANG_OUTCOMES] = {
     [VAPRO_HANG_UNWATCHED] = "unwatched",
 };
 
+const char *const vapro_variability_kind_name[VAPRO_VARIABILITY_KINDS] = {
+    [VAPRO_VARIES_NOT] = "none",
+    [VAPRO_VARIES_SPATIALLY] = "spatial",
+    [VAPRO_VARIES_TEMPORALLY] = "temporal",
+    [VAPRO_VARIES_BOTH] = "both",
+};
+
+const char *const vapro_variability_origin_name[VAPRO_VARIABILITY_ORIGINS] = {
+    [VAPRO_ORIGIN_UNKNOWN] = "unknown", [VAPRO_ORIGIN_SOFTWARE] = "software", [VAPRO_ORIGIN_HARDWARE] = "hardware"};
+
+const char *const vapro_variability_work_name[VAPRO_VARIABILITY_WORKS] = {
+    [VAPRO_WORK_UNKNOWN] = "unknown", [VAPRO_WORK_REPEATED] = "repeated", [VAPRO_WORK_COUNTED] = "counted"};
+
 const char *const vapro_uncovered_name[VAPRO_UNCOVERED_REASONS] = {
     [VAPRO_COVERED] = "covered",	 [VAPRO_FEW_FRAGMENTS] = "few_fragments",
     [VAPRO_SPREAD] = "spread",		 [VAPRO_RARE] = "rare",

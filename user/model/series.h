@@ -24,6 +24,7 @@
 #include "model/stg.h"
 #include "model/successive.h"
 #include "model/truth.h"
+#include "model/variation.h"
 
 #include <vapro/analysis.h>
 
@@ -115,6 +116,8 @@ struct series {
 	double window_uncovered_ns[VAPRO_UNCOVERED_REASONS];
 	double halves[2 * SERIES_WINDOWS]; /* mean net time per fragment by half window that it ran in, oldest first */
 	unsigned mean_count;		   /* windows */
+	bool varied;			   /* there is a variation */
+	struct variation *variation;	   /* of computation and IO with some members, else NULL */
 };
 
 struct workload {

@@ -95,6 +95,7 @@ static const struct archive_column series_columns[] = {
     ARCHIVE_ONE(struct series, net.sum_ns),
     ARCHIVE_MANY(struct series, halves),
     ARCHIVE_ONE(struct series, mean_count),
+    ARCHIVE_ONE(struct series, varied),
 };
 static const struct archive_table series_table = ARCHIVE_TABLE("series", struct series, series_columns);
 
@@ -186,7 +187,8 @@ static bool possible_series(const struct series_book *book, const struct series 
 	       stg__state(book->stg, series->state)->about.to &&
 	       series->class == stg__state(book->stg, series->state)->about.class &&
 	       series->group_count <= SERIES_GROUPS && (!series->grouped || series->group_count) &&
-	       series->mean_count <= SERIES_WINDOWS && series->follower <= book->count;
+	       series->mean_count <= SERIES_WINDOWS && (!series->varied || series->class != VAPRO_COMMUNICATION) &&
+	       series->follower <= book->count;
 }
 
 static bool possible_workload(const struct series_book *book, const struct workload *workload)
@@ -253,7 +255,9 @@ static void check_book(struct archive *archive, const struct series_book *book)
 			archive__check(archive, book->workloads[i].series == SERIES_NONE, "a workload is damaged");
 	}
 	for (size_t i = 0; i < book->count; i++)
-		archive__check(archive, book->series[i].job == SERIES_NONE || possible_series(book, &book->series[i]),
+		archive__check(archive,
+			       book->series[i].job == SERIES_NONE ? !book->series[i].varied
+								  : possible_series(book, &book->series[i]),
 			       "a history contradicts others");
 	for (size_t i = 0; i < book->latest_capacity; i++)
 		archive__check(archive, !book->latest[i] || book->latest[i] < book->count,
@@ -333,6 +337,12 @@ static void archive_arrays(struct archive *archive, struct series *series)
 	histogram__archive(archive, &series->least);
 	histogram__archive(archive, &series->stretch);
 	batches__archive(archive, &series->batches);
+	if (archive__reads(archive) && series->varied) {
+		series->variation = archive__take(archive, 1, sizeof(*series->variation));
+		series->varied = series->variation;
+	}
+	if (series->variation)
+		variation__archive(archive, series->variation);
 }
 
 static void check_truths(struct archive *archive, const struct series_book *book)

@@ -41,6 +41,9 @@ static void clear(struct series *series)
 	histogram__clear(&series->stretch);
 	batches__clear(&series->batches);
 	batches__clear(&series->batches_live);
+	if (series->variation)
+		variation__clear(series->variation);
+	free(series->variation);
 }
 
 void series__free(struct series_book *book)
@@ -500,7 +503,8 @@ size_t series__bytes(const struct series_book *book)
 			  book->series[i].stretch.capacity) *
 			     sizeof(struct histogram_bucket) +
 			 (book->series[i].batches.capacity + book->series[i].batches_live.capacity) *
-			     sizeof(struct batch_bucket);
+			     sizeof(struct batch_bucket) +
+			 variation__bytes(book->series[i].variation);
 	for (size_t i = 0; i < book->workload_count; i++)
 		bytes += book->workloads[i].clusters ? clusters__bytes(book->workloads[i].clusters) : 0;
 	return bytes;
