@@ -182,6 +182,26 @@ static void read_clocks(struct findings *findings, const struct job_result *resu
 	}
 }
 
+static void read_variability(struct findings *findings, const struct result_variability *result)
+{
+	struct found_variability *found;
+
+	if (findings->variability_count == FOUND_VARIABILITY)
+		return;
+	found = &findings->variability[findings->variability_count++];
+	*found = (struct found_variability){.class = result->state->class,
+					    .work = result->work,
+					    .figures = result->figures,
+					    .seconds = result->seconds,
+					    .call_p50_s = result->call_p50_s,
+					    .call_p95_s = result->call_p95_s,
+					    .call_above_s = result->call_above_s,
+					    .temporal_rank = result->temporal_rank};
+	copy_text(found->labels, sizeof(found->labels), result->state->labels);
+	copy_place(found->place, sizeof(found->place), result->shared, result->shared_count);
+	findings__ranks(result->slow_ranks, result->slow_count, found->ranks, sizeof(found->ranks));
+}
+
 int findings__read(struct findings *findings, const struct job_result *result)
 {
 	double window_end = seconds(result->end_ns);
@@ -207,6 +227,8 @@ int findings__read(struct findings *findings, const struct job_result *result)
 		drift->ratio = fmax(drift->ratio, result->drifts[i].ratio);
 		drift->windows++;
 	}
+	for (uint32_t i = 0; i < result->variability_count; i++)
+		read_variability(findings, &result->variability[i]);
 	return error;
 }
 

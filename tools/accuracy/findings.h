@@ -53,6 +53,18 @@ struct found_clock {
 
 #define FOUND_CLOCKS 64
 
+/* How the time of a workload varied. */
+struct found_variability {
+	enum vapro_class class;
+	enum vapro_variability_work work;
+	struct variability_figures figures;
+	double seconds, call_p50_s, call_p95_s, call_above_s;
+	int32_t temporal_rank;
+	char labels[128], ranks[64], place[96]; /* ranks that are slow, and what they share */
+};
+
+#define FOUND_VARIABILITY 20
+
 struct found_drift {
 	double first, last, ratio;
 	uint32_t windows;
@@ -66,6 +78,8 @@ struct findings {
 	struct found_drift drift;		 /* of any state; windows 0: none */
 	struct found_clock clocks[FOUND_CLOCKS]; /* of the first hosts */
 	uint32_t clock_count;
+	struct found_variability variability[FOUND_VARIABILITY];
+	uint32_t variability_count;
 	uint32_t windows;
 	double rank_seconds, covered_seconds; /* of ranks, and part of them that was judged */
 	double small_seconds;

@@ -139,7 +139,7 @@ static int put_to_rest(struct analysis_context *context, struct analysis_job *jo
 		*job = (struct analysis_job){.id = id, .forgotten = true};
 		return series__forget(&context->series, id);
 	}
-	if (history__add_all(context, job))
+	if (analysis__vary(context, job) || history__add_all(context, job))
 		return -ENOMEM;
 	history__trim(context, job, span);
 	account__clear(&job->account);

@@ -131,6 +131,7 @@ static const struct archive_column job_columns[] = {
     ARCHIVE_ONE(struct analysis_job, known_from),
     ARCHIVE_ONE(struct analysis_job, bundles),
     ARCHIVE_ONE(struct analysis_job, fragments),
+    ARCHIVE_ONE(struct analysis_job, variability_known),
     ARCHIVE_ONE(struct analysis_job, history.from),
     ARCHIVE_ONE(struct analysis_job, facts.wall_ns),
     ARCHIVE_ONE(struct analysis_job, facts.governed_ns),

@@ -494,5 +494,5 @@ int analysis_result__build(struct analysis_context *context, struct analysis_job
 		return -ENOMEM;
 	if (build_variances(&builder, result) || result__selections(&builder, result))
 		return -ENOMEM;
-	return result__hang(&builder, result);
+	return result__hang(&builder, result) || result__variability(&builder, result) ? -ENOMEM : 0;
 }

@@ -81,6 +81,12 @@ int result__shared(const struct builder *builder, const uint32_t *rows, size_t c
 /* Whether all that counts in a diagnosis was emitted already; if not, notes what is emitted now. */
 bool result__diagnosis_emitted(struct diagnosis_of *item, const struct result_variance *out);
 
+/* Adds the bundles that are still held to the variations of the job's histories. Returns 0 or -ENOMEM. */
+int analysis__vary(struct analysis_context *context, const struct analysis_job *job);
+
+/* Builds the variability of a job that is over, once. Returns 0 or -ENOMEM. */
+int result__variability(const struct builder *builder, struct job_result *result);
+
 /* Builds the hang of a job where it is to be emitted. Returns 0 or -ENOMEM. */
 int result__hang(const struct builder *builder, struct job_result *result);
 

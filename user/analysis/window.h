@@ -20,6 +20,7 @@
 #include "detect/inside.h"
 #include "detect/sets.h"
 #include "detect/spatial.h"
+#include "detect/variability.h"
 #include "detect/waiting.h"
 #include "detect/weight.h"
 #include "diagnose/driver.h"
@@ -81,6 +82,7 @@ struct analysis_job {
 	struct emitted_again emitted_again[VAPRO_CLASSES];
 	struct history history;
 	uint64_t bundles, fragments;
+	bool variability_known; /* its variability was emitted: what still comes is not part of it */
 };
 
 struct analysis_span {

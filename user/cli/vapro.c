@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The command-line tool: run, analyze, diff, diagnose, view, report, top, stg, publish, check. */
+/* The command-line tool: run, analyze, diff, diagnose, view, report, top, stg, variability, publish, check. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 #include "probe/elf/reader.h"
 
 static const struct command *const commands[] = {
-    &run_command,    &analyze_command, &diagnose_command, &diff_command,    &view_command,
-    &report_command, &top_command,     &stg_command,	  &publish_command, &check_command,
+    &run_command, &analyze_command, &diagnose_command,	  &diff_command,    &view_command,  &report_command,
+    &top_command, &stg_command,	    &variability_command, &publish_command, &check_command,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -22,7 +22,7 @@ static void usage(FILE *out)
 	      "\n",
 	      out);
 	for (size_t i = 0; i < COMMANDS; i++)
-		fprintf(out, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
+		fprintf(out, "  %-11s %s\n", commands[i]->name, commands[i]->summary);
 	fputs("\n`vapro help COMMAND` has the details. The daemon is vaprod.\n"
 	      "`vapro --completion bash` (zsh, fish) prints the completion of commands and options.\n"
 	      "Exit codes: 0 good, 1 failure, 2 usage, 3 kernel or privileges do not allow it; with --fail-on:\n"

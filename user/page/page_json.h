@@ -25,4 +25,7 @@ cJSON *page_json__regions(const struct run_report *report);
 /* page_states.c: adds what is known of states. Returns whether there was memory for it. */
 bool page_json__add_states(cJSON *page, const struct run_report *report);
 
+/* page_variability.c: adds how the time of equal work varied. Returns whether there was memory for it. */
+bool page_json__add_variability(cJSON *page, const struct run_report *report);
+
 #endif

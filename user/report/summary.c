@@ -81,6 +81,9 @@ void summary__free(struct summary *summary)
 		free(summary->hangs[i].text);
 	}
 	free(summary->hangs);
+	for (size_t i = 0; i < summary->variability_count; i++)
+		cJSON_Delete(summary->variability[i]);
+	free(summary->variability);
 	obstacles__free(summary->obstacles);
 	table__free(summary->processes);
 	free(summary);

@@ -78,6 +78,9 @@ int summary__fill_diagnosis(struct region *region, const struct result_diagnosis
  */
 char *summary__describe(const struct vapro_state *state, const struct source_names *names);
 
+/* Describes the state of a record's item, whose labels are its member of that name, as summary__describe(). */
+char *summary__describe_item(const cJSON *item);
+
 struct summary_options {
 	unsigned width;	     /* 0: 80 columns */
 	bool all;	     /* all causes and regions, not only the worst */

@@ -11,6 +11,8 @@
 #include "report/regions.h"
 #include "report/source_names.h"
 
+enum { VARIABILITY_RECORDS = 1000 }; /* of all jobs */
+
 /* Uncovered time of one state and reason, over all windows. */
 struct gap {
 	char *state;	   /* for people */
@@ -75,6 +77,8 @@ struct summary {
 	size_t host_count, host_capacity;
 	char **chosen; /* verdicts on the region chosen by hand */
 	size_t chosen_count, chosen_capacity;
+	cJSON **variability; /* records, at most VARIABILITY_RECORDS */
+	size_t variability_count, variability_capacity;
 	char **troubles;
 	size_t trouble_count, trouble_capacity;
 };
@@ -110,9 +114,6 @@ bool summary__nothing_watched(const struct summary *summary, const char *command
 
 /* Says that no slow region was found, and in which share of the time one could have been. */
 void summary__say_nothing_found(const struct summary *summary, char *text, size_t size);
-
-/* Describes the state of a record's item, whose labels are its member of that name, as summary__describe(). */
-char *summary__describe_item(const cJSON *item);
 
 /* Adds a hang in words; a later one of its job and id replaces it. Returns 0 or -ENOMEM. */
 int summary__add_hang(struct summary *summary, const char *job, const struct result_hang *hang, const char *text);

@@ -13,6 +13,7 @@
 #include "report/json.h"
 #include "report/summary.h"
 #include "report/summary_parts.h"
+#include "report/variability_text.h"
 
 #define NOTHING 0.005 /* share of a job's time below which nothing was compared */
 #define LITTLE 0.2    /* share below which that is said beside what was found */
@@ -558,6 +559,10 @@ void summary__print_rest(struct summary *summary, FILE *out, const struct summar
 	for (size_t i = 0; i < summary->chosen_count; i++)
 		wrap__print(out, i ? "" : "\nchosen", summary->chosen[i], INDENT, width);
 	findings__print(&summary->findings, out, width);
+	if (options && options->all && summary->variability_count) {
+		fputs("\nVariability of equal work, by batches\n", out);
+		variability_text__print(summary->variability, summary->variability_count, out, width);
+	}
 	if (summary->job_count)
 		putc('\n', out);
 	for (size_t i = 0; i < summary->job_count; i++)

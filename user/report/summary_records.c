@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/printable.h"
 #include "diagnose/interferers.h"
 #include "diagnose/verdict.h"
@@ -15,6 +16,7 @@
 #include "report/record.h"
 #include "report/summary.h"
 #include "report/summary_parts.h"
+#include "report/variability_text.h"
 
 #define UNCOVERED_MOST 256
 #define FACTORS_MOST REGION_CAUSES
@@ -398,6 +400,23 @@ static int add_hang(struct summary *summary, const cJSON *line, const char **why
 	return hang.id && text ? summary__add_hang(summary, job_of(line), &hang, text) : -EINVAL;
 }
 
+static int add_variability(struct summary *summary, const cJSON *line)
+{
+	cJSON *copy;
+
+	if (summary->variability_count >= VARIABILITY_RECORDS)
+		return 0;
+	if (grow(&summary->variability, &summary->variability_capacity, summary->variability_count + 1,
+		 sizeof(*summary->variability)))
+		return -ENOMEM;
+	copy = cJSON_Duplicate(line, true);
+	if (!copy)
+		return -ENOMEM;
+	summary->variability[summary->variability_count++] = copy;
+	qsort(summary->variability, summary->variability_count, sizeof(cJSON *), variability_text__compare);
+	return 0;
+}
+
 static int add_process(struct summary *summary, const cJSON *line)
 {
 	const cJSON *job = record__item(line, KEY(process, job));
@@ -474,6 +493,8 @@ int summary__add_record(struct summary *summary, const cJSON *line, const char *
 		return add_finding(summary, line, FINDING_IMBALANCE, why);
 	case RECORD_OBJECT_hang:
 		return add_hang(summary, line, why);
+	case RECORD_OBJECT_variability:
+		return add_variability(summary, line);
 	case RECORD_OBJECT_process:
 		return add_process(summary, line);
 	case RECORD_OBJECT_warning:

@@ -8,6 +8,7 @@
 
 #include "report/hang_text.h"
 #include "report/json.h"
+#include "report/variability_json.h"
 #include "report/window_json.h"
 
 #define NS_PER_S 1e9
@@ -360,5 +361,7 @@ int window_json__put(const struct job_result *result, const struct json_context 
 		ret = put_drift(result, &result->drifts[i], context, put, arg);
 	for (uint32_t i = 0; !ret && i < result->rare_count; i++)
 		ret = put_rare(result, &result->rares[i], context, put, arg);
+	for (uint32_t i = 0; !ret && i < result->variability_count; i++)
+		ret = variability_json__put(result, &result->variability[i], context, put, arg);
 	return ret;
 }

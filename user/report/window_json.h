@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Results as NDJSON lines (ARCHITECTURE section 9): one job's window becomes lines of the types window, heatmap,
- * variance, diagnosis, imbalance, drift and rare.
+ * variance, diagnosis, imbalance, drift, rare and variability.
  */
 #ifndef VAPRO_REPORT_WINDOW_JSON_H
 #define VAPRO_REPORT_WINDOW_JSON_H

@@ -21,6 +21,7 @@ async function begin() {
 	fillCauses();
 	fillRegions();
 	fillStates();
+	fillVariability();
 	fillFindings();
 	fillCoverage();
 	const drawn = page.maps.filter(map => map.rows.length);

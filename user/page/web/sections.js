@@ -289,6 +289,25 @@ function fillStates() {
 	byId("states-none").textContent = page.states_all ? "None was observed: no call, and no computation between two calls." : "The records say nothing of any state.";
 }
 
+function fillVariability() {
+	const body = byId("variability-table").tBodies[0];
+	for (const one of page.variability) {
+		const row = make("tr", "");
+		cell(row, clipped(one.text + (several() && one.job ? " [job " + one.job + "]" : "")));
+		cell(row, one.class, "short");
+		cell(row, one.kind, "short");
+		cell(row, one.origin, "short");
+		cell(row, duration(one.seconds), "number");
+		for (const share of [one.temporal, one.worst, one.slowest, one.between])
+			cell(row, share === null ? "" : percent(share), "number");
+		cell(row, one.rv === null ? "" : one.rv.toFixed(1) + " \u00b1 " + one.rv_error.toFixed(1), "number");
+		cell(row, clipped(one.note));
+		body.append(row);
+	}
+	hideEmptyColumns(byId("variability-table"));
+	byId("variability").hidden = !page.variability.length;
+}
+
 function fillFindings() {
 	for (const finding of page.findings)
 		byId("findings").append(make("li", "", make("b", "", finding.kind + ": "), user(finding.text)));
