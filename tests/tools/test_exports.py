@@ -21,7 +21,7 @@ BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 and os.path.isdir(s
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
 import contradictions  # noqa: E402
-TABLES = ("jobs", "causes", "variances", "states", "hangs", "cells")
+TABLES = ("jobs", "causes", "variances", "states", "hangs", "variability", "cells")
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = 'a</script><b>"x",\'\r\n=1+1 \u202e\u0007\U0001f600 &amp;'
 
@@ -196,6 +196,19 @@ class Exports(unittest.TestCase):
         known = {site["state_id"] for record in self.records if record["type"] == "variance" for site in record["call_sites"]}
         found = {row["state_id"] for row in tables["states"] if row["kind"] == "slow"}
         self.assertTrue(found and found <= known, (found, known))
+
+    def test_variability(self):
+        records = [record for record in self.records if record["type"] == "variability"]
+        rows = self.tables("run.ndjson")["variability"]
+        self.assertTrue(rows)
+        self.assertEqual([row["state_id"] for row in rows], [record["state_id"] for record in records])
+        for row, record in zip(rows, records):
+            for key in ("kind", "origin", "work"):
+                self.assertEqual(row[key], record[key])
+            self.assertEqual(float(row["seconds"]), record["seconds"])
+            self.assertEqual(float(row["temporal_worst_pct"]), record["temporal"]["worst_pct"])
+            self.assertEqual(float(row["slowest_pct"]), record["spatial"]["slowest_pct"])
+            self.assertEqual(row["stalls_pct"], "")
 
     def test_cells(self):
         """Each evaluated bin is one row, with the value of its last revision."""

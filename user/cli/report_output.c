@@ -16,7 +16,7 @@
 static bool may_replace(const char *path, const char *begin)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
-	char bytes[256];
+	char bytes[1024]; /* longer than any first line */
 	struct stat status;
 	ssize_t got;
 	bool may;

@@ -234,6 +234,13 @@ const struct csv_table csv_tables[CSV_TABLES] = {
      "enter,"
      "text",
      csv__hangs},
+    {"variability.csv",
+     "job,state,class,kind,origin,work,seconds,ranks,batches,fragments_per_batch,temporal_median_pct,temporal_worst_"
+     "pct,"
+     "temporal_worst_rank,range_over_mean_pct,spread_pct,slowest_pct,slowest_over_fastest_pct,between_pct,slow_ranks,"
+     "rv,"
+     "rv_error,software_pct,frequency_pct,stalls_pct,call_p50_us,call_p95_us,calls_above_p50_seconds,state_id",
+     csv__variability},
     {"cells.csv", "job,class,host,rank,pid,thread,begin_s,seconds,performance", write_cells},
 };
 

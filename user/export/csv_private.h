@@ -28,10 +28,11 @@ const char *csv__job(const struct run_report *report, const char *said, uint32_t
 /* Returns seconds from the run's begin. */
 double csv__seconds(const struct run_report *report, uint64_t utc_ns);
 
-/* csv_regions.c, csv_hangs.c; each writes a table without its first line and returns 0 or a negative errno. */
+/* csv_regions.c, csv_hangs.c, csv_variability.c; each writes a table without its first line and returns 0 or a negative errno. */
 int csv__variances(const struct run_report *report, FILE *out);
 int csv__causes(const struct run_report *report, FILE *out);
 int csv__states(const struct run_report *report, FILE *out);
 int csv__hangs(const struct run_report *report, FILE *out);
+int csv__variability(const struct run_report *report, FILE *out);
 
 #endif
