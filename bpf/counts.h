@@ -31,13 +31,13 @@ static __always_inline enum kernel_away away_of(bool preempted, u32 state, bool 
 }
 
 /* A thread leaves the CPU. */
-static __always_inline void offcpu_begin(struct kernel_offcpu *off, u64 now, enum kernel_away away, u32 other_pid)
+static __always_inline void offcpu_begin(struct kernel_offcpu *off, u64 now, enum kernel_away away)
 {
 	off->out_ns = now;
 	off->wake_ns = 0;
 	off->away = away;
-	off->other_pid = other_pid;
 	off->queue = 0;
+	off->waiter = 0;
 }
 
 /* The thread is woken. Returns whether it waits for a CPU from now on. */
@@ -66,15 +66,12 @@ static __always_inline u64 throttled_part(u64 waited, u64 before, u64 after)
 
 /*
  * A thread gets a CPU back: its time away is split into the suspension factors. throttled: as for
- * offcpu_queue, now. Returns the time spent runnable without a CPU, in no throttled queue;
- * *preempted: that time was preemption, not wakeup wait.
+ * offcpu_queue, now. Returns the time spent runnable without a CPU, in no throttled queue.
  */
-static __always_inline u64 offcpu_end(struct kernel_offcpu *off, struct kernel_counts *counts, u64 now, u64 throttled,
-				      bool *preempted)
+static __always_inline u64 offcpu_end(struct kernel_offcpu *off, struct kernel_counts *counts, u64 now, u64 throttled)
 {
 	u64 away, asleep, waited = 0, held;
 
-	*preempted = false;
 	if (!off->out_ns || now < off->out_ns)
 		goto out;
 	away = now - off->out_ns;
@@ -87,7 +84,6 @@ static __always_inline u64 offcpu_end(struct kernel_offcpu *off, struct kernel_c
 	waited -= held;
 	if (off->away == KERNEL_AWAY_RUNNABLE) {
 		counts->preempted_ns += waited;
-		*preempted = true;
 		goto out;
 	}
 	counts->wakeup_wait_ns += waited;

@@ -9,6 +9,7 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 #include "logic.h"
+#include "waiters.h"
 
 /* Tunables, constant once loaded. */
 const volatile u64 long_ns = 10000000;
@@ -198,20 +199,12 @@ struct {
 	__type(value, u32);
 } polled SEC(".maps");
 
-/* Per CPU the tracked thread that waits to get the CPU back: tasks that run meanwhile are charged. */
-struct waiting {
-	u64 since_ns; /* start of the present slice */
-	u64 attributed_ns;
-	u64 queue, throttled; /* as in struct kernel_offcpu, when this slice began */
-	u32 tid;	      /* 0 = no thread */
-	u32 slot;	      /* process's slot */
-};
-
+/* Tracked threads that wait for each CPU: tasks that run there meanwhile are charged. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, KERNEL_CPUS);
+	__uint(max_entries, KERNEL_CPUS); /* replaced before the load by the number of CPUs */
 	__type(key, u32);
-	__type(value, struct waiting);
+	__type(value, struct waiters);
 } waiting_on SEC(".maps");
 
 /* Accounts by number; most are never used, and never touched. */

@@ -5,74 +5,149 @@
 
 #include "accounts.h"
 
-/* A task that ran while another one waited. */
-struct runner {
-	u32 pid, tgid, monitor;
-	char comm[16];
-};
-
-static __always_inline void interfere(u32 tid, const struct runner *runner, u64 now, u64 preempted, u64 waited)
-{
-	struct kernel_interference_key key = {.tid = tid, .pid = runner->pid, .bin = bin_of(now)};
-	void *map = key.bin & 1 ? (void *)&interference_odd : (void *)&interference_even;
-	struct kernel_interference *into = bpf_map_lookup_elem(map, &key), fresh = {};
-
-	if (into) {
-		into->preempted_ns += preempted;
-		into->wakeup_wait_ns += waited;
-		return;
-	}
-	fresh.preempted_ns = preempted;
-	fresh.wakeup_wait_ns = waited;
-	fresh.tgid = runner->tgid;
-	fresh.monitor = runner->monitor;
-	__builtin_memcpy(fresh.comm, runner->comm, sizeof(fresh.comm));
-	bpf_map_update_elem(map, &key, &fresh, BPF_NOEXIST);
-}
-
 /* Returns whether a task is vaprod or its confined reader. */
 static __always_inline bool is_vaprod(struct task_struct *task)
 {
 	return own_tgid && ((u32)task->tgid == own_tgid || (u32)BPF_CORE_READ(task, real_parent, tgid) == own_tgid);
 }
 
-static __always_inline void interfere_task(u32 tid, u32 slot, struct task_struct *task, u64 now, u64 preempted,
-					   u64 waited)
+/* Adds a slice of the running task to what its thread lost to that task in this bin. */
+static __always_inline void interfere(const struct waiter *waiter, const struct runner *runner, u64 now, u64 slice)
 {
-	struct runner runner = {.pid = task->pid, .tgid = task->tgid, .monitor = is_vaprod(task)};
+	struct kernel_interference_key key = {.tid = waiter->tid, .pid = runner->pid, .bin = bin_of(now)};
+	void *map = key.bin & 1 ? (void *)&interference_odd : (void *)&interference_even;
+	struct kernel_interference *into = bpf_map_lookup_elem(map, &key), fresh = {};
 
-	if (runner.monitor)
-		add(counters_of(slot)->held_ns, preempted + waited);
-	bpf_probe_read_kernel(runner.comm, sizeof(runner.comm), task->comm);
-	interfere(tid, &runner, now, preempted, waited);
+	if (runner->monitor)
+		add(counters_of(waiter->slot)->held_ns, slice);
+	if (into) {
+		if (waiter->woken)
+			into->wakeup_wait_ns += slice;
+		else
+			into->preempted_ns += slice;
+		into->slices++;
+		if (slice > into->longest_ns)
+			into->longest_ns = slice;
+		return;
+	}
+	if (waiter->woken)
+		fresh.wakeup_wait_ns = slice;
+	else
+		fresh.preempted_ns = slice;
+	fresh.longest_ns = slice;
+	fresh.slices = 1;
+	fresh.tgid = runner->tgid;
+	fresh.monitor = runner->monitor;
+	__builtin_memcpy(fresh.comm, runner->comm, sizeof(fresh.comm));
+	if (bpf_map_update_elem(map, &key, &fresh, BPF_NOEXIST))
+		lose(waiter->slot, KERNEL_LOST_INTERFERENCE, 1);
 }
 
-/*
- * prev gives up a CPU that a tracked thread waits for: prev is charged with its slice, less the time in
- * which the thread could not have had the CPU anyway.
- */
-static __always_inline void charge_slice(struct waiting *waiting, struct task_struct *prev)
+/* The kernel has put a thread that moved into the queue of its CPU by now. */
+static __always_inline void find_queue(struct waiter *waiter)
 {
-	u64 now = bpf_ktime_get_ns(), slice = now > waiting->since_ns ? now - waiting->since_ns : 0, throttled;
+	struct task_struct *task = (struct task_struct *)waiter->moved;
 
-	if (waiting->queue) {
-		throttled = throttled_time((struct cfs_rq *)waiting->queue);
-		slice -= throttled_part(slice, waiting->throttled, throttled);
-		waiting->throttled = throttled;
+	waiter->moved = 0;
+	if (!bpf_core_field_exists(task->se.cfs_rq) || BPF_CORE_READ(task, prio) < FIRST_FAIR_PRIO)
+		return;
+	waiter->queue = (u64)BPF_CORE_READ(task, se.cfs_rq);
+	waiter->throttled = throttled_time((struct cfs_rq *)waiter->queue);
+}
+
+/* A waiting thread is charged to the task in waiters->running. Global, as the functions of accounts.h. */
+__noinline int charge_waiter(struct waiters *waiters, u32 index, u64 now)
+{
+	struct waiter *waiter;
+	u64 throttled = 0, slice;
+
+	if (!waiters)
+		return 0;
+	waiter = &waiters->at[index & (WAITERS - 1)];
+	if (waiter->moved)
+		find_queue(waiter);
+	if (waiter->queue) {
+		/* threads of one group wait in one queue */
+		if (waiter->queue != waiters->queue)
+			waiters->throttled = throttled_time((struct cfs_rq *)waiter->queue);
+		waiters->queue = waiter->queue;
+		throttled = waiters->throttled;
 	}
-	if (prev->pid && prev->pid != waiting->tid && slice) {
-		interfere_task(waiting->tid, waiting->slot, prev, now, slice, 0);
-		waiting->attributed_ns += slice;
+	slice = waiter_slice(waiter, now, throttled);
+	if (slice && waiters->running.pid && waiters->running.pid != waiter->tid)
+		interfere(waiter, &waiters->running, now, slice);
+	return 0;
+}
+
+/* prev gives up a CPU that watched threads wait for, and next gets it. No thread is charged to an idle CPU. */
+static __always_inline void charge_waiters(struct waiters *waiters, struct task_struct *prev, u32 next, u64 now)
+{
+	u32 left = waiters->count, tid;
+
+	waiters->queue = 0;
+	waiters->running.pid = prev->pid;
+	if (prev->pid) {
+		waiters->running.tgid = prev->tgid;
+		waiters->running.monitor = is_vaprod(prev);
+		bpf_probe_read_kernel(waiters->running.comm, sizeof(waiters->running.comm), prev->comm);
 	}
-	waiting->since_ns = now;
+	for (u32 i = 0; i < WAITERS && left; i++) {
+		tid = waiters->at[i].tid;
+		if (!tid || tid == WAITER_RESERVED)
+			continue;
+		left--;
+		charge_waiter(waiters, i, now);
+		if (waiter_is_over(&waiters->at[i], next, now))
+			waiters_remove(waiters, i);
+	}
+}
+
+/* The thread waits from now on for a CPU, in the queue of thread->off; moved: 1 where that queue is another CPU's. */
+__noinline int begin_to_wait(struct bpf_thread_state *thread, u32 cpu, u64 now, u32 moved)
+{
+	struct waiters *waiters = bpf_map_lookup_elem(&waiting_on, &cpu);
+	struct waiter fresh = {};
+
+	if (!thread)
+		return 0;
+	fresh.begin_ns = now;
+	fresh.queue = moved ? 0 : thread->off.queue;
+	fresh.throttled = thread->off.throttled;
+	fresh.moved = moved ? thread->task : 0;
+	fresh.tid = thread->tid;
+	fresh.slot = thread->slot;
+	fresh.woken = thread->off.away != KERNEL_AWAY_RUNNABLE;
+	thread->off.cpu = cpu;
+	thread->off.waiter = waiters ? waiters_add(waiters, &fresh) : 0;
+	if (!thread->off.waiter)
+		lose(thread->slot, KERNEL_LOST_INTERFERENCE, 1);
+	return 0;
+}
+
+/* The thread waits no more for the CPU of thread->off. */
+static __always_inline void end_of_wait(struct bpf_thread_state *thread, u64 now)
+{
+	u32 cpu = thread->off.cpu;
+	struct waiters *waiters = bpf_map_lookup_elem(&waiting_on, &cpu);
+
+	if (waiters)
+		waiters_end(waiters, thread->off.waiter, thread->tid, now);
+	thread->off.waiter = 0;
 }
 
 /* From now on the task is runnable without a CPU. */
-static __always_inline void waits(struct kernel_offcpu *off, struct task_struct *task)
+static __always_inline void waits(struct bpf_thread_state *thread, struct task_struct *task, u32 cpu, u64 now)
 {
 	struct cfs_rq *queue = queue_of(task);
 
-	offcpu_queue(off, (u64)queue, queue ? throttled_time(queue) : 0);
+	offcpu_queue(&thread->off, (u64)queue, queue ? throttled_time(queue) : 0);
+	begin_to_wait(thread, cpu, now, 0);
+}
+
+/* Returns the CPU in whose queue a task is. */
+static __always_inline u32 cpu_of(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->thread_info.cpu) ? task->thread_info.cpu : bpf_get_smp_processor_id();
 }
 
 /* Returns whether a task is stopped by any means, or about to be. */
@@ -81,79 +156,45 @@ static __always_inline bool is_frozen(struct task_struct *task)
 	return bpf_core_field_exists(task->frozen) && BPF_CORE_READ_BITFIELD_PROBED(task, frozen);
 }
 
-static __always_inline void leaves(struct bpf_thread_state *thread, struct waiting *waiting, u32 cpu,
-				   struct task_struct *prev, struct task_struct *next, enum kernel_away away, u64 now)
+static __always_inline void leaves(struct bpf_thread_state *thread, u32 cpu, struct task_struct *prev,
+				   enum kernel_away away, u64 now)
 {
-	bool runnable = away == KERNEL_AWAY_RUNNABLE;
-
-	offcpu_begin(&thread->off, now, away, next->pid);
-	thread->off.own = is_vaprod(next);
-	thread->off.other_tgid = next->tgid;
-	bpf_probe_read_kernel(thread->off.other_comm, sizeof(thread->off.other_comm), next->comm);
-	thread->off.cpu = cpu;
-	if (runnable)
-		waits(&thread->off, prev);
+	offcpu_begin(&thread->off, now, away);
+	if (away == KERNEL_AWAY_RUNNABLE)
+		waits(thread, prev, cpu, now);
 	thread->task = (u64)prev;
 	thread->ran_ns = prev->se.sum_exec_runtime;
 	account_left(thread, now);
-	if (waiting && waiting->tid == thread->tid)
-		waiting->tid = 0; /* its switch to the CPU went unseen */
-	if (!runnable || !waiting || waiting->tid)
-		return; /* a second thread waiting for this CPU charges the task it was switched to */
-	waiting->tid = thread->tid;
-	waiting->slot = thread->slot;
-	waiting->since_ns = now;
-	waiting->attributed_ns = 0;
-	waiting->queue = thread->off.queue;
-	waiting->throttled = thread->off.throttled;
 }
 
-static __always_inline void comes_back(struct bpf_thread_state *thread, struct task_struct *prev, u64 now)
+static __always_inline void comes_back(struct bpf_thread_state *thread, u32 cpu, u64 now)
 {
-	u64 waited, attributed = 0, queue = thread->off.queue, throttled = 0, held = thread->now.throttled_ns;
-	u32 cpu = thread->off.cpu;
-	struct waiting *waiting = bpf_map_lookup_elem(&waiting_on, &cpu);
-	bool preempted;
+	u64 queue = thread->off.queue, throttled = 0, held = thread->now.throttled_ns;
 
 	/* the queue that the thread waited in may be another CPU's */
 	if (queue)
 		throttled = throttled_time((struct cfs_rq *)queue);
-	waited = offcpu_end(&thread->off, &thread->now, now, throttled, &preempted);
+	offcpu_end(&thread->off, &thread->now, now, throttled);
 	account_got(thread, now, thread->now.throttled_ns - held);
-	if (waiting && waiting->tid == thread->tid) {
-		attributed = waiting->attributed_ns;
-		waiting->tid = 0;
-	}
-	if (!waited)
-		return;
-	if (!preempted) {
-		if (prev->pid)
-			interfere_task(thread->tid, thread->slot, prev, now, 0, waited);
-	} else if (thread->off.other_pid && waited > attributed) {
-		struct runner runner = {
-		    .pid = thread->off.other_pid, .tgid = thread->off.other_tgid, .monitor = thread->off.own};
-
-		if (thread->off.own)
-			add(counters_of(thread->slot)->held_ns, waited - attributed);
-		__builtin_memcpy(runner.comm, thread->off.other_comm, sizeof(runner.comm));
-		interfere(thread->tid, &runner, now, waited - attributed, 0);
-	}
+	if (thread->off.waiter && thread->off.cpu != cpu)
+		end_of_wait(thread, now); /* its move to this CPU went unseen */
+	thread->off.waiter = 0;
 }
 
 static __always_inline int switched(bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state)
 {
 	u32 cpu = bpf_get_smp_processor_id();
-	struct waiting *waiting = bpf_map_lookup_elem(&waiting_on, &cpu);
+	struct waiters *waiters = bpf_map_lookup_elem(&waiting_on, &cpu);
 	struct bpf_thread_state *thread;
 	struct kernel_stolen stolen;
 
-	if (waiting && waiting->tid)
-		charge_slice(waiting, prev);
+	if (waiters && waiters->count)
+		charge_waiters(waiters, prev, next->pid, bpf_ktime_get_ns());
 	thread = known_thread(prev);
 	if (thread) {
 		cpu_stolen(prev, &stolen);
 		stolen_out(thread, &stolen, cpu);
-		leaves(thread, waiting, cpu, prev, next,
+		leaves(thread, cpu, prev,
 		       away_of(preempt, prev_state, is_frozen(prev), BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait)),
 		       bpf_ktime_get_ns());
 	}
@@ -162,7 +203,7 @@ static __always_inline int switched(bool preempt, struct task_struct *prev, stru
 		cpu_stolen(next, &stolen);
 		stolen_in(thread, &stolen, cpu);
 		thread->rq = (u64)run_queue_of(next);
-		comes_back(thread, prev, bpf_ktime_get_ns());
+		comes_back(thread, cpu, bpf_ktime_get_ns());
 	}
 	if (counting)
 		count_switch(prev, next);
@@ -179,8 +220,22 @@ static __always_inline int woken(struct task_struct *task)
 	now = bpf_ktime_get_ns();
 	if (!offcpu_wake(&thread->off, now))
 		return 0;
-	waits(&thread->off, task);
+	waits(thread, task, cpu_of(task), now);
 	account_woken(thread, now);
+	return 0;
+}
+
+/* A task moves to another CPU's queue. One that waits is charged to what runs there from now on. */
+static __always_inline int migrated(struct task_struct *task, u32 cpu)
+{
+	struct bpf_thread_state *thread = known_thread(task);
+	u64 now;
+
+	if (!thread || !thread->off.waiter)
+		return 0;
+	now = bpf_ktime_get_ns();
+	end_of_wait(thread, now);
+	begin_to_wait(thread, cpu, now, 1);
 	return 0;
 }
 

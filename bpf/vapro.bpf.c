@@ -105,6 +105,12 @@ int BPF_PROG(task_wakeup, struct task_struct *task)
 	return woken(task);
 }
 
+SEC("tp_btf/sched_migrate_task")
+int BPF_PROG(task_migration, struct task_struct *task, int cpu)
+{
+	return migrated(task, (u32)cpu);
+}
+
 /* The next four, attached only while a diagnosis wants them, cost every interrupt of the node. */
 SEC("tp_btf/irq_handler_entry")
 int BPF_PROG(hard_entry, int irq, struct irqaction *action)

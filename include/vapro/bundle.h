@@ -141,15 +141,20 @@ struct vapro_state {
 	const char *from_path, *to_path; /* paths of the call-sites' images, as the process saw them; NULL if unknown */
 };
 
-/* Time that one thread lost to one task, inside one bin. */
+/*
+ * Time that one thread lost to one task, inside one bin. A slice is a stay of that task on the CPU that the thread
+ * waited for, or the part of it in which the thread waited.
+ */
 struct vapro_interference {
 	uint32_t thread;
 	uint32_t pid; /* pid of the task that ran instead, in the init pid namespace */
 	uint64_t bin; /* UTC ns / VAPRO_BIN_NS */
 	uint64_t preempted_ns, wakeup_wait_ns;
 	char comm[16];
-	uint32_t process; /* pid of that task's process; 0 unknown: captures of older versions */
-	uint32_t monitor; /* 1: that process is vaprod or its child */
+	uint32_t process;    /* pid of that task's process; 0 unknown: captures of older versions */
+	uint32_t monitor;    /* 1: that process is vaprod or its child */
+	uint32_t slices;     /* 0 unknown */
+	uint32_t longest_us; /* of one slice, rounded down */
 };
 
 /* What stops a thread, as the kernel's files say while it is stopped. */
@@ -211,6 +216,7 @@ enum vapro_loss {
 	VAPRO_LOST_COUNTER,	 /* computations that were not counted: time known, workload unknown */
 	VAPRO_LOST_STATES,	 /* fragments of a process beyond its share of the kernel's tables */
 	VAPRO_LOST_PUBLISHED,	 /* not lost here: fragments in blocks that no broker took (vaprod --broker) */
+	VAPRO_LOST_INTERFERENCE, /* not lost: waits for a CPU, or slices of them, whose other task is not known */
 	VAPRO_LOSSES,
 };
 

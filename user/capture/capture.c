@@ -13,18 +13,40 @@
 #include "capture/output_file.h"
 
 #define FLUSH_BYTES (256U << 10)
+#define PACKED_BYTES (16U << 10) /* a record of several rows ends there: damage to one loses no more */
+
+#define RECORD_HEAD 8 /* bytes: type and length */
 
 static const char encoding[] =
     "after this line: records {u32 type, u32 length, payload, u32 crc}, little endian, crc = CRC-32 of type, length "
-    "and payload; a payload is a varint bitmap of the columns that are not zero, then their values: uint = LEB128, "
-    "int = zigzag LEB128, float = IEEE 754 double, text = LEB128 length, bytes, NUL";
+    "and payload; a payload is one row or several; a row is a varint bitmap of the columns that are not zero, in later "
+    "rows of those that differ from the row before, then their values: uint = LEB128, int = zigzag LEB128, float = "
+    "IEEE "
+    "754 double, text = LEB128 length, bytes, NUL";
 
 struct capture {
 	struct stream_sink sink; /* first */
 	struct capture_buffer buffer;
+	bool open;		  /* the last record in the buffer may get further rows */
+	size_t start;		  /* where it begins */
+	struct stream_event last; /* its last row */
 	int fd;
 	int error; /* once set, nothing more is written: the file stays readable up to here */
 };
+
+/* Ends the record at hand, whose length and checksum are known now. */
+static void end_record(struct capture *capture)
+{
+	struct capture_buffer *buffer = &capture->buffer;
+	uint32_t length;
+
+	if (!capture->open || buffer->failed)
+		return;
+	capture->open = false;
+	length = htole32((uint32_t)(buffer->length - capture->start - RECORD_HEAD));
+	memcpy(buffer->data + capture->start + 4, &length, sizeof(length));
+	capture_buffer__add_u32(buffer, crc__of(buffer->data + capture->start, buffer->length - capture->start));
+}
 
 static int flush(struct capture *capture)
 {
@@ -48,38 +70,62 @@ static int flush(struct capture *capture)
 	return capture->error;
 }
 
-static int capture__put(struct stream_sink *sink, const struct stream_event *event)
+static bool continues(const struct capture *capture, const struct stream_event *event)
 {
-	struct capture *capture = (struct capture *)sink;
-	struct capture_buffer *buffer = &capture->buffer;
-	size_t start = buffer->length, length;
-	uint32_t stored;
+	return capture->open && event->type == capture->last.type &&
+	       capture->buffer.length - capture->start < PACKED_BYTES;
+}
 
-	if (capture->error)
-		return capture->error;
+/* Begins a record with the event. Returns 0 or -E2BIG. */
+static int begin_record(struct capture *capture, const struct stream_event *event)
+{
+	struct capture_buffer *buffer = &capture->buffer;
+
+	end_record(capture);
+	capture->start = buffer->length;
 	capture_buffer__add_u32(buffer, event->type);
 	capture_buffer__add_u32(buffer, 0);
 	capture__encode(buffer, event);
-	if (buffer->failed)
-		return flush(capture);
-	length = buffer->length - start - 8;
-	if (length > CAPTURE_RECORD_MAX) {
-		buffer->length = start;
+	if (buffer->length - capture->start > RECORD_HEAD + CAPTURE_RECORD_MAX) {
+		buffer->length = capture->start;
 		return -E2BIG;
 	}
-	stored = htole32((uint32_t)length);
-	memcpy(buffer->data + start + 4, &stored, sizeof(stored));
-	capture_buffer__add_u32(buffer, crc__of(buffer->data + start, length + 8));
-	/* finished windows of a killed daemon are whole in the file */
-	if (buffer->length >= FLUSH_BYTES || event->type == STREAM_WINDOW || event->type == STREAM_END)
-		return flush(capture);
+	capture->open = true;
+	if (!capture__packs(event->type))
+		end_record(capture);
 	return 0;
+}
+
+static int capture__put(struct stream_sink *sink, const struct stream_event *event)
+{
+	struct capture *capture = (struct capture *)sink;
+	int ret = 0;
+
+	if (capture->error)
+		return capture->error;
+	if (continues(capture, event))
+		capture__encode_next(&capture->buffer, event, &capture->last);
+	else
+		ret = begin_record(capture, event);
+	if (ret)
+		return ret;
+	if (capture->open)
+		capture->last = *event;
+	/* finished windows of a killed daemon are whole in the file */
+	if (capture->buffer.length < FLUSH_BYTES && event->type != STREAM_WINDOW && event->type != STREAM_END &&
+	    !capture->buffer.failed)
+		return 0;
+	end_record(capture);
+	return flush(capture);
 }
 
 static int capture__close(struct stream_sink *sink)
 {
 	struct capture *capture = (struct capture *)sink;
-	int ret = flush(capture);
+	int ret;
+
+	end_record(capture);
+	ret = flush(capture);
 
 	if (close(capture->fd) && !ret)
 		ret = -errno;

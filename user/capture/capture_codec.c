@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Payloads are encoded by this version's columns and decoded by the file's. */
+/* Rows are encoded by this version's columns and decoded by the file's. */
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "capture/capture_format.h"
+
+#define COMM_BYTES sizeof(((struct stream_event *)0)->interference.comm)
 
 void capture_buffer__add(struct capture_buffer *buffer, const void *data, size_t size)
 {
@@ -78,6 +80,32 @@ static uint64_t bits_of(const struct capture_column *column, const void *member)
 	return *(const char *)member != 0;
 }
 
+static void add_value(struct capture_buffer *buffer, const struct capture_column *column, const char *member,
+		      uint64_t value)
+{
+	const char *text;
+
+	switch (capture__wire(column->kind)) {
+	case WIRE_UINT:
+	case WIRE_INT:
+		add_varint(buffer, value);
+		break;
+	case WIRE_FLOAT:
+		value = htole64(value);
+		capture_buffer__add(buffer, &value, sizeof(value));
+		break;
+	case WIRE_TEXT:
+	case WIRES:
+		if (column->kind == COLUMN_COMM) {
+			add_text(buffer, member, strnlen(member, COMM_BYTES));
+			break;
+		}
+		memcpy(&text, member, sizeof(text));
+		add_text(buffer, text, strlen(text));
+		break;
+	}
+}
+
 void capture__encode(struct capture_buffer *buffer, const struct stream_event *event)
 {
 	const struct capture_table *table = &capture_tables[event->type];
@@ -90,29 +118,36 @@ void capture__encode(struct capture_buffer *buffer, const struct stream_event *e
 	add_varint(buffer, bitmap);
 	for (; bitmap; bitmap &= bitmap - 1) {
 		int i = __builtin_ctzll(bitmap);
-		const struct capture_column *column = &table->columns[i];
-		const char *member = (const char *)event + column->offset, *text;
-		uint64_t bits;
 
-		switch (capture__wire(column->kind)) {
-		case WIRE_UINT:
-		case WIRE_INT:
-			add_varint(buffer, all[i]);
-			break;
-		case WIRE_FLOAT:
-			bits = htole64(all[i]);
-			capture_buffer__add(buffer, &bits, sizeof(bits));
-			break;
-		case WIRE_TEXT:
-		case WIRES:
-			if (column->kind == COLUMN_COMM) {
-				add_text(buffer, member, strnlen(member, sizeof(event->interference.comm)));
-				break;
-			}
-			memcpy(&text, member, sizeof(text));
-			add_text(buffer, text, strlen(text));
-			break;
-		}
+		add_value(buffer, &table->columns[i], (const char *)event + table->columns[i].offset, all[i]);
+	}
+}
+
+static bool is_same(const struct capture_column *column, const void *one, const void *other)
+{
+	if (column->kind == COLUMN_COMM)
+		return !strncmp(one, other, COMM_BYTES);
+	return bits_of(column, one) == bits_of(column, other);
+}
+
+void capture__encode_next(struct capture_buffer *buffer, const struct stream_event *event,
+			  const struct stream_event *before)
+{
+	const struct capture_table *table = &capture_tables[event->type];
+	uint64_t bitmap = 0;
+
+	for (uint32_t i = 0; i < table->count; i++) {
+		size_t offset = table->columns[i].offset;
+
+		if (!is_same(&table->columns[i], (const char *)event + offset, (const char *)before + offset))
+			bitmap |= 1ULL << i;
+	}
+	add_varint(buffer, bitmap);
+	for (; bitmap; bitmap &= bitmap - 1) {
+		const struct capture_column *column = &table->columns[__builtin_ctzll(bitmap)];
+		const char *member = (const char *)event + column->offset;
+
+		add_value(buffer, column, member, bits_of(column, member));
 	}
 }
 
@@ -197,8 +232,16 @@ void capture_layout__add(struct capture_layout *layout, enum column_wire wire, c
 const char *capture__decode(const struct capture_layout *layout, uint8_t *payload, size_t length,
 			    struct stream_event *event)
 {
-	uint8_t *at = payload;
 	const uint8_t *end = payload + length;
+	const char *wrong = capture__decode_next(layout, &payload, end, event);
+
+	return wrong || payload == end ? wrong : "there is more in it than its columns";
+}
+
+const char *capture__decode_next(const struct capture_layout *layout, uint8_t **row, const uint8_t *end,
+				 struct stream_event *event)
+{
+	uint8_t *at = *row;
 	uint64_t bitmap, value;
 	const char *text;
 
@@ -239,7 +282,7 @@ const char *capture__decode(const struct capture_layout *layout, uint8_t *payloa
 			if (!at)
 				return "a text is cut";
 			if (kind == COLUMN_COMM) /* no NUL where comm fills all 16 */
-				strncpy(member, text, sizeof(event->interference.comm));
+				strncpy(member, text, COMM_BYTES);
 			else if (offset != CAPTURE_NO_MEMBER)
 				memcpy(member, &text, sizeof(text));
 			if (event->type == STREAM_LINE)
@@ -247,5 +290,6 @@ const char *capture__decode(const struct capture_layout *layout, uint8_t *payloa
 			break;
 		}
 	}
-	return at == end ? NULL : "there is more in it than its columns";
+	*row = at;
+	return NULL;
 }

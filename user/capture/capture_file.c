@@ -210,10 +210,13 @@ struct capture_file {
 	char *path;
 	int fd;
 	uint64_t offset; /* the current record's */
+	uint64_t record; /* its bytes */
 	uint64_t left;	 /* bytes of the run that were not read yet */
 	size_t run, runs;
 	uint8_t *buffer; /* bytes read ahead; records are decoded in place */
 	size_t at, length, capacity;
+	size_t row, rows_end;	   /* rows of the current record that were not read yet, in the buffer */
+	struct stream_event event; /* the row before these */
 	char *tunables;
 	struct capture_layout layouts[CAPTURE_TYPES];
 	uint32_t type_of[CAPTURE_TYPES]; /* file's type to ours */
@@ -231,8 +234,9 @@ static const char *read_head(struct capture_file *file, const cJSON *head)
 
 	if (!magic)
 		return "it is no capture";
-	if (strcmp(magic, CAPTURE_MAGIC))
-		return "it is a capture of another version (this program reads " CAPTURE_MAGIC ")";
+	if (strcmp(magic, CAPTURE_MAGIC) && strcmp(magic, CAPTURE_MAGIC_1))
+		return "it is a capture of another version (this program reads " CAPTURE_MAGIC_1 " and " CAPTURE_MAGIC
+		       ")";
 	if (!order || strcmp(order, "little"))
 		return "its byte order is not little";
 	if (!cJSON_IsObject(records))
@@ -439,34 +443,59 @@ static int read_record(struct capture_file *file, uint8_t **record, uint32_t *le
 	return 1;
 }
 
-int capture_file__next(struct capture_file *file, struct stream_event *event, char *err, size_t err_size)
+/* Reads a record of a known type, with all of its rows. Returns 1, 0 at the end, or a negative errno with err. */
+static int next_record(struct capture_file *file, char *err, size_t err_size)
 {
 	uint32_t type, length;
-	const char *wrong;
 	uint8_t *record;
 	int ret;
 
-	while (!file->ended) {
+	do {
+		file->offset += file->record;
+		file->record = 0;
 		ret = read_record(file, &record, &length, err, err_size);
 		if (ret < 0)
 			return ret;
 		if (!ret)
 			return refuse(file, -ENODATA, "the end record is missing", err, err_size);
+		file->record = HEAD_BYTES + (uint64_t)length + CRC_BYTES;
 		type = word_at(record);
-		if (type < CAPTURE_TYPES && file->type_of[type]) {
-			event->type = file->type_of[type];
-			memset((char *)event + offsetof(struct stream_event, line), 0,
-			       capture_tables[event->type].bytes);
-			wrong = capture__decode(&file->layouts[event->type], record + HEAD_BYTES, length, event);
-			if (!wrong)
-				wrong = check(file, event);
-			if (wrong)
-				return refuse(file, -EBADMSG, wrong, err, err_size);
-			file->ended = event->type == STREAM_END;
-			file->offset += HEAD_BYTES + (uint64_t)length + CRC_BYTES;
-			return 1;
-		}
-		file->offset += HEAD_BYTES + (uint64_t)length + CRC_BYTES;
+	} while (type >= CAPTURE_TYPES || !file->type_of[type]);
+	file->event.type = file->type_of[type];
+	file->row = (size_t)(record - file->buffer) + HEAD_BYTES;
+	file->rows_end = file->row + length;
+	return 1;
+}
+
+int capture_file__next(struct capture_file *file, struct stream_event *event, char *err, size_t err_size)
+{
+	bool first = file->row == file->rows_end;
+	const char *wrong;
+	uint8_t *at;
+	int ret;
+
+	if (file->ended)
+		return 0;
+	if (first) {
+		ret = next_record(file, err, err_size);
+		if (ret <= 0)
+			return ret;
+		event->type = file->event.type;
+		memset((char *)event + offsetof(struct stream_event, line), 0, capture_tables[event->type].bytes);
+	} else {
+		*event = file->event;
 	}
-	return 0;
+	at = file->buffer + file->row;
+	wrong = capture__decode_next(&file->layouts[event->type], &at, file->buffer + file->rows_end, event);
+	if (!wrong && at < file->buffer + file->rows_end && !capture__packs(event->type))
+		wrong = "there is more in it than its columns";
+	file->row = (size_t)(at - file->buffer);
+	if (file->row < file->rows_end)
+		file->event = *event;
+	if (!wrong)
+		wrong = check(file, event);
+	if (wrong)
+		return refuse(file, -EBADMSG, wrong, err, err_size);
+	file->ended = event->type == STREAM_END;
+	return 1;
 }

@@ -79,11 +79,13 @@ _Static_assert(sizeof(bundle_columns) / sizeof(bundle_columns[0]) == 11 + 2 * VA
 _Static_assert(sizeof(bundle_columns) / sizeof(bundle_columns[0]) <= CAPTURE_COLUMNS_MAX, "a bitmap has 64 bits");
 
 static const struct capture_column interference_columns[] = {
-    COLUMN("thread", COLUMN_U32, interference.thread, "thread id"),
-    COLUMN("pid", COLUMN_U32, interference.pid, "pid of the task that ran instead"),
-    COLUMN("bin", COLUMN_U64, interference.bin, "200 ms since the epoch"),
+    COLUMN("thread", COLUMN_U32, interference.thread, "thread id"), /* what differs from row to row comes first */
     COLUMN("preempted_ns", COLUMN_U64, interference.preempted_ns, "ns"),
     COLUMN("wakeup_wait_ns", COLUMN_U64, interference.wakeup_wait_ns, "ns"),
+    COLUMN("slices", COLUMN_U32, interference.slices, "stays of the task on the CPU, or parts of stays"),
+    COLUMN("longest_us", COLUMN_U32, interference.longest_us, "us, of one slice"),
+    COLUMN("pid", COLUMN_U32, interference.pid, "pid of the task that ran instead"),
+    COLUMN("bin", COLUMN_U64, interference.bin, "200 ms since the epoch"),
     COLUMN("comm", COLUMN_COMM, interference.comm, "name"),
     COLUMN("process", COLUMN_U32, interference.process, "pid of its process, 0 unknown"),
     COLUMN("monitor", COLUMN_U32, interference.monitor, "1: it is vaprod"),
@@ -113,6 +115,7 @@ static const struct capture_column facts_columns[] = {
     LOST("counter", VAPRO_LOST_COUNTER),
     LOST("states", VAPRO_LOST_STATES),
     LOST("published", VAPRO_LOST_PUBLISHED),
+    LOST("interference", VAPRO_LOST_INTERFERENCE),
     COLUMN("user", COLUMN_U32, facts.user, "uid + 1, 0 unknown: part of the job's identity"),
     COLUMN("image", COLUMN_TEXT, facts.image, "file name of its MPI functions"),
     COLUMN("without", COLUMN_TEXT, facts.without, "functions of it that are not probed"),
@@ -235,6 +238,11 @@ const struct capture_table capture_tables[CAPTURE_TYPES] = {
 
 const char *const capture_wire_name[WIRES] = {
     [WIRE_UINT] = "uint", [WIRE_INT] = "int", [WIRE_FLOAT] = "float", [WIRE_TEXT] = "text"};
+
+bool capture__packs(enum stream_type type)
+{
+	return type == STREAM_INTERFERENCE || type == STREAM_ACCOUNT;
+}
 
 enum column_wire capture__wire(enum column_kind kind)
 {

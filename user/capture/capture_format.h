@@ -4,10 +4,11 @@
  * columns; the tables are written into the file's head, and a reader goes by the head, so columns
  * may be added without a new version.
  *
- * A payload is a bitmap (varint) of the columns that are not zero, then their values in order:
+ * A row is a bitmap (varint) of the columns that are not zero, then their values in order:
  * uint = LEB128 varint, int = zigzag varint, float = 8 bytes IEEE 754 little endian, text = length
  * (varint), bytes, NUL. A record is {u32 type, u32 length, payload, u32 crc}, little endian; the crc
- * (zlib's CRC-32) runs over type, length and payload.
+ * (zlib's CRC-32) runs over type, length and payload. A payload is a row, or several of them, one for each
+ * event: a later row has the columns that differ from the row before it.
  */
 #ifndef VAPRO_COLLECT_CAPTURE_FORMAT_H
 #define VAPRO_COLLECT_CAPTURE_FORMAT_H
@@ -15,7 +16,8 @@
 #include <stddef.h>
 #include "capture/stream.h"
 
-#define CAPTURE_MAGIC "vapro-capture/1"
+#define CAPTURE_MAGIC "vapro-capture/2"
+#define CAPTURE_MAGIC_1 "vapro-capture/1"		 /* read as well: each of its payloads is one row */
 #define CAPTURE_HEAD_BEGIN "{\"magic\":\"vapro-capture/" /* start of any version's head */
 #define CAPTURE_RECORD_MAX (16U << 20)
 #define CAPTURE_HEAD_MAX (1U << 20)
@@ -54,8 +56,15 @@ struct capture_buffer {
 void capture_buffer__add(struct capture_buffer *buffer, const void *data, size_t size);
 void capture_buffer__add_u32(struct capture_buffer *buffer, uint32_t value);
 
-/* Adds an event's payload. */
+/* Adds an event's row. */
 void capture__encode(struct capture_buffer *buffer, const struct stream_event *event);
+
+/* Returns whether events of a type come in long sequences, whose rows share records. They have no texts to point to. */
+bool capture__packs(enum stream_type type);
+
+/* Adds an event's row after that of an event of its type. */
+void capture__encode_next(struct capture_buffer *buffer, const struct stream_event *event,
+			  const struct stream_event *before);
 
 #define CAPTURE_NO_MEMBER UINT32_MAX
 #define CAPTURE_SLACK 8 /* bytes after a payload that must be readable; their values do not matter */
@@ -78,5 +87,13 @@ void capture_layout__add(struct capture_layout *layout, enum column_wire wire, c
  */
 const char *capture__decode(const struct capture_layout *layout, uint8_t *payload, size_t length,
 			    struct stream_event *event);
+
+/*
+ * Fills the event from the row at *at, which is set to the byte after the row; the caller sets the type, and before
+ * the first row of a payload all members to 0: what a later row leaves out is as in the row before it. As
+ * capture__decode() else.
+ */
+const char *capture__decode_next(const struct capture_layout *layout, uint8_t **at, const uint8_t *end,
+				 struct stream_event *event);
 
 #endif

@@ -12,12 +12,12 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "collect/accounts.h"
+#include "collect/interference.h"
 #include "collect/interferer_names.h"
 #include "collect/pool_reader.h"
 #include "probe/pmu/counters.h"
 #include "probe/bpf/kernel_side.h"
 
-#define BATCH 1024
 #define GRACE_NS 60000000ULL /* a program that read the clock just before a bin's end has merged by then */
 #define OPEN_LEAST_NS 100000000ULL
 #define IDLE_NS 2000000ULL
@@ -44,8 +44,7 @@ struct collector {
 	struct vapro_bundle *waiting; /* in the order of their arrival */
 	size_t waiting_count, waiting_room;
 	struct interferer_names names;
-	struct kernel_interference_key *keys, *dead;
-	struct kernel_interference *values;
+	struct interference *interference;
 };
 
 int collector__set_clock(struct collector *collector, struct stream_clock *clock)
@@ -199,15 +198,12 @@ struct collector *collector__new(struct kernel_side *side, struct resolver *reso
 	if (!collector)
 		return NULL;
 	*collector = (struct collector){.side = side, .resolver = resolver, .sink = sink, .event = event, .ctx = ctx};
-	collector->keys = calloc(BATCH, sizeof(*collector->keys));
-	collector->dead = calloc(BATCH, sizeof(*collector->keys));
-	collector->values = calloc(BATCH, sizeof(*collector->values));
 	collector->ring =
 	    ring_buffer__new(kernel_side__map(collector->side, KERNEL_MAP_RING), on_record, collector, NULL);
 	collector->pool = pool_reader__new(side, utc_now());
 	collector->accounts = accounts__new(side);
-	if (!collector->keys || !collector->dead || !collector->values || !collector->ring || !collector->pool ||
-	    !collector->accounts) {
+	collector->interference = interference__new(side);
+	if (!collector->ring || !collector->pool || !collector->accounts || !collector->interference) {
 		collector__free(collector);
 		errno = ENOMEM;
 		return NULL;
@@ -227,10 +223,8 @@ void collector__free(struct collector *collector)
 	ring_buffer__free(collector->ring);
 	pool_reader__free(collector->pool);
 	accounts__free(collector->accounts);
+	interference__free(collector->interference);
 	free(collector->waiting);
-	free(collector->keys);
-	free(collector->dead);
-	free(collector->values);
 	free(collector);
 }
 
@@ -257,12 +251,6 @@ int collector__drain_ring(struct collector *collector)
 	if (collector->status)
 		return take_status(collector);
 	return status < 0 && status != -EAGAIN ? status : collector->received;
-}
-
-/* A bin's full number from its low half. */
-static uint64_t whole_bin(uint32_t low, uint64_t near)
-{
-	return near - (uint32_t)((uint32_t)near - low);
 }
 
 static bool emit_merged(void *ctx, const struct kernel_bundle_key *key, const struct kernel_bundle *bundle)
@@ -296,10 +284,11 @@ static void emit_account(void *ctx, uint32_t tgid, uint32_t tid, const struct va
 		collector->status = status;
 }
 
-static void emit_interference(struct collector *collector, const struct kernel_interference_key *key,
+static void emit_interference(void *ctx, const struct kernel_interference_key *key,
 			      const struct kernel_interference *value)
 {
 	struct stream_event event = {.type = STREAM_INTERFERENCE};
+	struct collector *collector = ctx;
 	int64_t thread = resolver__thread(collector->resolver, key->tid, 0);
 	int status;
 
@@ -307,50 +296,19 @@ static void emit_interference(struct collector *collector, const struct kernel_i
 		return; /* the thread never called anything, and hardly ever ran */
 	event.interference = (struct vapro_interference){.thread = (uint32_t)thread,
 							 .pid = key->pid,
-							 .bin = whole_bin(key->bin, collector->last_bin + 64),
+							 .bin = interference__bin(key->bin, collector->last_bin + 64),
 							 .preempted_ns = value->preempted_ns,
 							 .wakeup_wait_ns = value->wakeup_wait_ns,
 							 .process = value->tgid,
-							 .monitor = value->monitor};
+							 .monitor = value->monitor,
+							 .slices = value->slices,
+							 .longest_us = (uint32_t)(value->longest_ns / 1000)};
 	memcpy(event.interference.comm, value->comm, sizeof(event.interference.comm));
 	event.interference.comm[sizeof(event.interference.comm) - 1] = '\0';
 	interferer_names__replace(&collector->names, (pid_t)value->tgid, event.interference.comm);
 	status = stream__put(collector->sink, &event);
 	if (status && !collector->status)
 		collector->status = status;
-}
-
-/*
- * Reads the entries of bins up to last, and then deletes them: entries of a finished bin are not written
- * any more, so nothing can be lost in between.
- */
-static void read_interference(struct collector *collector, enum kernel_map which, uint64_t last, uint64_t now_bin)
-{
-	int map = kernel_side__map(collector->side, which);
-	uint32_t in, out = 0, count, dying;
-	bool first = true;
-	int status = 0;
-
-	while (!status) {
-		count = BATCH;
-		in = out;
-		status = bpf_map_lookup_batch(map, first ? NULL : &in, &out, collector->keys, collector->values, &count,
-					      NULL);
-		if (status && errno != ENOENT)
-			break;
-		first = false;
-		dying = 0;
-		for (uint32_t i = 0; i < count; i++) {
-			const struct kernel_interference_key *key = &collector->keys[i];
-
-			if (whole_bin(key->bin, now_bin) > last)
-				continue;
-			emit_interference(collector, key, &collector->values[i]);
-			collector->dead[dying++] = *key;
-		}
-		if (dying)
-			bpf_map_delete_batch(map, collector->dead, &dying, NULL);
-	}
 }
 
 uint64_t collector__until_bin(const struct collector *collector, uint64_t now_ns)
@@ -375,9 +333,11 @@ int collector__drain_bins(struct collector *collector, uint64_t now_ns)
 		status = accounts__read(collector->accounts, from, last, collector->offset_ns, emit_account, collector);
 	/* Reading a map walks through all its buckets: only a map with new bins is read. */
 	if (several || !(last & 1))
-		read_interference(collector, KERNEL_MAP_INTERFERENCE_EVEN, last, now_bin);
+		interference__read(collector->interference, KERNEL_MAP_INTERFERENCE_EVEN, last, now_bin,
+				   emit_interference, collector);
 	if (several || last & 1)
-		read_interference(collector, KERNEL_MAP_INTERFERENCE_ODD, last, now_bin);
+		interference__read(collector->interference, KERNEL_MAP_INTERFERENCE_ODD, last, now_bin,
+				   emit_interference, collector);
 	if (!collector->status)
 		collector->status = status;
 	return take_status(collector);
@@ -388,10 +348,9 @@ static void open_factors(const struct bpf_thread_state *thread, uint64_t end_ns,
 {
 	struct kernel_counts counts = thread->now, delta;
 	struct kernel_offcpu off = thread->off;
-	bool preempted;
 
 	if (off.out_ns && off.out_ns < end_ns)
-		offcpu_end(&off, &counts, end_ns, off.throttled, &preempted); /* the throttled time now is not known */
+		offcpu_end(&off, &counts, end_ns, off.throttled); /* the throttled time now is not known */
 	counts_delta(&delta, &counts, &thread->border);
 	counts_bound(&delta, end_ns - thread->start_ns);
 	fill_factors(bundle, &delta);

@@ -249,11 +249,12 @@ static int list_gaps(struct coverage *coverage, const struct coverage_facts *fac
 	governed += facts->thinned_ns + ((double)facts->lost[VAPRO_LOST_GOVERNED] - facts->thinned) * mean;
 	governed = fmin(gap, governed);
 	gap -= governed;
-	/* Truncated handles, unread arguments, approximations, unmatched calls, counters, and blocks lose no time. */
+	/* Truncated handles, unread arguments, approximations, unmatched calls, counters, blocks and waits lose no
+	 * time. */
 	for (int i = 0; i < VAPRO_LOSSES; i++) {
 		if (i != VAPRO_LOST_ARGUMENT && i != VAPRO_LOST_TRUNCATED && i != VAPRO_LOST_APPROXIMATED &&
 		    i != VAPRO_LOST_UNMATCHED && i != VAPRO_LOST_COUNTER && i != VAPRO_LOST_GOVERNED &&
-		    i != VAPRO_LOST_PUBLISHED)
+		    i != VAPRO_LOST_PUBLISHED && i != VAPRO_LOST_INTERFERENCE)
 			lost += (double)facts->lost[i] * mean;
 	}
 	lost = fmin(gap, lost);

@@ -18,7 +18,7 @@ const char *const vapro_loss_name[VAPRO_LOSSES] = {
     [VAPRO_LOST_VANISHED] = "vanished",		[VAPRO_LOST_UNACCOUNTED] = "unaccounted",
     [VAPRO_LOST_APPROXIMATED] = "approximated", [VAPRO_LOST_UNMATCHED] = "unmatched",
     [VAPRO_LOST_COUNTER] = "counter",		[VAPRO_LOST_STATES] = "states",
-    [VAPRO_LOST_PUBLISHED] = "published",
+    [VAPRO_LOST_PUBLISHED] = "published",	[VAPRO_LOST_INTERFERENCE] = "interference",
 };
 
 const char *const vapro_hang_kind_name[VAPRO_HANG_KINDS] = {

@@ -227,6 +227,7 @@ const char *const summary_loss_text[VAPRO_LOSSES] = {
     [VAPRO_LOST_COUNTER] = "their instructions were not counted",
     [VAPRO_LOST_STATES] = "a process had more states than its share",
     [VAPRO_LOST_PUBLISHED] = "fragments were not published: brokers were absent or slow (publish-memory)",
+    [VAPRO_LOST_INTERFERENCE] = "waits for a CPU are charged to no task: too many at once",
 };
 
 /* The time of one reason, and the state that has most of it. */
@@ -277,8 +278,8 @@ static void print_gaps(const struct job_summary *job, FILE *out, unsigned width)
 static void print_losses(const struct job_summary *job, FILE *out)
 {
 	for (int i = 0; i < VAPRO_LOSSES; i++) {
-		if (job->lost[i] &&
-		    (i == VAPRO_LOST_APPROXIMATED || i == VAPRO_LOST_UNMATCHED || i == VAPRO_LOST_PUBLISHED))
+		if (job->lost[i] && (i == VAPRO_LOST_APPROXIMATED || i == VAPRO_LOST_UNMATCHED ||
+				     i == VAPRO_LOST_PUBLISHED || i == VAPRO_LOST_INTERFERENCE))
 			fprintf(out, "    %llu %s\n", (unsigned long long)job->lost[i], summary_loss_text[i]);
 		else if (job->lost[i])
 			fprintf(out, "!!! %llu fragments lost: %s\n", (unsigned long long)job->lost[i],

@@ -420,11 +420,15 @@ struct kernel_interference_key {
 	u32 pad;
 };
 
+/* Time that a thread waited for a CPU while a task ran there, by slices: stays of that task on the CPU, or parts. */
 struct kernel_interference {
 	u64 preempted_ns, wakeup_wait_ns;
+	u64 longest_ns; /* of one slice */
 	char comm[16];
 	u32 tgid;    /* the process of the task that ran instead */
 	u32 monitor; /* 1: that process is vaprod or its child */
+	u32 slices;
+	u32 pad;
 };
 
 /*

@@ -19,15 +19,12 @@ enum kernel_away {
 struct kernel_offcpu {
 	u64 out_ns; /* 0 while on a CPU */
 	u64 wake_ns;
-	u32 away;      /* enum kernel_away */
-	u32 own;       /* 1: vaprod was switched to */
-	u32 other_pid; /* task that was switched to */
-	u32 cpu;       /* CPU that was left */
+	u32 away;   /* enum kernel_away */
+	u32 cpu;    /* CPU that a runnable thread waits for */
+	u32 waiter; /* number of its entry among those that wait for that CPU; 0: it has none */
+	u32 pad;
 	u64 queue;     /* queue of the runnable thread; 0 where none can be throttled */
 	u64 throttled; /* ns that this queue had been throttled then */
-	char other_comm[16];
-	u32 other_tgid;
-	u32 pad;
 };
 
 /*

@@ -12,28 +12,25 @@ static void preemption_is_distinguished_from_sleep(void **state)
 {
 	struct kernel_offcpu off = {0};
 	struct kernel_counts counts = {0};
-	bool preempted;
 
 	(void)state;
-	offcpu_begin(&off, 100, KERNEL_AWAY_RUNNABLE, 42);
+	offcpu_begin(&off, 100, KERNEL_AWAY_RUNNABLE);
 	assert_false(offcpu_wake(&off, 150)); /* has no effect on a runnable thread */
-	assert_int_equal(offcpu_end(&off, &counts, 400, 0, &preempted), 300);
-	assert_true(preempted);
+	assert_int_equal(offcpu_end(&off, &counts, 400, 0), 300);
 	assert_int_equal(counts.preempted_ns, 300);
 
-	offcpu_begin(&off, 1000, KERNEL_AWAY_ASLEEP, 0);
+	offcpu_begin(&off, 1000, KERNEL_AWAY_ASLEEP);
 	assert_true(offcpu_wake(&off, 1600));
 	assert_false(offcpu_wake(&off, 1700)); /* the first wake-up counts */
-	assert_int_equal(offcpu_end(&off, &counts, 1900, 0, &preempted), 300);
-	assert_false(preempted);
+	assert_int_equal(offcpu_end(&off, &counts, 1900, 0), 300);
 	assert_int_equal(counts.blocked_other_ns, 600);
 	assert_int_equal(counts.wakeup_wait_ns, 300);
 
-	offcpu_begin(&off, 2000, KERNEL_AWAY_IO, 0);
-	assert_int_equal(offcpu_end(&off, &counts, 2500, 0, &preempted), 0); /* a wake-up that was not seen */
+	offcpu_begin(&off, 2000, KERNEL_AWAY_IO);
+	assert_int_equal(offcpu_end(&off, &counts, 2500, 0), 0); /* a wake-up that was not seen */
 	assert_int_equal(counts.blocked_io_ns, 500);
 
-	assert_int_equal(offcpu_end(&off, &counts, 9000, 0, &preempted), 0); /* the thread was not away */
+	assert_int_equal(offcpu_end(&off, &counts, 9000, 0), 0); /* the thread was not away */
 	assert_int_equal(counts_off_cpu(&counts), 300 + 600 + 300 + 500);
 }
 
@@ -41,7 +38,6 @@ static void stops_are_distinguished_from_sleep(void **state)
 {
 	struct kernel_offcpu off = {0};
 	struct kernel_counts counts = {0}, delta = {0}, none = {0};
-	bool preempted;
 
 	(void)state;
 	assert_int_equal(away_of(true, STATE_STOPPED, false, false), KERNEL_AWAY_RUNNABLE);
@@ -53,12 +49,12 @@ static void stops_are_distinguished_from_sleep(void **state)
 	assert_int_equal(away_of(false, 1, true, false), KERNEL_AWAY_STOPPED); /* the freezer of a cgroup */
 
 	/* asleep in a call, woken by the signal, stopped, continued */
-	offcpu_begin(&off, 1000, KERNEL_AWAY_ASLEEP, 0);
+	offcpu_begin(&off, 1000, KERNEL_AWAY_ASLEEP);
 	assert_true(offcpu_wake(&off, 1400));
-	assert_int_equal(offcpu_end(&off, &counts, 1450, 0, &preempted), 50);
-	offcpu_begin(&off, 1460, KERNEL_AWAY_STOPPED, 0);
+	assert_int_equal(offcpu_end(&off, &counts, 1450, 0), 50);
+	offcpu_begin(&off, 1460, KERNEL_AWAY_STOPPED);
 	assert_true(offcpu_wake(&off, 9460));
-	assert_int_equal(offcpu_end(&off, &counts, 9490, 0, &preempted), 30);
+	assert_int_equal(offcpu_end(&off, &counts, 9490, 0), 30);
 	assert_int_equal(counts.blocked_other_ns, 400);
 	assert_int_equal(counts.stopped_ns, 8000);
 	assert_int_equal(counts.wakeup_wait_ns, 80);
@@ -72,36 +68,33 @@ static void throttled_time_is_distinguished_from_other_waits(void **state)
 {
 	struct kernel_offcpu off = {0};
 	struct kernel_counts counts = {0};
-	bool preempted;
 
 	(void)state;
 	/* the quota ran out; then another task had the CPU for a while */
-	offcpu_begin(&off, 1000, KERNEL_AWAY_RUNNABLE, 42);
+	offcpu_begin(&off, 1000, KERNEL_AWAY_RUNNABLE);
 	offcpu_queue(&off, 7, 500);
-	assert_int_equal(offcpu_end(&off, &counts, 2000, 1300, &preempted), 200);
-	assert_true(preempted);
+	assert_int_equal(offcpu_end(&off, &counts, 2000, 1300), 200);
 	assert_int_equal(counts.throttled_ns, 800);
 	assert_int_equal(counts.preempted_ns, 200);
 
 	/* woken into a group without quota: sleep was not throttled, whatever the queue was then */
-	offcpu_begin(&off, 3000, KERNEL_AWAY_ASLEEP, 0);
+	offcpu_begin(&off, 3000, KERNEL_AWAY_ASLEEP);
 	assert_true(offcpu_wake(&off, 3600));
 	offcpu_queue(&off, 7, 1500);
-	assert_int_equal(offcpu_end(&off, &counts, 4000, 1650, &preempted), 250);
-	assert_false(preempted);
+	assert_int_equal(offcpu_end(&off, &counts, 4000, 1650), 250);
 	assert_int_equal(counts.throttled_ns, 950);
 	assert_int_equal(counts.blocked_other_ns, 600);
 	assert_int_equal(counts.wakeup_wait_ns, 250);
 
 	/* never more than the wait itself, and nothing where the clock went back or there is no queue */
-	offcpu_begin(&off, 5000, KERNEL_AWAY_RUNNABLE, 42);
+	offcpu_begin(&off, 5000, KERNEL_AWAY_RUNNABLE);
 	offcpu_queue(&off, 7, 0);
-	assert_int_equal(offcpu_end(&off, &counts, 5100, 9000, &preempted), 0);
-	offcpu_begin(&off, 6000, KERNEL_AWAY_RUNNABLE, 42);
+	assert_int_equal(offcpu_end(&off, &counts, 5100, 9000), 0);
+	offcpu_begin(&off, 6000, KERNEL_AWAY_RUNNABLE);
 	offcpu_queue(&off, 7, 9000);
-	assert_int_equal(offcpu_end(&off, &counts, 6100, 20, &preempted), 100);
-	offcpu_begin(&off, 7000, KERNEL_AWAY_RUNNABLE, 42);
-	assert_int_equal(offcpu_end(&off, &counts, 7100, 20000, &preempted), 100);
+	assert_int_equal(offcpu_end(&off, &counts, 6100, 20), 100);
+	offcpu_begin(&off, 7000, KERNEL_AWAY_RUNNABLE);
+	assert_int_equal(offcpu_end(&off, &counts, 7100, 20000), 100);
 	assert_int_equal(counts.throttled_ns, 1050);
 	assert_int_equal(counts_off_cpu(&counts), 1000 + 1000 + 100 + 100 + 100);
 }

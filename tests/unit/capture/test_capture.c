@@ -15,7 +15,7 @@ static void same_text(const char *a, const char *b)
 /* Tests every member of every event, with values that no two members share. */
 static void test_exact(void **state)
 {
-	struct stream_event events[25] = {0};
+	struct stream_event events[30] = {0};
 	struct stream_sink *sink = capture__create(path_a, "{}");
 	struct vapro_bundle *full = &events[6].bundle;
 	size_t count = 0;
@@ -43,8 +43,15 @@ static void test_exact(void **state)
 	for (int i = 0; i < VAPRO_FACTORS; i++)
 		full->factor[i] = (i + 1) * 0.1;
 	events[count++] = bundle(0, 0, 0, 0);
-	events[count++] = (struct stream_event){.type = STREAM_INTERFERENCE,
-						.interference = {1, 4242, 1ULL << 50, 5, 6, "sixteen--letters"}};
+	events[count++] =
+	    (struct stream_event){.type = STREAM_INTERFERENCE,
+				  .interference = {1, 4242, 1ULL << 50, 5, 6, "sixteen--letters", 7, 1, 8, UINT32_MAX}};
+	/* rows of one record: what is as before, what is 0 again, another name */
+	events[count++] =
+	    (struct stream_event){.type = STREAM_INTERFERENCE,
+				  .interference = {0, 4242, 1ULL << 50, 5, 0, "sixteen--letters", 7, 0, 8, UINT32_MAX}};
+	events[count++] = (struct stream_event){.type = STREAM_INTERFERENCE, .interference = {.comm = "a"}};
+	events[count++] = (struct stream_event){.type = STREAM_INTERFERENCE, .interference = {.comm = "a"}};
 	events[count++] = (struct stream_event){.type = STREAM_FACTS,
 						.facts = {5,
 							  "job",
@@ -61,6 +68,7 @@ static void test_exact(void **state)
 							  "Irecv"}};
 	events[count++] =
 	    (struct stream_event){.type = STREAM_ACCOUNT, .account = {1, 1ULL << 40, 2, 3, 4, 5, 6, 7, 8, UINT64_MAX}};
+	events[count++] = (struct stream_event){.type = STREAM_ACCOUNT, .account = {0, 1ULL << 40, 3, 3}};
 	events[count++] = (struct stream_event){.type = STREAM_SEEN, .seen = {1, 2, 3}};
 	events[count++] = (struct stream_event){
 	    .type = STREAM_PLACE, .place = {1, -1, 0, 7, "cpu_atom", "AMD EPYC 7742", NULL, "max 1000", "/c"}};
@@ -304,6 +312,47 @@ static void test_merge_cut(void **state)
 	free(data);
 }
 
+/* What threads lose to tasks in one bin takes few bytes: the task and the bin are written once. */
+static void test_rows_share_records(void **state)
+{
+	struct stream_sink *sink = capture__create(path_a, "{}");
+	const uint32_t tasks = 20, threads = 50;
+	long begin, size;
+	char *data;
+
+	(void)state;
+	assert_non_null(sink);
+	for (uint32_t i = 0; i < threads; i++)
+		put(sink, (struct stream_event){.type = STREAM_THREAD, .thread = {.id = i, .job = "j", .host = "h"}});
+	put(sink, (struct stream_event){.type = STREAM_WINDOW});
+	begin = file_size(path_a, &data);
+	free(data);
+	for (uint32_t task = 0; task < tasks; task++) {
+		for (uint32_t thread = 0; thread < threads; thread++) {
+			struct stream_event event = {.type = STREAM_INTERFERENCE};
+
+			event.interference = (struct vapro_interference){.thread = thread,
+									 .pid = 4000000 + task,
+									 .process = 4000000 + task,
+									 .bin = 8900000000ULL,
+									 .preempted_ns = 1000000 + 1000 * thread,
+									 .slices = 1 + thread % 7,
+									 .longest_us = 1000 + thread};
+			snprintf(event.interference.comm, sizeof(event.interference.comm), "compiler%u", task);
+			put(sink, event);
+		}
+	}
+	put(sink, (struct stream_event){.type = STREAM_END});
+	assert_int_equal(stream__close(sink), 0);
+	size = file_size(path_a, &data);
+	free(data);
+	assert_true(size - begin < 10L * tasks * threads);
+	assert_int_equal(replay(path_a), 0);
+	assert_int_equal(seen.count, threads + 1 + tasks * threads + 1);
+	assert_int_equal(seen.events[threads + 1 + 7 * threads + 3].interference.pid, 4000007);
+	assert_int_equal(seen.events[threads + 1 + 7 * threads + 3].interference.thread, 3);
+}
+
 /* Numbers of every length, at both ends of the length's range. */
 static void test_numbers(void **state)
 {
@@ -342,9 +391,10 @@ static void test_crc(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_crc),	      cmocka_unit_test(test_numbers), cmocka_unit_test(test_exact),
-	    cmocka_unit_test(test_info),      cmocka_unit_test(test_compact), cmocka_unit_test(test_merge),
-	    cmocka_unit_test(test_merge_cut),
+	    cmocka_unit_test(test_crc),	      cmocka_unit_test(test_numbers),
+	    cmocka_unit_test(test_exact),     cmocka_unit_test(test_info),
+	    cmocka_unit_test(test_compact),   cmocka_unit_test(test_merge),
+	    cmocka_unit_test(test_merge_cut), cmocka_unit_test(test_rows_share_records),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

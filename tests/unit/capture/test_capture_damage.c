@@ -65,7 +65,7 @@ static void test_other_files(void **state)
 	(void)state;
 	write_file(path_a, "not a capture\n", 14);
 	assert_int_equal(replay(path_a), -EBADMSG);
-	write_file(path_a, "{\"magic\":\"vapro-capture/2\"}\n", 28);
+	write_file(path_a, "{\"magic\":\"vapro-capture/3\"}\n", 28);
 	assert_int_equal(replay(path_a), -EBADMSG);
 	assert_non_null(strstr(err, "another version"));
 	assert_int_equal(replay("/nonexistent"), -ENOENT);
@@ -113,11 +113,33 @@ static void test_later_version(void **state)
 	free(data);
 }
 
+/* Earlier captures are as this version's with one row in each record. */
+static void test_earlier_version(void **state)
+{
+	char *data, *number;
+	long size;
+
+	(void)state;
+	write_host(path_a, "n1", 0, 1000, 0, true);
+	size = file_size(path_a, &data);
+	number = memmem(data, (size_t)size, "vapro-capture/2", 15);
+	assert_non_null(number);
+	number[14] = '1';
+	write_file(path_b, data, size);
+	assert_int_equal(replay(path_b), 0);
+	assert_int_equal(recorder__count(&seen, STREAM_BUNDLE), 50);
+	number[14] = '3';
+	write_file(path_b, data, size);
+	assert_int_equal(replay(path_b), -EBADMSG);
+	free(data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_cut),	      cmocka_unit_test(test_damage),	    cmocka_unit_test(test_other_files),
-	    cmocka_unit_test(test_full_disk), cmocka_unit_test(test_later_version),
+	    cmocka_unit_test(test_cut),		  cmocka_unit_test(test_damage),
+	    cmocka_unit_test(test_other_files),	  cmocka_unit_test(test_full_disk),
+	    cmocka_unit_test(test_later_version), cmocka_unit_test(test_earlier_version),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -29,7 +29,8 @@
 _Static_assert(KERNEL_BIN_NS == VAPRO_BIN_NS, "bins");
 _Static_assert((int)KERNEL_LOST_RING_FULL == VAPRO_LOST_RING_FULL && (int)KERNEL_LOST_GOVERNED == VAPRO_LOST_GOVERNED &&
 		   (int)KERNEL_LOST_APPROXIMATED == VAPRO_LOST_APPROXIMATED &&
-		   (int)KERNEL_LOST_STATES == VAPRO_LOST_STATES,
+		   (int)KERNEL_LOST_STATES == VAPRO_LOST_STATES &&
+		   (int)KERNEL_LOST_INTERFERENCE == VAPRO_LOST_INTERFERENCE,
 	       "causes of losses");
 _Static_assert((int)KERNEL_LOSSES_KNOWN == VAPRO_LOSSES && VAPRO_LOSSES <= KERNEL_LOSSES, "causes of losses");
 
@@ -44,7 +45,7 @@ struct kernel_side {
 	struct async_detach *detacher;
 	bool looks_at_accounts; /* a program that user space runs can be loaded */
 	bool samples;		/* a program at perf events can be loaded */
-	struct bpf_link *task_links[5];
+	struct bpf_link *task_links[6];
 	struct bpf_link *syscall_links[2];
 	struct bpf_link *interrupt_links[4];
 };
@@ -88,6 +89,8 @@ static int set_sizes(struct vapro_bpf *bpf, const struct vapro_config *config)
 		status = bpf_map__set_max_entries(bpf->maps.interference_even, interference_room());
 	if (!status)
 		status = bpf_map__set_max_entries(bpf->maps.interference_odd, interference_room());
+	if (!status)
+		status = bpf_map__set_max_entries(bpf->maps.waiting_on, (uint32_t)libbpf_num_possible_cpus());
 	bpf->rodata->pool_half = half;
 	bpf->rodata->singles_room = config->ring_bytes - config->ring_bytes / 8;
 	bpf->rodata->long_ns = (uint64_t)(config->long_fragment_s * 1e9);
@@ -412,8 +415,11 @@ int kernel_side__watch_tasks(struct kernel_side *side, char *err, size_t err_siz
 {
 	struct bpf_program *programs[] = {side->switch_has_state ? side->bpf->progs.task_switch
 								 : side->bpf->progs.task_switch_before_5_18,
-					  side->bpf->progs.task_wakeup, side->bpf->progs.task_exec,
-					  side->bpf->progs.task_exit, side->bpf->progs.task_new};
+					  side->bpf->progs.task_wakeup,
+					  side->bpf->progs.task_migration,
+					  side->bpf->progs.task_exec,
+					  side->bpf->progs.task_exit,
+					  side->bpf->progs.task_new};
 
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
 		side->task_links[i] = bpf_program__attach(programs[i]);
