@@ -482,6 +482,28 @@ struct result_clock {
 	double bound_s;	    /* how far off it is at most, by its own kernel; NAN: not synchronised, or unknown */
 };
 
+/*
+ * A noise component: all slices of tasks of one name, of no process of the job, for which threads of the job waited.
+ * Sums since the start of the job; ranks, hosts, periods and share are of the ranks that lost most to it.
+ */
+struct result_noise {
+	uint32_t id, revision;
+	bool final;	  /* the job is over */
+	const char *what; /* name of the tasks */
+	enum vapro_relation relation;
+	uint32_t pid; /* of their process; 0: of several */
+	uint64_t slices;
+	double lost_s, longest_s;			/* of all slices, of one */
+	double share;					/* of the time of these ranks */
+	double period_s, period_least_s, period_most_s; /* observed time of a rank by its slices: median, least, most */
+	const int32_t *ranks;
+	uint32_t rank_count;
+	const char *const *hosts;
+	uint32_t host_count;
+	uint64_t begin_ns, end_ns; /* UTC, on bin borders */
+	double forgotten_s;	   /* of slices of the job that are in no component, since there were too many names */
+};
+
 /* One job's window: a record covers its new part [begin_ns, end_ns). */
 struct job_result {
 	const char *job;
@@ -512,6 +534,8 @@ struct job_result {
 	uint32_t drift_count;
 	const struct result_rare *rares;
 	uint32_t rare_count;
+	const struct result_noise *noise; /* changed in this window; greatest share of a rank's time first */
+	uint32_t noise_count;
 	const struct result_variability *variability; /* most time first; none before the job is over */
 	uint32_t variability_count;
 	const struct result_hang *hang; /* NULL: none, or no change in this window */

@@ -285,6 +285,8 @@ static void emit_bin(struct maker *maker, uint64_t bin)
 								   .pid = HOG,
 								   .bin = UTC / VAPRO_BIN_NS + bin,
 								   .preempted_ns = VAPRO_BIN_NS / 2,
+								   .slices = 1,
+								   .longest_us = VAPRO_BIN_NS / 2 / 1000,
 								   .comm = "hog"}});
 	}
 }

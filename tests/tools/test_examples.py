@@ -20,7 +20,7 @@ BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 and os.path.isdir(s
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 import contradictions  # noqa: E402
-COMMANDS = ("run", "analyze", "diagnose", "diff", "view", "report", "top", "stg", "variability", "publish", "check")
+COMMANDS = ("run", "analyze", "diagnose", "diff", "view", "report", "top", "stg", "noise", "variability", "publish", "check")
 
 
 def text_of(*path):

@@ -61,7 +61,7 @@ class Records(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             with open(file, encoding="utf-8") as lines:
                 types |= self.check(lines.read())
-        self.assertEqual(types, {"hello", "process", "window", "heatmap", "variance", "diagnosis", "imbalance", "drift", "rare", "hang",
+        self.assertEqual(types, {"hello", "process", "window", "heatmap", "variance", "diagnosis", "imbalance", "drift", "rare", "noise", "hang",
                                  "variability", "cause", "warning", "bye"})
 
     def test_analysis(self):

@@ -133,6 +133,8 @@ static inline void sample__fill(struct job_result *result)
 	    .shared_count = 1,
 	    .variance = 1,
 	}};
+	static const char *const noisy_hosts[] = {"n1"};
+	static struct result_noise noise[1];
 	static const struct result_drift drifts[] = {{&sample_edge, 1.18, 6}};
 	static const struct result_rare rares[] = {{&sample_vertex, 1, NULL, 0, 3, 0.75, 0, NAN},
 						   {&sample_edge, 2, NULL, 0, 4, 0.5, 12, 123456.78}};
@@ -267,6 +269,25 @@ static inline void sample__fill(struct job_result *result)
 	    .sites = sites,
 	    .site_count = 1,
 	};
+	*noise = (struct result_noise){
+	    .id = 3,
+	    .revision = 2,
+	    .what = "kworker",
+	    .relation = VAPRO_FOREIGN,
+	    .slices = 1600,
+	    .lost_s = 0.36,
+	    .longest_s = 0.0011,
+	    .share = 0.024,
+	    .period_s = 0.0125,
+	    .period_least_s = 0.01,
+	    .period_most_s = 0.015,
+	    .ranks = ranks,
+	    .rank_count = 2,
+	    .hosts = noisy_hosts,
+	    .host_count = 1,
+	    .begin_ns = SAMPLE_UTC + 200000000,
+	    .end_ns = SAMPLE_UTC + 14800000000ULL,
+	};
 	*result = (struct job_result){
 	    .job = "slurm:1234.0",
 	    .begin_ns = SAMPLE_UTC,
@@ -296,6 +317,8 @@ static inline void sample__fill(struct job_result *result)
 	    .drift_count = 1,
 	    .rares = rares,
 	    .rare_count = 2,
+	    .noise = noise,
+	    .noise_count = 1,
 	    .account = {.known = true, .on_cpu_s = 12.25, .stopped_s = 2.5},
 	    .small_count = 17,
 	    .small_seconds = 0.0625,

@@ -174,6 +174,8 @@ void sim_preempt(struct sim *sim, int rank, uint32_t pid, double from, double to
 			    .monitor = pid == SIM_MONITOR};
 		}
 		last->preempted_ns += (uint64_t)(end - from);
+		last->slices += end >= to;
+		last->longest_us = (uint32_t)fmax(last->longest_us, (end - from) / 1e3);
 		from = end;
 	}
 }

@@ -33,7 +33,7 @@ static void test_lines(void **state)
 			assert_non_null(strstr(line, "\"host\":\"n1\""));
 	}
 	fclose(file);
-	assert_int_equal(count, 1 + (11 + 2) + 2 + (9 + 2));
+	assert_int_equal(count, 1 + (12 + 2) + 2 + (10 + 2));
 }
 
 /* A run of days counts its variances without storing them all. */
@@ -103,7 +103,7 @@ static void test_full_disk(void **state)
 	(void)state;
 	pipeline__totals(pipeline, &totals);
 	assert_int_equal(totals.windows, 2);
-	assert_int_equal(totals.lost_lines, 1 + (11 + 2) + 2 + (9 + 2));
+	assert_int_equal(totals.lost_lines, 1 + (12 + 2) + 2 + (10 + 2));
 	assert_non_null(strstr(line_sink__error(lines), "No space left"));
 	pipeline__close(pipeline);
 	assert_int_equal(line_sink__close(lines), -ENOSPC);

@@ -101,8 +101,9 @@ static uint32_t refresh(const struct sim *sim, struct rank *rank)
 void cost__take(struct sim *sim, int rank, uint32_t pid, double from, double to)
 {
 	struct rank *victim = &sim->ranks[rank];
+	double begin;
 
-	from = sim_clock(sim, rank, from);
+	begin = from = sim_clock(sim, rank, from);
 	to = sim_clock(sim, rank, to);
 	while (from < to) {
 		uint64_t bin = sim_utc(from) / VAPRO_BIN_NS;
@@ -124,6 +125,10 @@ void cost__take(struct sim *sim, int rank, uint32_t pid, double from, double to)
 			    .thread = (uint32_t)rank, .pid = pid, .bin = bin, .comm = "hog"};
 		}
 		last->preempted_ns += (uint64_t)(end - from + 0.5);
+		if (end >= to) {
+			last->slices++;
+			last->longest_us = (uint32_t)fmax(last->longest_us, (to - begin) / 1e3);
+		}
 		from = end;
 	}
 }

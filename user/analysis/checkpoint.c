@@ -210,6 +210,7 @@ static void archive_job(struct archive *archive, struct analysis_context *contex
 		archive__fail(archive, -ENOMEM, "out of memory");
 	archive_recs(archive, context, job);
 	account__archive(archive, &job->account, context->stg, job->id);
+	noise__archive(archive, &job->noise, context->stg, job->id);
 	heatmap__archive(archive, &job->map, rows);
 	archive__number(archive, &waits);
 	archive__check(archive, job->forgotten == !waits && (job->forgotten || !job->vacant),

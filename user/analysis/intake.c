@@ -187,7 +187,16 @@ int analysis__add_interference(struct analysis *analysis, const struct vapro_int
 	relate(analysis->context.stg, thread, interference, rec);
 	memcpy(rec->task.comm, interference->comm, sizeof(rec->task.comm));
 	rec->task.comm[sizeof(rec->task.comm) - 1] = 0;
-	return 0;
+	return noise__add(&job->noise, &(struct noise_slices){
+					   .name = rec->task.comm,
+					   .relation = rec->task.relation,
+					   .process = interference->process,
+					   .thread = id,
+					   .bin = rec->bin,
+					   .slices = interference->slices,
+					   .ns = interference->preempted_ns + interference->wakeup_wait_ns,
+					   .longest_us = interference->longest_us,
+				       });
 }
 
 int analysis__add_account(struct analysis *analysis, const struct vapro_account *account)

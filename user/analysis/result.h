@@ -90,6 +90,9 @@ int result__variability(const struct builder *builder, struct job_result *result
 /* Builds the hang of a job where it is to be emitted. Returns 0 or -ENOMEM. */
 int result__hang(const struct builder *builder, struct job_result *result);
 
+/* Builds the noise components that are to be emitted. Returns 0 or -ENOMEM. */
+int result__noise(const struct builder *builder, struct job_result *result);
+
 /* Builds the region chosen by hand, by class. Returns 0 or -ENOMEM. */
 int result__selections(const struct builder *builder, struct job_result *result);
 

@@ -18,6 +18,7 @@
 #include "detect/hang.h"
 #include "detect/bundle_shares.h"
 #include "detect/inside.h"
+#include "detect/noise.h"
 #include "detect/sets.h"
 #include "detect/spatial.h"
 #include "detect/variability.h"
@@ -60,6 +61,7 @@ struct analysis_job {
 	struct interference_rec *interference;
 	size_t interference_count, interference_capacity;
 	struct account account;
+	struct noise noise;
 	struct clocks *clocks; /* of several hosts; NULL: one host, or no collective yet */
 	struct coverage_facts facts;
 	bool active;	/* something arrived since the last window */

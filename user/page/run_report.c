@@ -36,11 +36,9 @@ static bool keep(struct run_report *report, struct record_list *list, cJSON **li
 	return true;
 }
 
-/* Keeps the latest record of each region; key: its member that has the region's number. */
-static void keep_latest(struct run_report *report, struct record_list *list, cJSON **line, enum record_row key)
+/* Keeps the latest record of each number of a job. */
+static void keep_latest(struct run_report *report, struct record_list *list, cJSON **line, uint64_t id)
 {
-	const char *host = record__text(*line, KEY(head, host));
-	uint64_t id = summary__region_id(report->view.summary, host ? host : "", record__uint(*line, key));
 	uint64_t job = regions__job_number(record__text(*line, KEY(of_job, job)));
 	uint32_t at;
 
@@ -57,6 +55,23 @@ static void keep_latest(struct run_report *report, struct record_list *list, cJS
 	}
 }
 
+/* Keeps the latest record of each region; key: its member that has the region's number. */
+static void keep_of_region(struct run_report *report, struct record_list *list, cJSON **line, enum record_row key)
+{
+	const char *host = record__text(*line, KEY(head, host));
+
+	keep_latest(report, list, line,
+		    summary__region_id(report->view.summary, host ? host : "", record__uint(*line, key)));
+}
+
+/* Keeps the latest record of each noise component, whose numbers are those of the host that wrote it. */
+static void keep_noise(struct run_report *report, cJSON **line)
+{
+	uint64_t host = regions__job_number(record__text(*line, KEY(head, host)));
+
+	keep_latest(report, &report->noise, line, table__hash(host, record__uint(*line, KEY(noise, id))));
+}
+
 static void see(void *arg, cJSON **line)
 {
 	struct run_report *report = arg;
@@ -66,11 +81,13 @@ static void see(void *arg, cJSON **line)
 	if (report->progress)
 		report->progress(report->lines, "lines");
 	if (!strcmp(type, "variance"))
-		keep_latest(report, &report->variances, line, KEY(variance, id));
+		keep_of_region(report, &report->variances, line, KEY(variance, id));
 	else if (!strcmp(type, "diagnosis") && !record__item(*line, KEY(diagnosis, region)))
-		keep_latest(report, &report->diagnoses, line, KEY(diagnosis, variance));
+		keep_of_region(report, &report->diagnoses, line, KEY(diagnosis, variance));
 	else if (!strcmp(type, "hang"))
-		keep_latest(report, &report->hangs, line, KEY(hang, id));
+		keep_of_region(report, &report->hangs, line, KEY(hang, id));
+	else if (!strcmp(type, "noise"))
+		keep_noise(report, line);
 	else if (!strcmp(type, "hello"))
 		keep(report, &report->hellos, line);
 	else if (!strcmp(type, "bye"))
@@ -106,6 +123,7 @@ void run_report__free(struct run_report *report)
 	free_list(&report->variances);
 	free_list(&report->diagnoses);
 	free_list(&report->hangs);
+	free_list(&report->noise);
 	free_list(&report->hellos);
 	free_list(&report->byes);
 	free_list(&report->warnings);

@@ -25,7 +25,7 @@ struct run_region {
 struct record_list {
 	cJSON **items;
 	size_t count, capacity;
-	struct table *places; /* of the records of regions, by region and job; NULL: none yet */
+	struct table *places; /* of the latest records of each, by number and job; NULL: none yet */
 };
 
 struct run_report {
@@ -37,6 +37,7 @@ struct run_report {
 	struct table *places;			 /* of the regions, by id and job */
 	struct record_list variances, diagnoses; /* the latest of each region */
 	struct record_list hangs;		 /* the latest of each */
+	struct record_list noise; /* the latest of each noise component, in the order of their first ones */
 	struct record_list hellos, byes, warnings, stages;
 	struct record_list statuses; /* of a running vaprod that was read */
 	struct state_totals *states; /* of all states, where the input has them; or NULL */

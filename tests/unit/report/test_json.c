@@ -30,7 +30,7 @@ static void test_window(void **state)
 
 	(void)state;
 	render();
-	assert_int_equal(line_count, 1 + 2 + 4 + 4);
+	assert_int_equal(line_count, 1 + 2 + 4 + 5);
 	object = parsed(0);
 	is_text(object, "schema", "vapro/1");
 	is_text(object, "type", "window");
@@ -69,6 +69,37 @@ static void test_window(void **state)
 	object = parsed(10);
 	is_number(object, "rank", 2);
 	is_number(object, "cluster", 12);
+	cJSON_Delete(object);
+}
+
+static void test_noise(void **state)
+{
+	cJSON *object;
+
+	(void)state;
+	render();
+	object = parsed(11);
+	is_text(object, "type", "noise");
+	is_number(object, "id", 3);
+	is_number(object, "revision", 2);
+	assert_true(cJSON_IsFalse(at(object, "final")));
+	is_text(object, "source", "scheduler");
+	is_text(object, "what", "kworker");
+	is_text(object, "relation", "foreign");
+	is_null(object, "pid");
+	is_number(object, "n", 1600);
+	is_number(object, "mean_us", 225);
+	is_number(object, "longest_us", 1100);
+	is_number(object, "period_ms", 12.5);
+	is_number(object, "period_least_ms", 10);
+	is_number(object, "period_most_ms", 15);
+	is_number(object, "time_pct_of_ranks", 2.4);
+	is_number(object, "lost_seconds", 0.36);
+	is_text(object, "ranks", "0-1");
+	is_text(object, "hosts/0", "n1");
+	is_number(object, "host_count", 1);
+	is_text(object, "begin", "2027-01-15T08:00:00.200000000Z");
+	is_number(object, "forgotten_seconds", 0);
 	cJSON_Delete(object);
 }
 
@@ -405,9 +436,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_teardown(test_window, clear),    cmocka_unit_test_teardown(test_heatmap, clear),
 	    cmocka_unit_test_teardown(test_chosen, clear),    cmocka_unit_test_teardown(test_variance, clear),
-	    cmocka_unit_test_teardown(test_imbalance, clear), cmocka_unit_test_teardown(test_diagnosis, clear),
-	    cmocka_unit_test_teardown(test_errors, clear),    cmocka_unit_test_teardown(test_helpers, clear),
-	    cmocka_unit_test_teardown(test_short, clear),     cmocka_unit_test_teardown(test_user, clear),
+	    cmocka_unit_test_teardown(test_imbalance, clear), cmocka_unit_test_teardown(test_noise, clear),
+	    cmocka_unit_test_teardown(test_diagnosis, clear), cmocka_unit_test_teardown(test_errors, clear),
+	    cmocka_unit_test_teardown(test_helpers, clear),   cmocka_unit_test_teardown(test_short, clear),
+	    cmocka_unit_test_teardown(test_user, clear),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,98 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Noise components of tasks that stall ranks, against what the kernel itself says of these tasks (/proc/PID/schedstat)."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from live import VAPRO, VAPROD, attached, main, of_type, records, tool  # noqa: E402
+
+SECONDS = 20
+# Pins itself, uses so much CPU time in each period, and prints how often it got a CPU and for how long: ticker CPU US HZ SECONDS
+TICKER = """
+import os, sys, time
+cpu, burst, period, seconds = int(sys.argv[1]), float(sys.argv[2]) / 1e6, 1 / float(sys.argv[3]), float(sys.argv[4])
+open("/proc/self/comm", "w").write("ticker")
+os.sched_setaffinity(0, {cpu})
+got = lambda: [int(x) for x in open("/proc/self/schedstat").read().split()]
+begin, start = got(), time.monotonic()
+for i in range(int(seconds / period)):
+    end = time.clock_gettime(time.CLOCK_THREAD_CPUTIME_ID) + burst
+    while time.clock_gettime(time.CLOCK_THREAD_CPUTIME_ID) < end:
+        pass
+    time.sleep(max(0, start + (i + 1) * period - time.monotonic()))
+end = got()
+print(end[2] - begin[2], (end[0] - begin[0]) / 1e9)
+"""
+
+
+def stalled(jobs, victims, us, hz):
+    """
+    Watches programs that only compute, all on CPU 0, while a ticker runs there. Returns its pid, how often it got the CPU and
+    for how long by the kernel's own figures, the latest noise records, and the output of vaprod.
+    """
+    out, capture = os.path.join(jobs.directory, f"{us}.ndjson"), os.path.join(jobs.directory, f"{us}.capture")
+    victim = os.path.join(jobs.directory, "victim")
+    shutil.copy(tool("hog"), victim)
+    programs = [jobs.start([victim, "--cpu", 0, "--seconds", SECONDS + 60], f"victim{i}") for i in range(victims)]
+    pids = [program.pid for program in programs]
+    daemon = jobs.start([VAPROD, *[word for pid in pids for word in ("--pid", pid)], "--output", out, "--capture", capture,
+                         "--window", 6], f"vaprod{us}")
+    attached(out, pids)
+    time.sleep(1)
+    ticker = jobs.start([sys.executable, "-c", TICKER, 0, us, hz, SECONDS], f"ticker{us}")
+    if jobs.wait(ticker, 4 * SECONDS):
+        raise RuntimeError(ticker.err())
+    time.sleep(1)
+    if jobs.interrupt(daemon):
+        raise RuntimeError(daemon.err())
+    for program in programs:
+        jobs.stop(program)
+    stays, seconds = ticker.out().split()
+    return ticker.pid, int(stays), float(seconds), of_type(records(out), "noise"), out, capture
+
+
+def compare(tap, jobs, victims, us, hz):
+    pid, stays, seconds, found, out, capture = stalled(jobs, victims, us, hz)
+    name = f"{us} us at {hz} Hz beside {victims}"
+    finals = [record for record in found if record["what"] == "ticker" and record["final"]]
+    n, lost = sum(record["n"] for record in finals), sum(record["lost_seconds"] for record in finals)
+    tap.ok(finals and all(record["pid"] == pid and record["relation"] == "foreign" for record in finals),
+           f"{name}: the ticker is a component, with its pid", found)
+    tap.ok(abs(n - victims * stays) <= max(3, 0.01 * victims * stays), f"{name}: {n} slices of {victims} x {stays}")
+    tap.ok(abs(lost - victims * seconds) <= 0.05 * victims * seconds, f"{name}: {lost:.4f} s of {victims} x {seconds:.4f} s")
+    tap.ok(all(lost / n * 1e6 <= record["longest_us"] + 1 for record in finals), f"{name}: no slice is longer than the longest", finals)
+    lines = records(out)
+    tap.equal(sum(window["lost"]["interference"] for window in of_type(lines, "window")), 0, f"{name}: no slice had no room")
+    charged = sum(record["lost_seconds"] for record in found if record["final"])
+    waited = sum(w["account_seconds"]["preempted"] + w["account_seconds"]["wakeup_wait"] for w in of_type(lines, "window"))
+    tap.ok(charged <= 1.01 * waited, f"{name}: {charged:.3f} s charged of {waited:.3f} s of waiting", found)
+    return capture, out
+
+
+def test_short_and_often(tap, jobs):
+    capture, out = compare(tap, jobs, 1, 200, 100)
+    again = subprocess.run([VAPRO, "analyze", capture], capture_output=True, text=True, check=False).stdout.splitlines()
+    with open(out, encoding="utf-8") as file:
+        tap.equal([line for line in again if '"noise"' in line], [line for line in file.read().splitlines() if '"noise"' in line],
+                  "the replay of the capture emits the same components")
+    table = subprocess.run([VAPRO, "noise", out], capture_output=True, text=True, check=False)
+    tap.ok(table.returncode == 0 and "ticker (pid" in table.stdout, "vapro noise lists the component", table.stdout + table.stderr)
+    shown = subprocess.run([VAPRO, "noise", "--json", capture], capture_output=True, text=True, check=False)
+    tap.equal([json.loads(line)["what"] for line in shown.stdout.splitlines()].count("ticker"), 1, "vapro noise reads a capture")
+
+
+def test_long_and_rarely(tap, jobs):
+    compare(tap, jobs, 1, 5000, 10)
+
+
+def test_two_threads_wait_for_one_cpu(tap, jobs):
+    """While the ticker runs, both programs wait: each is charged with all of it."""
+    compare(tap, jobs, 2, 2000, 20)
+
+
+main(test_short_and_often, test_long_and_rarely, test_two_threads_wait_for_one_cpu)
