@@ -8,39 +8,63 @@
 /* Returns whether a task is vaprod or its confined reader. */
 static __always_inline bool is_vaprod(struct task_struct *task)
 {
-	return own_tgid && ((u32)task->tgid == own_tgid || (u32)BPF_CORE_READ(task, real_parent, tgid) == own_tgid);
+	return own_tgid &&
+	       ((u32)BPF_CORE_READ(task, tgid) == own_tgid || (u32)BPF_CORE_READ(task, real_parent, tgid) == own_tgid);
 }
 
-/* Adds a slice of the running task to what its thread lost to that task in this bin. */
-static __always_inline void interfere(const struct waiter *waiter, const struct runner *runner, u64 now, u64 slice)
+/* Two calls: the verifier inlines the lookup in a map that does not depend on the path. */
+static __always_inline struct kernel_interference *interference_of(const struct kernel_interference_key *key)
 {
-	struct kernel_interference_key key = {.tid = waiter->tid, .pid = runner->pid, .bin = bin_of(now)};
-	void *map = key.bin & 1 ? (void *)&interference_odd : (void *)&interference_even;
-	struct kernel_interference *into = bpf_map_lookup_elem(map, &key), fresh = {};
+	struct kernel_interference *found;
 
-	if (runner->monitor)
-		add(counters_of(waiter->slot)->held_ns, slice);
-	if (into) {
-		if (waiter->woken)
-			into->wakeup_wait_ns += slice;
-		else
-			into->preempted_ns += slice;
-		into->slices++;
-		if (slice > into->longest_ns)
-			into->longest_ns = slice;
-		return;
+	if (key->bin & 1) {
+		found = bpf_map_lookup_elem(&interference_odd, key);
+		barrier(); /* or the compiler makes one call of them */
+		return found;
 	}
+	return bpf_map_lookup_elem(&interference_even, key);
+}
+
+/* The task that leaves the CPU takes its first slice of this thread in this bin. */
+static __always_inline void first_slice(const struct waiters *waiters, const struct waiter *waiter, u64 slice)
+{
+	struct kernel_interference_key key = {.tid = waiter->tid, .pid = waiters->pid, .bin = waiters->bin};
+	void *map = key.bin & 1 ? (void *)&interference_odd : (void *)&interference_even;
+	struct task_struct *task = (struct task_struct *)waiters->task;
+	struct kernel_interference fresh = {.longest_ns = slice, .slices = 1};
+
 	if (waiter->woken)
 		fresh.wakeup_wait_ns = slice;
 	else
 		fresh.preempted_ns = slice;
-	fresh.longest_ns = slice;
-	fresh.slices = 1;
-	fresh.tgid = runner->tgid;
-	fresh.monitor = runner->monitor;
-	__builtin_memcpy(fresh.comm, runner->comm, sizeof(fresh.comm));
+	fresh.tgid = BPF_CORE_READ(task, tgid);
+	fresh.monitor = is_vaprod(task);
+	bpf_probe_read_kernel(fresh.comm, sizeof(fresh.comm), task->comm);
+	if (fresh.monitor)
+		add(counters_of(waiter->slot)->held_ns, slice);
 	if (bpf_map_update_elem(map, &key, &fresh, BPF_NOEXIST))
 		lose(waiter->slot, KERNEL_LOST_INTERFERENCE, 1);
+}
+
+/* Adds a slice of the task that leaves the CPU to what a thread lost to that task in this bin. */
+static __always_inline void interfere(const struct waiters *waiters, const struct waiter *waiter, u64 slice)
+{
+	struct kernel_interference_key key = {.tid = waiter->tid, .pid = waiters->pid, .bin = waiters->bin};
+	struct kernel_interference *into = interference_of(&key);
+
+	if (!into) {
+		first_slice(waiters, waiter, slice);
+		return;
+	}
+	if (waiter->woken)
+		into->wakeup_wait_ns += slice;
+	else
+		into->preempted_ns += slice;
+	into->slices++;
+	if (slice > into->longest_ns)
+		into->longest_ns = slice;
+	if (into->monitor)
+		add(counters_of(waiter->slot)->held_ns, slice);
 }
 
 /* The kernel has put a thread that moved into the queue of its CPU by now. */
@@ -55,7 +79,7 @@ static __always_inline void find_queue(struct waiter *waiter)
 	waiter->throttled = throttled_time((struct cfs_rq *)waiter->queue);
 }
 
-/* A waiting thread is charged to the task in waiters->running. Global, as the functions of accounts.h. */
+/* A waiting thread is charged to the task that leaves the CPU. Global, as the functions of accounts.h. */
 __noinline int charge_waiter(struct waiters *waiters, u32 index, u64 now)
 {
 	struct waiter *waiter;
@@ -74,8 +98,8 @@ __noinline int charge_waiter(struct waiters *waiters, u32 index, u64 now)
 		throttled = waiters->throttled;
 	}
 	slice = waiter_slice(waiter, now, throttled);
-	if (slice && waiters->running.pid && waiters->running.pid != waiter->tid)
-		interfere(waiter, &waiters->running, now, slice);
+	if (slice && waiters->pid && waiters->pid != waiter->tid)
+		interfere(waiters, waiter, slice);
 	return 0;
 }
 
@@ -85,12 +109,9 @@ static __always_inline void charge_waiters(struct waiters *waiters, struct task_
 	u32 left = waiters->count, tid;
 
 	waiters->queue = 0;
-	waiters->running.pid = prev->pid;
-	if (prev->pid) {
-		waiters->running.tgid = prev->tgid;
-		waiters->running.monitor = is_vaprod(prev);
-		bpf_probe_read_kernel(waiters->running.comm, sizeof(waiters->running.comm), prev->comm);
-	}
+	waiters->task = (u64)prev;
+	waiters->pid = prev->pid;
+	waiters->bin = bin_of(now);
 	for (u32 i = 0; i < WAITERS && left; i++) {
 		tid = waiters->at[i].tid;
 		if (!tid || tid == WAITER_RESERVED)
@@ -187,23 +208,30 @@ static __always_inline int switched(bool preempt, struct task_struct *prev, stru
 	struct waiters *waiters = bpf_map_lookup_elem(&waiting_on, &cpu);
 	struct bpf_thread_state *thread;
 	struct kernel_stolen stolen;
+	u64 now = 0; /* one time for all of a switch: what is waited is what is charged */
 
-	if (waiters && waiters->count)
-		charge_waiters(waiters, prev, next->pid, bpf_ktime_get_ns());
+	if (waiters && waiters->count) {
+		now = bpf_ktime_get_ns();
+		charge_waiters(waiters, prev, next->pid, now);
+	}
 	thread = known_thread(prev);
 	if (thread) {
+		if (!now)
+			now = bpf_ktime_get_ns();
 		cpu_stolen(prev, &stolen);
 		stolen_out(thread, &stolen, cpu);
 		leaves(thread, cpu, prev,
 		       away_of(preempt, prev_state, is_frozen(prev), BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait)),
-		       bpf_ktime_get_ns());
+		       now);
 	}
 	thread = known_thread(next);
 	if (thread) {
+		if (!now)
+			now = bpf_ktime_get_ns();
 		cpu_stolen(next, &stolen);
 		stolen_in(thread, &stolen, cpu);
 		thread->rq = (u64)run_queue_of(next);
-		comes_back(thread, cpu, bpf_ktime_get_ns());
+		comes_back(thread, cpu, now);
 	}
 	if (counting)
 		count_switch(prev, next);

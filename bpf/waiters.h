@@ -27,17 +27,11 @@ struct waiter {
 	u32 pad;
 };
 
-/* A task that runs while others wait. */
-struct runner {
-	u32 pid, tgid;
-	u32 monitor; /* 1: vaprod, or its confined reader */
-	char comm[16];
-};
-
 struct waiters {
-	u32 count;	       /* entries in use */
-	struct runner running; /* scratch of the CPU's switches: the task that leaves it */
-	u64 queue, throttled;  /* as well: a queue that was looked at, and its throttled total */
+	u32 count;	      /* entries in use */
+	u32 pid, bin;	      /* scratch of the CPU's switches: the task that leaves it, the bin of the switch */
+	u64 task;	      /* as well: that task's task_struct in the kernel */
+	u64 queue, throttled; /* as well: a queue that was looked at, and its throttled total */
 	struct waiter at[WAITERS];
 };
 
@@ -98,7 +92,8 @@ static __always_inline u64 waiter_slice(struct waiter *waiter, u64 now, u64 thro
 	if (waiter->queue)
 		slice -= throttled_part(slice, waiter->throttled, throttled);
 	waiter->throttled = throttled;
-	waiter->since_ns = now;
+	if (now > waiter->since_ns) /* it may have come from another CPU since the clock was read */
+		waiter->since_ns = now;
 	return slice;
 }
 

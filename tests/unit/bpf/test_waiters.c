@@ -66,6 +66,11 @@ static void a_thread_that_moves_is_charged_where_it_waited(void **state)
 	assert_int_equal(waiter_slice(&table.at[number - 1], 6500, 0), 500);
 	waiters_end(&table, number, 20, 6400);
 	assert_int_equal(waiter_slice(&table.at[number - 1], 7000, 0), 0);
+
+	/* it came after the clock of the present switch was read: nothing is charged for the time before */
+	number = enter(30, 8000);
+	assert_int_equal(waiter_slice(&table.at[number - 1], 7990, 0), 0);
+	assert_int_equal(waiter_slice(&table.at[number - 1], 8100, 0), 100);
 }
 
 static void throttled_time_is_nobody_s(void **state)
