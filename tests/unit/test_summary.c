@@ -148,9 +148,35 @@ static void test_findings(void **state)
 					     .ratio_most = 1.51,
 					     .ratio_slow = 1.5,
 					     .states = 2};
+	static const int32_t stalled[] = {0, 1};
+	struct result_noise noise[] = {
+	    {.id = 1,
+	     .what = "kwor\033ker",
+	     .relation = VAPRO_FOREIGN,
+	     .slices = 10,
+	     .lost_s = 0.36,
+	     .longest_s = 0.0011,
+	     .share = 0.024,
+	     .period_s = 0.0125,
+	     .ranks = stalled,
+	     .rank_count = 2},
+	    {.id = 2,
+	     .what = "ticker",
+	     .relation = VAPRO_OTHER_JOB,
+	     .pid = 71,
+	     .slices = 1,
+	     .lost_s = 0.5,
+	     .longest_s = 0.5,
+	     .share = 0.25,
+	     .period_s = 2,
+	     .ranks = slow,
+	     .rank_count = 1},
+	};
 	struct job_result result = {.job = "j",
 				    .begin_ns = SAMPLE_UTC,
 				    .end_ns = SAMPLE_UTC + 1000000000,
+				    .noise = noise,
+				    .noise_count = 2,
 				    .rares = rares,
 				    .rare_count = 3,
 				    .drifts = &drift,
@@ -164,10 +190,15 @@ static void test_findings(void **state)
 	assert_int_equal(summary__add(summary, &result, NAN), 0);
 	rares[0].members = 4;
 	rares[0].seconds = 1.3;
+	noise[0].slices = 1600;
 	assert_int_equal(summary__add(summary, &result, NAN), 0);
 	text = print(summary, 200);
 	has(text,
-	    "\nrare        so?lve -> norm: other work 3 times, 2.00 s in all, longest on rank 1: too rare to be "
+	    "\nnoise       ticker (pid 71, of another watched job) stalled rank 3 once, for 0.50 s: 25.0 % of its "
+	    "time\n"
+	    "            kwor?ker stalled ranks 0-1 1600 times: 0.225 ms each, at most 1.1 ms, each rank about every "
+	    "12.5 ms, 2.4 % of their time, 0.36 s in all\n"
+	    "rare        so?lve -> norm: other work 3 times, 2.00 s in all, longest on rank 1: too rare to be "
 	    "judged\n"
 	    "            so?lve -> norm: other work 4 times, 1.30 s in all, longest on rank 2: too rare to be "
 	    "judged\n"

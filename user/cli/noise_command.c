@@ -12,6 +12,7 @@
 #include "cli/shared_rows.h"
 #include "page/report_input.h"
 #include "page/run_report.h"
+#include "report/noise_text.h"
 #include "report/pager.h"
 #include "report/record.h"
 
@@ -84,27 +85,6 @@ static int compare(const void *a, const void *b)
 	       (record__uint(left, KEY(noise, id)) < record__uint(right, KEY(noise, id)));
 }
 
-/* Writes the name of the tasks, with what else is known of whose they are. */
-static void name_tasks(const cJSON *record, char *text, size_t size)
-{
-	static const struct {
-		const char *relation, *words;
-	} whose[] = {{"monitor", ", of vapro"}, {"other_job", ", of another watched job"}};
-	const char *relation = record__text(record, KEY(noise, relation));
-	const char *what = record__text(record, KEY(noise, what)), *words = "";
-	uint64_t pid = record__uint(record, KEY(noise, pid));
-	char process[32] = "";
-
-	for (size_t i = 0; relation && i < sizeof(whose) / sizeof(*whose); i++) {
-		if (!strcmp(relation, whose[i].relation))
-			words = whose[i].words;
-	}
-	if (pid)
-		snprintf(process, sizeof(process), " (pid %llu)", (unsigned long long)pid);
-	snprintf(text, size, "%s%s%s", what ? what : "?", process, words);
-	printable(text);
-}
-
 /* Writes the names of the hosts, of many their number. */
 static void name_hosts(const cJSON *record, char *text, size_t size)
 {
@@ -129,10 +109,11 @@ static void name_hosts(const cJSON *record, char *text, size_t size)
 
 static void print_component(FILE *out, const cJSON *record)
 {
-	char mean[32], longest[32], period[32], lost[32], task[96], hosts[256];
+	char mean[32], longest[32], period[32], lost[32], task[NOISE_TASK_SIZE], hosts[256];
 	const char *ranks = record__text(record, KEY(noise, ranks));
 
-	name_tasks(record, task, sizeof(task));
+	noise_text__task(record__text(record, KEY(noise, what)), record__text(record, KEY(noise, relation)),
+			 record__uint(record, KEY(noise, pid)), task);
 	name_hosts(record, hosts, sizeof(hosts));
 	fprintf(out, "%10llu %9s %9s %10s %7.2f %% %10s  %s; rank%s %s; %s\n",
 		(unsigned long long)record__uint(record, KEY(noise, n)),

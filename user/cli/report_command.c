@@ -217,7 +217,7 @@ static const struct option_row rows[] = {
     {.type = OPTION_STRING, OPTION_AT(struct choice, exports.svg), .name = "svg", .value = "OUT|-",
      .help = "write the heat map of one job and class as a picture for papers"},
     {.type = OPTION_STRING, OPTION_AT(struct choice, exports.csv), .name = "csv", .value = "FOLDER",
-     .help = "write tables: jobs, causes, variances, states, hangs and cells, each a file of FOLDER"},
+     .help = "write tables: jobs, causes, variances, states, hangs, noise and cells, each a file of FOLDER"},
     {.type = OPTION_STRING, OPTION_AT(struct choice, exports.trace), .name = "trace", .value = "OUT|-",
      .help = "write a trace in JSON, for Perfetto or chrome://tracing"},
     {.type = OPTION_CHOICE, OPTION_AT(struct choice, exports.class), .name = "class",

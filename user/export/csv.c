@@ -179,6 +179,21 @@ static double mean(double sum, double weight)
 	return weight > 0 ? sum / weight : NAN;
 }
 
+void csv__time_of(const struct run_report *report, struct csv_row *row, const cJSON *object, enum record_row key)
+{
+	uint64_t time;
+
+	csv__number(row, record__time(object, key, &time) ? csv__seconds(report, time) : NAN);
+}
+
+const char *csv__job_of(const struct run_report *report, const cJSON *record)
+{
+	const char *job = record__text(record, KEY(of_job, job));
+	double uid = record__number(record, KEY(of_job, uid), NAN);
+
+	return csv__job(report, job ? job : "", uid >= 0 && uid < UINT32_MAX ? (uint32_t)uid + 1 : 0);
+}
+
 static int write_jobs(const struct run_report *report, FILE *out)
 {
 	const struct summary *summary = run_report__summary(report);
@@ -234,6 +249,10 @@ const struct csv_table csv_tables[CSV_TABLES] = {
      "enter,"
      "text",
      csv__hangs},
+    {"noise.csv",
+     "job,id,source,what,relation,pid,n,mean_us,longest_us,period_ms,period_least_ms,period_most_ms,time_pct_of_ranks,"
+     "lost_seconds,begin_s,end_s,ranks,hosts",
+     csv__noise},
     {"variability.csv",
      "job,state,class,kind,origin,work,seconds,ranks,batches,fragments_per_batch,temporal_median_pct,temporal_worst_"
      "pct,"

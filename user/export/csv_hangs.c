@@ -6,14 +6,6 @@
 #include "export/csv_private.h"
 #include "report/record.h"
 
-/* Writes seconds from the run's begin, where the record has the time. */
-static void write_time(const struct run_report *report, struct csv_row *row, const cJSON *object, enum record_row key)
-{
-	uint64_t time;
-
-	csv__number(row, record__time(object, key, &time) ? csv__seconds(report, time) : NAN);
-}
-
 /* Writes where a group's ranks are: functions and lines, where those are known. */
 static void write_call(struct csv_row *row, const cJSON *group)
 {
@@ -25,21 +17,18 @@ static void write_call(struct csv_row *row, const cJSON *group)
 
 static void write_group(const struct run_report *report, const cJSON *hang, const cJSON *group, struct csv_row *row)
 {
-	const char *job = record__text(hang, KEY(of_job, job));
-	double uid = record__number(hang, KEY(of_job, uid), NAN);
-
-	csv__text(row, csv__job(report, job ? job : "", uid >= 0 && uid < UINT32_MAX ? (uint32_t)uid + 1 : 0));
+	csv__text(row, csv__job_of(report, hang));
 	csv__integer(row, (int64_t)record__uint(hang, KEY(hang, id)));
 	csv__text(row, record__text(hang, KEY(hang, kind)));
 	csv__text(row, record__text(hang, KEY(hang, outcome)));
 	csv__flag(row, record__true(hang, KEY(hang, alarm)));
 	csv__text(row, record__text(hang, KEY(hang, severity)));
-	write_time(report, row, hang, KEY(hang, begin));
-	write_time(report, row, hang, KEY(hang, end));
+	csv__time_of(report, row, hang, KEY(hang, begin));
+	csv__time_of(report, row, hang, KEY(hang, end));
 	csv__number(row, record__number(hang, KEY(hang, seconds), NAN));
 	csv__text(row, record__text(group, KEY(hang_group, ranks)));
 	csv__text(row, record__text(group, KEY(hang_group, condition)));
-	write_time(report, row, group, KEY(hang_group, since));
+	csv__time_of(report, row, group, KEY(hang_group, since));
 	write_call(row, group);
 	csv__text(row, record__text(group, KEY(hang_group, waits_for)));
 	csv__text(row, record__text(group, KEY(hang_group, did_not_enter)));

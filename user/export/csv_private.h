@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "page/run_report.h"
+#include "report/record.h"
 
 /* A row that is written: each field but the first follows a comma. */
 struct csv_row {
@@ -28,11 +29,19 @@ const char *csv__job(const struct run_report *report, const char *said, uint32_t
 /* Returns seconds from the run's begin. */
 double csv__seconds(const struct run_report *report, uint64_t utc_ns);
 
-/* csv_regions.c, csv_hangs.c, csv_variability.c; each writes a table without its first line and returns 0 or a negative errno. */
+/* Writes seconds from the run's begin, where the record has the time. */
+void csv__time_of(const struct run_report *report, struct csv_row *row, const cJSON *object, enum record_row key);
+
+/* Returns what the job of a record is called where it is shown. */
+const char *csv__job_of(const struct run_report *report, const cJSON *record);
+
+/* csv_regions.c, csv_hangs.c, csv_noise.c, csv_variability.c; each writes a table without its first line and returns 0
+ * or a negative errno. */
 int csv__variances(const struct run_report *report, FILE *out);
 int csv__causes(const struct run_report *report, FILE *out);
 int csv__states(const struct run_report *report, FILE *out);
 int csv__hangs(const struct run_report *report, FILE *out);
+int csv__noise(const struct run_report *report, FILE *out);
 int csv__variability(const struct run_report *report, FILE *out);
 
 #endif

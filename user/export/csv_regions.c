@@ -180,7 +180,9 @@ int csv__states(const struct run_report *report, FILE *out)
 							.ratio = NAN,
 							.reason = summary_reason_text[job->gaps[k].reason]});
 	}
-	for (size_t i = 0; i < summary->findings.count; i++)
-		write_finding(&summary->findings.items[i], &row);
+	for (size_t i = 0; i < summary->findings.count; i++) {
+		if (summary->findings.items[i].kind != FINDING_NOISE)
+			write_finding(&summary->findings.items[i], &row);
+	}
 	return row.out_of_memory ? -ENOMEM : 0;
 }

@@ -132,8 +132,11 @@ static bool collect_findings(struct state_rows *rows, const struct findings *fin
 {
 	for (size_t i = 0; i < findings->count; i++) {
 		const struct finding *finding = &findings->items[i];
-		struct state_row *row = find_row(rows, finding->job, strdup(finding->state));
+		struct state_row *row;
 
+		if (finding->kind == FINDING_NOISE)
+			continue; /* of no state */
+		row = find_row(rows, finding->job, strdup(finding->state));
 		if (!row)
 			return false;
 		row->finding = findings__kind(finding->kind);

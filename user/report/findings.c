@@ -20,6 +20,8 @@ static bool same(const struct finding *a, const struct finding *b, const char *j
 {
 	if (a->kind != b->kind || strcmp(a->job, job))
 		return false;
+	if (a->kind == FINDING_NOISE)
+		return a->cluster == b->cluster;
 	if (a->kind == FINDING_IMBALANCE && a->who && b->who && !strcmp(a->who, b->who))
 		return true;
 	return a->cluster == b->cluster && !strcmp(a->state, state);
@@ -113,13 +115,35 @@ static const char *times(uint64_t count, char *buf, size_t size)
 	return buf;
 }
 
+static void write_noise(const struct finding *finding, char *text, size_t size)
+{
+	const char *who = finding->who ? finding->who : "?", *whose = finding->many ? "their" : "its";
+	char mean[40], longest[40], period[40], lost[40];
+
+	duration__text(finding->seconds, lost, sizeof(lost));
+	if (finding->count == 1) {
+		snprintf(text, size, "%s stalled %s once, for %s: %.1f %% of %s time", finding->state, who, lost,
+			 100 * finding->share, whose);
+		return;
+	}
+	duration__text(finding->seconds / (double)finding->count, mean, sizeof(mean));
+	duration__text(finding->longest_s, longest, sizeof(longest));
+	duration__text(finding->period_s, period, sizeof(period));
+	snprintf(text, size,
+		 "%s stalled %s %llu times: %s each, at most %s, %sabout every %s, %.1f %% of %s time, %s in all",
+		 finding->state, who, (unsigned long long)finding->count, mean, longest,
+		 finding->many ? "each rank " : "", period, 100 * finding->share, whose, lost);
+}
+
 char *findings__text(const struct finding *finding, char *text, size_t size)
 {
 	char took[40], rank[40] = "", often[40];
 
 	if (finding->kind == FINDING_RARE && finding->rank >= 0)
 		snprintf(rank, sizeof(rank), ", longest on rank %lld", (long long)finding->rank);
-	if (finding->kind == FINDING_RARE)
+	if (finding->kind == FINDING_NOISE)
+		write_noise(finding, text, size);
+	else if (finding->kind == FINDING_RARE)
 		snprintf(text, size, "%s: %s %s, %s in all%s: too rare to be judged", finding->state,
 			 finding->cluster ? "other work" : "seen", times(finding->count, often, sizeof(often)),
 			 duration__text(finding->seconds, took, sizeof(took)), rank);
@@ -133,8 +157,10 @@ char *findings__text(const struct finding *finding, char *text, size_t size)
 
 const char *findings__kind(enum finding_kind kind)
 {
-	static const char *const names[FINDING_KINDS] = {
-	    [FINDING_RARE] = "rare", [FINDING_DRIFT] = "drift", [FINDING_IMBALANCE] = "imbalance"};
+	static const char *const names[FINDING_KINDS] = {[FINDING_NOISE] = "noise",
+							 [FINDING_RARE] = "rare",
+							 [FINDING_DRIFT] = "drift",
+							 [FINDING_IMBALANCE] = "imbalance"};
 
 	return names[kind];
 }

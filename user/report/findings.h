@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Secondary findings, printed after the slow regions: work too rare to be compared, a slow-down of all ranks
- * together, sets of ranks that always take longer. The end summary fills it from results, `vapro view` from
- * lines; a later finding replaces an earlier one about the same. Texts are copied, defused.
+ * Secondary findings, printed after the slow regions: tasks that stall ranks often and shortly, work too rare to be
+ * compared, a slow-down of all ranks together, sets of ranks that always take longer. The end summary fills it from
+ * results, `vapro view` from lines; a later finding replaces an earlier one about the same. Texts are copied, defused.
  */
 #ifndef VAPRO_REPORT_FINDINGS_H
 #define VAPRO_REPORT_FINDINGS_H
@@ -12,22 +12,24 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum finding_kind { FINDING_RARE, FINDING_DRIFT, FINDING_IMBALANCE, FINDING_KINDS };
+enum finding_kind { FINDING_NOISE, FINDING_RARE, FINDING_DRIFT, FINDING_IMBALANCE, FINDING_KINDS };
 
 /* Numbers whose comment does not name the kind are 0. */
 struct finding {
 	enum finding_kind kind;
-	char *job, *state;
+	char *job, *state; /* noise: its tasks in place of a state */
 	uint64_t state_id;
-	uint64_t cluster;   /* rare: cluster of the state; 0 the state itself */
-	char *who, *place;  /* imbalance: "ranks 2-3"; ", all on host n2," or "" */
+	uint64_t cluster;   /* rare: cluster of the state; 0 the state itself; noise: number of the component */
+	char *who, *place;  /* noise, imbalance: "ranks 2-3"; imbalance: ", all on host n2," or "" */
 	int64_t rank;	    /* rare: rank where the work took longest */
-	bool many;	    /* imbalance: a set of several ranks */
+	bool many;	    /* noise, imbalance: several ranks */
 	bool certain;	    /* imbalance: speed, not work */
-	uint64_t count;	    /* rare: members; drift: windows; imbalance: states */
-	double seconds;	    /* rare: time used; imbalance: time lost */
+	uint64_t count;	    /* noise: slices; rare: members; drift: windows; imbalance: states */
+	double seconds;	    /* rare: time used; noise, imbalance: time lost */
 	double ratio;	    /* drift: last over first; imbalance: the set over the others */
-	double share;	    /* imbalance: share of the ranks' time, 0..1 */
+	double share;	    /* noise, imbalance: share of the ranks' time, 0..1 */
+	double longest_s;   /* noise: the longest slice */
+	double period_s;    /* noise: a rank's observed time by the number of its slices */
 	double least, most; /* imbalance: ratio in one state */
 	double slow;	    /* imbalance: ratio over the states in which the set is slow; 0: same as ratio */
 };

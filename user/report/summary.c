@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "diagnose/advice.h"
+#include "diagnose/interferers.h"
 #include "diagnose/verdict.h"
 #include "base/grow.h"
 #include "base/table.h"
@@ -12,6 +13,7 @@
 #include "report/hang_text.h"
 #include "report/inside_words.h"
 #include "report/json.h"
+#include "report/noise_text.h"
 #include "report/program_name.h"
 #include "report/record.h"
 #include "report/summary.h"
@@ -402,11 +404,33 @@ static int add_imbalance(struct summary *summary, const char *job, const struct 
 			   imbalance->state);
 }
 
+static int add_noise(struct summary *summary, const char *job, const struct result_noise *noise)
+{
+	const struct result_variance hit = {.ranks = noise->ranks, .rank_count = noise->rank_count};
+	char who[256], task[NOISE_TASK_SIZE];
+
+	advice__who(&hit, false, who, sizeof(who));
+	noise_text__task(noise->what, interferers__relation[noise->relation], noise->pid, task);
+	return findings__add(&summary->findings,
+			     &(struct finding){.kind = FINDING_NOISE,
+					       .cluster = noise->id,
+					       .who = who,
+					       .many = noise->rank_count > 1,
+					       .count = noise->slices,
+					       .seconds = noise->lost_s,
+					       .share = fmin(1, noise->share),
+					       .longest_s = noise->longest_s,
+					       .period_s = noise->period_s},
+			     job, task);
+}
+
 /* Adds findings that are no variances, and must not be mistaken for one. */
 static int add_findings(struct summary *summary, const char *job, const struct job_result *result)
 {
 	int ret = result->hang ? add_result_hang(summary, job, result->hang) : 0;
 
+	for (uint32_t i = 0; !ret && i < result->noise_count; i++)
+		ret = add_noise(summary, job, &result->noise[i]);
 	for (uint32_t i = 0; !ret && i < result->rare_count; i++) {
 		const struct result_rare *rare = &result->rares[i];
 

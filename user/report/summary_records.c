@@ -7,12 +7,14 @@
 
 #include "base/grow.h"
 #include "base/printable.h"
+#include "base/table.h"
 #include "diagnose/interferers.h"
 #include "diagnose/verdict.h"
 #include "diagnose/where.h"
 #include "model/state_id.h"
 #include "report/inside_words.h"
 #include "report/json.h"
+#include "report/noise_text.h"
 #include "report/record.h"
 #include "report/summary.h"
 #include "report/summary_parts.h"
@@ -387,6 +389,35 @@ static int add_finding(struct summary *summary, const cJSON *line, enum finding_
 	return ret;
 }
 
+static int add_noise(struct summary *summary, const cJSON *line, const char **why)
+{
+	const char *host = record__text(line, KEY(head, host)), *ranks = record__text(line, KEY(noise, ranks));
+	char who[256], task[NOISE_TASK_SIZE];
+	struct finding finding = {
+	    .kind = FINDING_NOISE,
+	    /* each host's vaprod counts its own */
+	    .cluster = table__hash(regions__job_number(host), record__uint(line, KEY(noise, id))),
+	    .who = who,
+	    .many = ranks && strpbrk(ranks, "-,"),
+	    .count = record__uint(line, KEY(noise, n)),
+	    .seconds = record__number(line, KEY(noise, lost_seconds), 0),
+	    .share = record__number(line, KEY(noise, time_pct_of_ranks), 0) / 100,
+	    .longest_s = record__number(line, KEY(noise, longest_us), 0) / 1e6,
+	    .period_s = record__number(line, KEY(noise, period_ms), 0) / 1e3,
+	};
+
+	*why = "noise without number of slices or ranks";
+	if (!finding.count || !ranks)
+		return -EINVAL;
+	if (*ranks == '?')
+		snprintf(who, sizeof(who), "%s", finding.many ? "these processes" : "this process");
+	else
+		snprintf(who, sizeof(who), "rank%s %s", finding.many ? "s" : "", ranks);
+	noise_text__task(record__text(line, KEY(noise, what)), record__text(line, KEY(noise, relation)),
+			 record__uint(line, KEY(noise, pid)), task);
+	return findings__add(&summary->findings, &finding, job_of(line), task);
+}
+
 static int add_hang(struct summary *summary, const cJSON *line, const char **why)
 {
 	const char *text = record__text(line, KEY(hang, text));
@@ -491,6 +522,8 @@ int summary__add_record(struct summary *summary, const cJSON *line, const char *
 		return add_finding(summary, line, FINDING_DRIFT, why);
 	case RECORD_OBJECT_imbalance:
 		return add_finding(summary, line, FINDING_IMBALANCE, why);
+	case RECORD_OBJECT_noise:
+		return add_noise(summary, line, why);
 	case RECORD_OBJECT_hang:
 		return add_hang(summary, line, why);
 	case RECORD_OBJECT_variability:

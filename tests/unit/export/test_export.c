@@ -184,7 +184,10 @@ static void test_scales(void **state)
 
 #define HEAD "{\"schema\":\"vapro/1\",\"time\":\"2027-01-15T08:00:15.000000000Z\",\"host\":\"n1\",\"job\":\"j\","
 
-/* Processes of unknown rank, threads with rows of their own, a region that says little, two jobs of different users. */
+/*
+ * Processes of unknown rank, threads with rows of their own, a region that says little, two jobs of different users, a
+ * noise component.
+ */
 static const char records[] = HEAD
     "\"type\":\"heatmap\",\"class\":\"computation\",\"begin\":\"2027-01-15T08:00:00.000000000Z\",\"bin_ns\":200000000,"
     "\"revision\":0,\"rows\":[{\"rank\":-1,\"pid\":7,\"values\":[1,0.5,null]},{\"rank\":-1,\"pid\":8,\"values\":[1,1,1]"
@@ -196,7 +199,11 @@ static const char records[] = HEAD
     "\"2027-01-15T08:00:00.000000000Z\",\"end\":\"2027-01-15T08:00:00.400000000Z\",\"ranks\":\"?,4\",\"threads\":[{"
     "\"rank\":-1,\"thread\":0,\"pid\":7,\"tid\":7},{\"rank\":4,\"thread\":1,\"pid\":9,\"tid\":10}],\"performance\":0.5,"
     "\"lost_seconds\":0.1,\"exemplars\":[{\"start\":\"2027-01-15T08:00:00.100000000Z\",\"duration_ns\":100,\"rank\":4,"
-    "\"thread\":1,\"site\":9},{\"start\":\"x\"},{\"start\":\"2027-01-15T08:00:00.100000000Z\",\"rank\":99}]}\n";
+    "\"thread\":1,\"site\":9},{\"start\":\"x\"},{\"start\":\"2027-01-15T08:00:00.100000000Z\",\"rank\":99}]}\n" HEAD
+    "\"type\":\"noise\",\"id\":3,\"source\":\"scheduler\",\"what\":\"kworker\",\"relation\":\"foreign\",\"pid\":null,"
+    "\"n\":1600,\"mean_us\":225,\"longest_us\":1100,\"period_ms\":12.5,\"period_least_ms\":10,\"period_most_ms\":15,"
+    "\"time_pct_of_ranks\":2.4,\"lost_seconds\":0.36,\"ranks\":\"?,4\",\"hosts\":[\"n1\",\"n2\"],\"host_count\":2,"
+    "\"begin\":\"2027-01-15T08:00:00.200000000Z\",\"end\":\"2027-01-15T08:00:00.600000000Z\"}\n";
 
 static void read_records(struct run_report *report)
 {
@@ -246,6 +253,10 @@ static void test_unknown_ranks(void **state)
 	assert_int_equal(count(text, "j,computation,n1,,7,,0.2,0.2,0.5\r\n"), 1);
 	assert_int_equal(count(text, "j,computation,n1,4,9,1,0,0.2,0.2\r\n"), 1);
 	assert_int_equal(count(text, "j of uid 5,computation,n1,0,7,,0,0.2,1\r\n"), 1);
+	assert_int_equal(count(text, "j,3,scheduler,kworker,foreign,,1600,225,1100,12.5,10,15,2.4,0.36,0.2,0.6,\"?,4\","
+				     "n1 n2\r\n"),
+			 1);
+	assert_int_equal(count(text, "kworker"), 1); /* it is of no state */
 	free(text);
 	assert_null(svg__choose(&report, NULL, err, sizeof(err)));
 	assert_non_null(strstr(err, "several jobs, as j and j of uid 5"));

@@ -388,10 +388,18 @@ static void test_findings(void **state)
 		 "\"type\":\"imbalance\",\"from\":\"a\",\"to\":\"c\",\"ranks\":\"43-63\","
 		 "\"ratio\":1.24,\"ratio_least\":1.1,\"ratio_most\":1.3,\"states\":2,\"time_pct_of_job\":60,"
 		 "\"lost_seconds\":3,\"certain\":true,\"shared\":[{\"fact\":\"host\",\"value\":\"n\\u001b2\","
-		 "\"others\":0}],\"variance\":null}\n" HEAD "\"type\":\"rare\"}\n",
+		 "\"others\":0}],\"variance\":null}\n" HEAD
+		 "\"type\":\"noise\",\"id\":1,\"what\":\"tick\\u001ber\",\"relation\":\"foreign\",\"pid\":71,\"n\":2000,"
+		 "\"longest_us\":312,\"period_ms\":10,\"time_pct_of_ranks\":2,\"lost_seconds\":0.4,\"ranks\":\"0\"}"
+		 "\n" HEAD
+		 "\"type\":\"noise\",\"id\":1,\"what\":\"ticker\",\"relation\":\"foreign\",\"pid\":null,\"n\":5000,"
+		 "\"longest_us\":312,\"period_ms\":10,\"time_pct_of_ranks\":2,\"lost_seconds\":1,\"ranks\":\"?,0\"}"
+		 "\n" HEAD "\"type\":\"noise\",\"id\":2,\"what\":\"a\"}\n" HEAD "\"type\":\"rare\"}\n",
 		 &plain),
 	    0);
-	assert_int_equal(bad, 1);
+	assert_int_equal(bad, 2);
+	has("\nnoise       ticker stalled these processes 5000 times: 0.2 ms each, at most 0.312 ms, each rank about "
+	    "every 10 ms, 2.0 % of their time, 1.00 s in all\n");
 	has("\nrare        a -> b: other work 3 times, 1.50 s in all, longest on rank 2: too rare to be judged\n");
 	has("\ndrift       a -> b: slower on all ranks together, by 10 % over 3 windows\n");
 	has("\nimbalance   ranks 43-63, all on host n?2, are always 24 % slower than the others (10 to 30 % in 2 "
