@@ -504,6 +504,17 @@ struct result_noise {
 	double forgotten_s;	   /* of slices of the job that are in no component, since there were too many names */
 };
 
+#define SENSING_INTERVALS 4
+
+/* How often fragments of the ranks ended that were judged, in the new part of a window; see detect/sensing.h. */
+struct result_sensing {
+	double unseen_s; /* longest time of a rank in which none ended, from before the new part on; 0: no rank was
+			    there */
+	int32_t rank;	 /* that rank; -1 unknown */
+	double fragments, seconds;	       /* judged fragments; time for which the ranks were there */
+	uint64_t intervals[SENSING_INTERVALS]; /* between two of a rank: below 100 us, 10 ms, 1 s, and longer */
+};
+
 /* One job's window: a record covers its new part [begin_ns, end_ns). */
 struct job_result {
 	const char *job;
@@ -541,6 +552,7 @@ struct job_result {
 	const struct result_hang *hang; /* NULL: none, or no change in this window */
 	struct result_clusters clusters;
 	struct result_account account;
+	struct result_sensing sensing;
 	const struct result_clock *clocks; /* in the order of the hosts' names */
 	uint32_t clock_count;		   /* 0: the job has one host */
 	uint64_t small_count;		   /* slow regions that cost too little for a variance of their own */

@@ -1,15 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Noise components of tasks that stall ranks, against what the kernel itself says of these tasks (/proc/PID/schedstat)."""
+"""
+Noise components of tasks that stall ranks, against what the kernel itself says of these tasks (/proc/PID/schedstat); for
+how long a rank was unseen.
+"""
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from live import VAPRO, VAPROD, attached, main, of_type, records, tool  # noqa: E402
+from live import VAPRO, VAPROD, attached, j, main, of_type, ready_pid, records, tool  # noqa: E402
 
 SECONDS = 20
 # Pins itself, uses so much CPU time in each period, and prints how often it got a CPU and for how long: ticker CPU US HZ SECONDS
@@ -95,4 +99,24 @@ def test_two_threads_wait_for_one_cpu(tap, jobs):
     compare(tap, jobs, 2, 2000, 20)
 
 
-main(test_short_and_often, test_long_and_rarely, test_two_threads_wait_for_one_cpu)
+def test_a_stop_is_unseen(tap, jobs):
+    """A rank that makes a call each 10 ms makes none for 3 s: it was unseen for as long, give or take a bin."""
+    out = os.path.join(jobs.directory, "out.ndjson")
+    job = jobs.start(j.mpirun(1, tool("rounds"), "--us", 10000, "--phase", "4:25"), "rounds")
+    pid = ready_pid(job)
+    daemon = jobs.start([VAPROD, "--pid", pid, "--output", out, "--io", "off", "--window", 6], "vaprod")
+    attached(out, [pid])
+    time.sleep(12)
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(3)
+    os.kill(pid, signal.SIGCONT)
+    time.sleep(6)
+    tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
+    jobs.stop(job)
+    seen = [window["sensing"] for window in of_type(records(out), "window") if window["sensing"]]
+    longest = max(seen, key=lambda sensing: sensing["unseen_seconds"])
+    tap.ok(2.8 <= longest["unseen_seconds"] <= 3.4, "the rank was unseen for 3 s", seen)
+    tap.equal(longest["rank"], 0, "that rank is named")
+
+
+main(test_short_and_often, test_long_and_rarely, test_two_threads_wait_for_one_cpu, test_a_stop_is_unseen)

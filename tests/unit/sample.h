@@ -319,6 +319,7 @@ static inline void sample__fill(struct job_result *result)
 	    .rare_count = 2,
 	    .noise = noise,
 	    .noise_count = 1,
+	    .sensing = {.unseen_s = 0.4, .rank = 3, .fragments = 1800, .seconds = 60, .intervals = {5, 6, 7, 8}},
 	    .account = {.known = true, .on_cpu_s = 12.25, .stopped_s = 2.5},
 	    .small_count = 17,
 	    .small_seconds = 0.0625,

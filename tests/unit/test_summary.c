@@ -25,6 +25,7 @@ static void test_summary(void **state)
 	has(text, "4 ranks on 2 hosts, watched for 25.0 s");
 	has(text, "!!! only 4 of 8 ranks were seen");
 	has(text, "judged      90.0 %");
+	has(text, "  unseen      no rank was unseen for longer than 0.40 s (rank 3)\n");
 	has(text, "overhead    0.41 %");
 	has(text, "6.1 % seen too few times to know its usual speed; most: MPI_Allreduce at");
 	has(text, "!!! 24 fragments lost: the ring buffer was full (ring-bytes)\n");

@@ -474,6 +474,7 @@ int analysis_result__build(struct analysis_context *context, struct analysis_job
 	    .rare_count = (uint32_t)job->spatial.rare_count,
 	    .clusters = job->spatial.clusters,
 	    .account = account__window(&job->account, span->end),
+	    .sensing = job->sensing.sum,
 	    .small_count = job->small_count,
 	    .small_seconds = job->small_ns / 1e9,
 	};

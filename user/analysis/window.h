@@ -19,6 +19,7 @@
 #include "detect/bundle_shares.h"
 #include "detect/inside.h"
 #include "detect/noise.h"
+#include "detect/sensing.h"
 #include "detect/sets.h"
 #include "detect/spatial.h"
 #include "detect/variability.h"
@@ -62,6 +63,7 @@ struct analysis_job {
 	size_t interference_count, interference_capacity;
 	struct account account;
 	struct noise noise;
+	struct sensing sensing;
 	struct clocks *clocks; /* of several hosts; NULL: one host, or no collective yet */
 	struct coverage_facts facts;
 	bool active;	/* something arrived since the last window */

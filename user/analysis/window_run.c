@@ -160,7 +160,8 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 		return -ENOMEM;
 	heatmap__advance(&job->map, span->view, span->end);
 	heatmap__clear(&job->map, span->view);
-	if (waiting__begin(job->waiting, &job->map, about->row_count, job->known_from, span->view, span->end))
+	if (waiting__begin(job->waiting, &job->map, about->row_count, job->known_from, span->view, span->end) ||
+	    sensing__begin(&job->sensing, about->row_count, span->begin, span->end))
 		return -ENOMEM;
 	for (size_t i = 0; i < job->rec_count + job->open_count; i++) {
 		bool open = i >= job->rec_count;
@@ -179,6 +180,8 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 		if (coverage__add(&job->coverage, series, rec, span->begin, span->end) ||
 		    heatmap__add(&job->map, rec, series->row, series->class, from, span->end))
 			return -ENOMEM;
+		if (!open && rec->is_new)
+			sensing__add(&job->sensing, about->rows[series->row].leader, rec);
 		if (!open && (rec->is_new || rec->rebased) && mark_emitted_again(job, about, series, rec, span))
 			return -ENOMEM;
 		if (rec->covered && series->class != VAPRO_COMMUNICATION)
@@ -187,6 +190,7 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 		    waiting__add(job->waiting, rec, series, stg__state(context->stg, series->state), from))
 			return -ENOMEM;
 	}
+	sensing__end(&job->sensing, about, span->begin_ns, span->end_ns);
 	coverage__count_threads(&job->coverage);
 	coverage__explain(&job->coverage, &context->series, job->waiting);
 	return add_account(job, context, span) || waiting__end(job->waiting, about, &context->series) ? -ENOMEM : 0;

@@ -174,6 +174,8 @@ static bool add_jobs(cJSON *page, const struct run_report *report)
 		     json__add_uint(item, "fragments", job->fragments) &&
 		     json__add_number(item, "rank_seconds", job->rank_seconds, 3) &&
 		     json__add_number(item, "covered", job->covered_total / job->rank_seconds, 6) &&
+		     json__add_number(item, "unseen_seconds", job->covered_total > 0 ? job->unseen_s : NAN, 3) &&
+		     json__add_number(item, "unseen_rank", job->unseen_rank, 0) &&
 		     json__add_number(item, "overhead_pct",
 				      job->overhead_weight > 0 ? job->overhead / job->overhead_weight : NAN, 4) &&
 		     json__add_number(item, "overhead_most_pct", job->overhead_weight > 0 ? job->overhead_max : NAN,

@@ -472,6 +472,24 @@ static int add_span(struct job_summary *job, const struct job_result *result, do
 	return 0;
 }
 
+/* Adds how much of a window was judged, and how well. weight: seconds of its ranks. */
+static void add_judged(struct job_summary *job, const struct job_result *result, double weight)
+{
+	job->covered_total += weight * result->coverage_total + result->covered_before_s;
+	for (int i = 0; i < VAPRO_CLASSES; i++) {
+		job->covered[i] +=
+		    weight * result->coverage[i] + (i == VAPRO_COMPUTATION ? result->covered_before_s : 0);
+		if (isnan(result->performance[i]))
+			continue;
+		job->performed[i] += weight * result->coverage[i] * result->performance[i];
+		job->performed_weight[i] += weight * result->coverage[i];
+	}
+	if (result->sensing.unseen_s > job->unseen_s) {
+		job->unseen_s = result->sensing.unseen_s;
+		job->unseen_rank = result->sensing.rank;
+	}
+}
+
 int summary__add(struct summary *summary, const struct job_result *result, double daemon_cpu_pct)
 {
 	const char *name = result->job ? result->job : "";
@@ -500,15 +518,7 @@ int summary__add(struct summary *summary, const struct job_result *result, doubl
 	job->rank_seconds += weight;
 	if (add_span(job, result, weight))
 		return -ENOMEM;
-	job->covered_total += weight * result->coverage_total + result->covered_before_s;
-	for (int i = 0; i < VAPRO_CLASSES; i++) {
-		job->covered[i] +=
-		    weight * result->coverage[i] + (i == VAPRO_COMPUTATION ? result->covered_before_s : 0);
-		if (isnan(result->performance[i]))
-			continue;
-		job->performed[i] += weight * result->coverage[i] * result->performance[i];
-		job->performed_weight[i] += weight * result->coverage[i];
-	}
+	add_judged(job, result, weight);
 	if (!isnan(result->overhead_pct_mean)) {
 		job->overhead += weight * result->overhead_pct_mean;
 		job->overhead_weight += weight;

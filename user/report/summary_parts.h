@@ -45,6 +45,8 @@ struct job_summary {
 	double performed[VAPRO_CLASSES], performed_weight[VAPRO_CLASSES];
 	double overhead, overhead_weight, overhead_max; /* weight: time of which the overhead is known */
 	uint64_t fragments, lost[VAPRO_LOSSES];
+	double unseen_s; /* longest time of a rank without a judged fragment; 0: unknown */
+	int32_t unseen_rank;
 	uint64_t small_count; /* slow regions too small for a variance */
 	double small_seconds;
 	struct gap *gaps;

@@ -324,6 +324,15 @@ static void print_shares(const struct job_summary *job, FILE *out, unsigned widt
 		any |= job->performed_weight[i] > 0;
 	}
 	wrap__print(out, "  judged", text, INDENT + 2, width);
+	if (job->unseen_s > 0 && job->covered_total > 0) {
+		char longest[40], rank[32] = "";
+
+		if (job->unseen_rank >= 0)
+			snprintf(rank, sizeof(rank), " (rank %d)", job->unseen_rank);
+		snprintf(text, sizeof(text), "no rank was unseen for longer than %s%s",
+			 duration__text(job->unseen_s, longest, sizeof(longest)), rank);
+		wrap__print(out, "  unseen", text, INDENT + 2, width);
+	}
 	used = 0;
 	/* the speed of a hardly judged class would mislead; of communication it is mostly waiting, which shows as
 	 * effects */

@@ -77,7 +77,8 @@ static int add_window(struct summary *summary, const cJSON *line, const char **w
 {
 	const cJSON *coverage = record__item(line, KEY(window, coverage)),
 		    *overhead = record__item(line, KEY(window, overhead_pct)), *item;
-	const cJSON *lost = record__item(line, KEY(window, lost)), *small = record__item(line, KEY(window, small));
+	const cJSON *lost = record__item(line, KEY(window, lost)), *small = record__item(line, KEY(window, small)),
+		    *sensing = record__item(line, KEY(window, sensing));
 	struct vapro_state states[UNCOVERED_MOST];
 	struct result_uncovered uncovered[UNCOVERED_MOST];
 	struct job_result result = {.job = job_of(line),
@@ -90,6 +91,8 @@ static int add_window(struct summary *summary, const cJSON *line, const char **w
 				    .overhead_pct_mean = record__number(overhead, KEY(overhead, mean), NAN),
 				    .overhead_pct_max = record__number(overhead, KEY(overhead, max), 0),
 				    .uncovered = uncovered,
+				    .sensing = {.unseen_s = record__number(sensing, KEY(sensing, unseen_seconds), 0),
+						.rank = (int32_t)record__number(sensing, KEY(sensing, rank), -1)},
 				    .small_count = record__uint(small, KEY(small_regions, count)),
 				    .small_seconds = record__number(small, KEY(small_regions, lost_seconds), 0)};
 	int32_t *ranks;

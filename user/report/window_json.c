@@ -149,6 +149,25 @@ static bool add_account(cJSON *object, const struct result_account *account)
 	return ok;
 }
 
+static bool add_sensing(cJSON *object, const struct result_sensing *sensing)
+{
+	const enum record_row key = KEY(sensing, intervals);
+	cJSON *item, *intervals;
+	bool ok;
+
+	if (!(sensing->seconds > 0))
+		return record__put_null(object, KEY(window, sensing));
+	item = record__put_object(object, KEY(window, sensing));
+	ok = item && record__put_number(item, KEY(sensing, unseen_seconds), sensing->unseen_s) &&
+	     record__put_number(item, KEY(sensing, rank), sensing->rank) &&
+	     record__put_number(item, KEY(sensing, per_second), sensing->fragments / sensing->seconds);
+	intervals = ok ? record__put_object(item, key) : NULL;
+	ok = intervals;
+	for (int i = 0; ok && i < SENSING_INTERVALS; i++)
+		ok = record__put_named(intervals, key, record_keys[key].words[i], (double)sensing->intervals[i]);
+	return ok;
+}
+
 static bool add_small(cJSON *object, const struct job_result *result)
 {
 	cJSON *small = record__put_object(object, KEY(window, small));
@@ -210,7 +229,8 @@ static int put_window(const struct job_result *result, const struct json_context
 		  add_io(object, context) && add_bystanders(object, context) &&
 		  add_uncovered(object, context->names, result) && add_small(object, result) &&
 		  add_account(object, &result->account) && add_clusters(object, &result->clusters) &&
-		  add_clock(object, &context->clock) && add_clocks(object, result);
+		  add_sensing(object, &result->sensing) && add_clock(object, &context->clock) &&
+		  add_clocks(object, result);
 
 	return record__emit(RECORD_OBJECT_window, object, ok, put, arg);
 }

@@ -54,6 +54,11 @@ static void test_window(void **state)
 	is_text(object, "uncovered/0/reason", "few_fragments");
 	is_null(object, "uncovered/1/labels");
 	is_null(object, "uncovered/1/state_id");
+	is_number(object, "sensing/unseen_seconds", 0.4);
+	is_number(object, "sensing/rank", 3);
+	is_number(object, "sensing/per_second", 30);
+	is_number(object, "sensing/intervals/below_100us", 5);
+	is_number(object, "sensing/intervals/longer", 8);
 	is_number(object, "account_seconds/stopped", 2.5);
 	is_number(object, "account_seconds/on_cpu", 12.25);
 	is_number(object, "small/count", 17);

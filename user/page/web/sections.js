@@ -326,7 +326,8 @@ function fillCoverage() {
 		const list = make("ul", "");
 		list.append(make("li", "", make("b", "", percent(job.covered)), " of the ranks' time was evaluated" + (classes ? ": " + classes : "") + ". " + grouped(job.fragments) + " fragments." +
 			(speeds.length ? " Average speed: " + speeds.map(one => one.class + " " + percent(one.speed)).join(", ") + " of the best observed." : "") +
-			(waiting ? " Waiting: " + percent(1 - waiting.speed) + " of the evaluated time in communication." : "")));
+			(waiting ? " Waiting: " + percent(1 - waiting.speed) + " of the evaluated time in communication." : "") +
+			(job.unseen_seconds === null ? "" : " No rank was unseen for longer than " + duration(job.unseen_seconds) + (job.unseen_rank < 0 ? "." : " (rank " + job.unseen_rank + ")."))));
 		for (const gap of job.gaps.slice().sort((a, b) => b.share - a.share)) {
 			const item = make("li", "", make("b", "", percent(gap.share)), " not evaluated: ", user(gap.text));
 			if (gap.state && gap.state_share >= 0.02)
