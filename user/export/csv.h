@@ -18,7 +18,7 @@ struct csv_table {
 	int (*write_rows)(const struct run_report *report, FILE *out);
 };
 
-#define CSV_TABLES 7
+#define CSV_TABLES 8
 extern const struct csv_table csv_tables[CSV_TABLES];
 
 /* Writes a table. Returns 0, or a negative errno where memory or out fails. */
