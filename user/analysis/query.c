@@ -169,12 +169,12 @@ int analysis__respond(struct analysis_context *context, struct analysis_job *job
 	diagnoses__free(&job->chosen);
 	chosen_sites__free(&job->chosen_sites);
 	error = add_open(context, job);
-	if (!error) {
-		analysis_window__judge(context, job, &span);
+	if (!error)
+		error = analysis_window__judge(context, job, &span);
+	if (!error)
 		error = add_past(context, job);
-		if (!error)
-			error = add_account(context, job, &span);
-	}
+	if (!error)
+		error = add_account(context, job, &span);
 	if (!error && selection->begin_ns < selection->end_ns)
 		error =
 		    analysis__forget_normal(context) || analysis__diagnose_selection(context, job, &span) ? -ENOMEM : 0;

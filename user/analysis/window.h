@@ -148,9 +148,9 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 /* Learns from the bundles that end in bins [view, end); references are to be refreshed then. Returns 0 or -ENOMEM. */
 int analysis_window__learn(struct analysis_context *context, struct analysis_job *job, uint64_t view, uint64_t end);
 
-/* Judges all bundles of the job, and sums the cost of undisturbed ones. References must be fresh. */
-void analysis_window__judge(struct analysis_context *context, struct analysis_job *job,
-			    const struct analysis_span *span);
+/* Judges all bundles of the job, and sums the cost of undisturbed ones. References must be fresh. 0 or -ENOMEM. */
+int analysis_window__judge(struct analysis_context *context, struct analysis_job *job,
+			   const struct analysis_span *span);
 
 /* Returns the task of an interference with the name of its job, which lives as long as that. */
 struct result_interferer analysis__task(const struct analysis_context *context, const struct interference_rec *at);

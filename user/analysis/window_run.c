@@ -4,11 +4,13 @@
 #include "analysis/sharing.h"
 #include "analysis/window_private.h"
 
+#include "base/grow.h"
 #include "detect/caused.h"
 #include "detect/unseen_waits.h"
 #include "model/groups.h"
 #include "model/judge.h"
 #include "model/job_series.h"
+#include "model/occurrence.h"
 
 #include <errno.h>
 #include <math.h>
@@ -44,9 +46,29 @@ static void begin_sums(struct series_book *book, uint32_t job)
 	}
 }
 
-static void judge(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
+/* Bundles that are judged beside each other. */
+struct occurrences {
+	struct bundle_rec **recs;
+	size_t count, capacity;
+};
+
+/* Adds a bundle where other ranks' calls at the same time may be its reference. Returns 0 or -ENOMEM. */
+static int consider(struct occurrences *occurrences, const struct series_book *book, struct bundle_rec *rec)
+{
+	if (!occurrence__fits(book, rec))
+		return 0;
+	if (grow(&occurrences->recs, &occurrences->capacity, occurrences->count + 1, sizeof(*occurrences->recs)))
+		return -ENOMEM;
+	occurrences->recs[occurrences->count++] = rec;
+	return 0;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int judge(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
 {
 	struct series *series = context->series.series;
+	struct occurrences occurrences = {0};
+	int error = 0;
 
 	begin_sums(&context->series, job->id);
 	job->known_from = span->view;
@@ -59,6 +81,7 @@ static void judge(struct analysis_context *context, struct analysis_job *job, co
 			   offsetof(struct series, normal_live));
 		judge__bundle(&context->series, &job->recs[i]);
 		leave_to_account(job, &job->recs[i]);
+		error = error ? error : consider(&occurrences, &context->series, &job->recs[i]);
 		/* A faster member of the cluster, or moved borders, outdate what was emitted. */
 		job->recs[i].rebased = !job->recs[i].is_new && job->recs[i].cell != BUNDLE_NO_CELL &&
 				       fabsf(job->recs[i].reference - counted) > REBASED_SHARE * counted;
@@ -81,7 +104,12 @@ static void judge(struct analysis_context *context, struct analysis_job *job, co
 		/* An open fragment counts only once it lasts too long. */
 		if (job->open[i].sum_ns * context->config.threshold <= job->open[i].reference)
 			job->open[i].covered = 0;
+		error = error ? error : consider(&occurrences, &context->series, &job->open[i]);
 	}
+	if (!error && occurrences.count)
+		error = occurrence__judge(&context->series, occurrences.recs, occurrences.count);
+	free(occurrences.recs);
+	return error;
 }
 
 /* Adds a judged bundle to the usual sums, once the usual sleep is known. */
@@ -94,12 +122,13 @@ static void add_usual(struct series *series, struct bundle_rec *rec, const struc
 		series__add_usual(&series->usual_live, series->class, rec);
 }
 
-void analysis_window__judge(struct analysis_context *context, struct analysis_job *job,
-			    const struct analysis_span *span)
+int analysis_window__judge(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
 {
-	judge(context, job, span);
+	if (judge(context, job, span))
+		return -ENOMEM;
 	for (size_t i = 0; i < job->rec_count; i++)
 		add_usual(&context->series.series[job->recs[i].series], &job->recs[i], span);
+	return 0;
 }
 
 static int mark_emitted_again(struct analysis_job *job, const struct stg_job *about, const struct series *series,
@@ -306,9 +335,8 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 	place_interference(context->stg, job);
 	if (coverage__begin(&job->coverage, context->stg, job->id, span->begin_ns, span->end_ns))
 		goto cleanup;
-	judge(context, job, span);
-	if (find_waits(job, context) || fill_map(context, job, span) || find_variances(context, job, span) ||
-	    sharing__count_waits(context, job, span))
+	if (judge(context, job, span) || find_waits(job, context) || fill_map(context, job, span) ||
+	    find_variances(context, job, span) || sharing__count_waits(context, job, span))
 		goto cleanup;
 	/* without a variance no bundle is part of one */
 	if (job->book.count &&

@@ -65,6 +65,8 @@ void evidence__judge_io(struct variance *variance, const struct evidence_input *
 	else if (peer >= share * lost)
 		evidence__say(variance, false,
 			      "on a pipe, socket or terminal: the other end decides how long it takes");
+	else if (tally->occurrence >= share * lost)
+		evidence__say(variance, true, "other ranks write or read as much at the same time faster");
 	else if (chance__explains(variance, input, VAPRO_IO))
 		evidence__say(variance, false, "these calls scatter as much at other times");
 	else if (slower >= share * lost)

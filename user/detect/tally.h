@@ -61,6 +61,7 @@ struct tally {
 	double faults;							    /* lost by fragments with major faults */
 	double no_reference;						    /* lost without any reference */
 	double account;							    /* lost by the kernel's account alone */
+	double occurrence;						    /* lost beside ranks that did the same */
 	double provisional;	     /* lost against a reference without support */
 	double young;		     /* lost in the first computations of states that take long */
 	double frequency;	     /* computation's loss to a lower frequency than usual */

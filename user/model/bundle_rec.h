@@ -60,6 +60,7 @@ struct bundle_rec {
 	uint8_t disturbed : 1;	     /* in time that an alarm owned at the end of the last window */
 	uint8_t learnt : 1;	     /* part of the usual time of its series */
 	uint8_t account : 2;	     /* made from the kernel's account: no fragment (detect/account.h) */
+	uint8_t occurrence : 1;	     /* its reference is what other ranks took at the same time; model/occurrence.h */
 	uint8_t counted; /* bit per counter_group; its factors agree with each other, see diagnose/factors.h */
 };
 

@@ -48,7 +48,7 @@ static uint32_t bits_of(const struct bundle_rec *rec)
 	       (uint32_t)rec->no_reference << 3 | (uint32_t)rec->warm_up << 4 | (uint32_t)rec->provisional << 5 |
 	       (uint32_t)rec->attributed_only << 6 | (uint32_t)rec->rebased << 7 | (uint32_t)rec->waits << 8 |
 	       (uint32_t)rec->retained << 9 | (uint32_t)rec->disturbed << 10 | (uint32_t)rec->learnt << 11 |
-	       (uint32_t)rec->account << 12 | (uint32_t)rec->young << 14;
+	       (uint32_t)rec->account << 12 | (uint32_t)rec->young << 14 | (uint32_t)rec->occurrence << 15;
 }
 
 static void set_bits(struct bundle_rec *rec, uint32_t bits)
@@ -67,6 +67,7 @@ static void set_bits(struct bundle_rec *rec, uint32_t bits)
 	rec->learnt = bits >> 11 & 1;
 	rec->account = bits >> 12 & 3;
 	rec->young = bits >> 14 & 1;
+	rec->occurrence = bits >> 15 & 1;
 }
 
 static struct saved_rec saved_of(const struct bundle_rec *rec)

@@ -12,11 +12,16 @@
 
 #include <math.h>
 
-/* Fragments that a series needs; fewer where other ranks do the same in the same time. */
+/*
+ * Fragments that a series needs; fewer where other ranks do the same in the same time, and where the work of all ranks
+ * is one history.
+ */
 static double enough_of(const struct vapro_config *config, const struct series *series)
 {
 	double all = (double)config->certify_fragments;
 
+	if (series->supported && series->class == VAPRO_IO)
+		return (double)config->rare_members;
 	return series->supported ? fmin(LEAST_FRAGMENTS, all) : all;
 }
 
@@ -156,6 +161,7 @@ void judge__bundle(const struct series_book *book, struct bundle_rec *rec)
 	bool enough = series->cpu.n >= enough_of(book->config, series);
 
 	rec->covered = rec->certified = rec->no_reference = rec->attributed_only = rec->provisional = 0;
+	rec->occurrence = 0;
 	rec->reference = rec->waited_ns = 0;
 	bundle_rec__set_usual(rec, BUNDLE_USUAL_FREQUENCY, series->usual_frequency * rec->ratio);
 	if (book->workloads[series->workload].mixed) {

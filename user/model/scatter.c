@@ -6,6 +6,7 @@
 #include <math.h>
 
 #define HIGH_SIGMAS 2.054 /* where the tail of a normal distribution of the share SHARE_TAIL begins */
+#define RANKS_SHARE 0.7	  /* of the batches of all ranks that agree, where a rank has few: it is not scatter */
 
 /* The duration that all but `above` of the calls do not exceed. */
 static double quantile(const struct histogram *histogram, double above)
@@ -20,36 +21,55 @@ static double quantile(const struct histogram *histogram, double above)
 	return 0;
 }
 
-/*
- * Whether most batches agree with the reference, or are faster. A level state stays level: a fault that lasts is no
- * scatter.
- */
-static bool is_level(const struct series *series, const struct vapro_config *config)
+/* Batches, and those of them that agree with the reference, or are faster. */
+struct agreement {
+	double all, near;
+};
+
+static void count_batches(const struct series *series, const struct vapro_config *config, struct agreement *sum)
 {
 	const struct batches *both[] = {&series->batches, &series->batches_live};
-	double all = 0, near = 0;
 
-	if (series->level)
-		return true;
 	for (int k = 0; k < 2; k++) {
 		for (uint32_t i = 0; i < both[k]->count; i++) {
 			const struct batch_bucket *bucket = &both[k]->items[i];
 
-			all += bucket->n;
-			near += config->threshold * bucket->sum_ns <= series->reference_ns * bucket->n ? bucket->n : 0;
+			sum->all += bucket->n;
+			sum->near +=
+			    config->threshold * bucket->sum_ns <= series->reference_ns * bucket->n ? bucket->n : 0;
 		}
 	}
-	return near >= SHARE_STEADY * all && (all >= LEAST_MEMBERS || series->certified);
+}
+
+/*
+ * Whether most batches agree with the reference; where a rank has few, whether those of all ranks do, since a rank that
+ * is slow alone is no scatter of the calls. A level state stays level: a fault that lasts is no scatter.
+ */
+static bool is_level(const struct series *series, const struct vapro_config *config, const struct agreement *ranks)
+{
+	struct agreement own = {0};
+
+	if (series->level)
+		return true;
+	count_batches(series, config, &own);
+	if (own.all < LEAST_MEMBERS && series->supported && ranks->all >= LEAST_MEMBERS &&
+	    ranks->near >= RANKS_SHARE * ranks->all)
+		return true;
+	return own.near >= SHARE_STEADY * own.all && (own.all >= LEAST_MEMBERS || series->certified);
 }
 
 void scatter__refresh(struct series_book *book, const struct workload *workload)
 {
+	struct agreement ranks = {0};
+
+	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next)
+		count_batches(&book->series[i], book->config, &ranks);
 	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
 		struct series *series = &book->series[i];
 		const struct histogram *cpu = &series->cpu;
 		double high, few, tail;
 
-		series->level = series->slower || is_level(series, book->config);
+		series->level = series->slower || is_level(series, book->config, &ranks);
 		if (series->level || !(cpu->n > 0))
 			continue;
 		series->middle_ns = (float)quantile(cpu, cpu->n / 2);

@@ -210,7 +210,7 @@ static int refresh_kind(struct series_book *book, const struct workload *workloa
 	count = batches__groups(&book->scratch, groups);
 	typical = lowest_supported(book, workload, processor, rows, groups, count);
 	reference = typical ? typical->centre_ns : batches__median(&book->scratch);
-	if (!typical && workload->class == VAPRO_COMPUTATION) {
+	if (!typical) {
 		found = of_ranks(book, workload, processor, rows, &ranks);
 		if (found < 0)
 			return found;
