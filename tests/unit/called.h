@@ -46,7 +46,7 @@ static inline void add_call_of(uint32_t site, uint32_t rank, struct bundle_rec r
 	const struct series *series = &callers[site * job->row_count + rank];
 
 	assert_int_equal(heatmap__add(&map, &rec, rank, VAPRO_COMMUNICATION, 0, UINT64_MAX), 0);
-	assert_int_equal(waiting__add(waiting, &rec, series, of, 0), 0);
+	assert_int_equal(waiting__add(waiting, &rec, 0, series, of, 0), 0);
 }
 
 static inline void add_call(uint32_t site, uint32_t rank, struct bundle_rec rec, uint32_t group)

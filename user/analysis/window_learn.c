@@ -26,13 +26,16 @@ static bool disturbed(const struct analysis_job *job, const struct series *serie
 	uint64_t bins[] = {last, rec->n == 1 ? bundle_rec__first_bin(rec) : last};
 
 	for (int i = 0; i < 1 + (bins[1] != last); i++) {
-		uint32_t owner = heatmap__has(&job->map, bins[i])
-				     ? heatmap__owner(&job->map, series->row, bins[i], series->class)
-				     : 0;
-		const struct variance *variance = owner ? variance__find(&job->book, owner) : NULL;
+		enum vapro_class owned[] = {series->class, HEATMAP_TRANSFERS};
 
-		if (variance && (variance->alarm || variance->effect_of))
-			return true;
+		for (int k = 0; heatmap__has(&job->map, bins[i]) && k < 1 + (series->class == VAPRO_COMMUNICATION);
+		     k++) {
+			uint32_t owner = heatmap__owner(&job->map, series->row, bins[i], owned[k]);
+			const struct variance *variance = owner ? variance__find(&job->book, owner) : NULL;
+
+			if (variance && (variance->alarm || variance->effect_of))
+				return true;
+		}
 	}
 	return false;
 }

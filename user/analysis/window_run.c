@@ -216,7 +216,8 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 		if (rec->covered && series->class != VAPRO_COMMUNICATION)
 			waiting__reach(job->waiting, rec->max_ns);
 		if (rec->covered && series->class == VAPRO_COMMUNICATION &&
-		    waiting__add(job->waiting, rec, series, stg__state(context->stg, series->state), from))
+		    waiting__add(job->waiting, rec, open ? WAITING_OPEN : (uint32_t)i, series,
+				 stg__state(context->stg, series->state), from))
 			return -ENOMEM;
 	}
 	sensing__end(&job->sensing, about, span->begin_ns, span->end_ns);
@@ -324,6 +325,7 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 	    .partial = partial(about),
 	};
 	struct parts parts = {.view = span->view, .retire = span->retire, .end = span->end};
+	const float *transfers;
 	int error = -ENOMEM;
 
 	for (int class = 0; class < VAPRO_CLASSES; class ++) {
@@ -336,15 +338,16 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 	if (coverage__begin(&job->coverage, context->stg, job->id, span->begin_ns, span->end_ns))
 		goto cleanup;
 	if (judge(context, job, span) || find_waits(job, context) || fill_map(context, job, span) ||
-	    find_variances(context, job, span) || sharing__count_waits(context, job, span))
+	    find_variances(context, job, span) || sharing__count_waits(context, job, span) ||
+	    waiting__transfers(job->waiting, job->rec_count, &transfers))
 		goto cleanup;
 	/* without a variance no bundle is part of one */
 	if (job->book.count &&
-	    (bundle_shares__find(&parts, &job->map, &context->series, job->recs, job->rec_count, span->end,
+	    (bundle_shares__find(&parts, &job->map, &context->series, job->recs, transfers, job->rec_count, span->end,
 				 span->retire) ||
-	     bundle_shares__find(&parts, &job->map, &context->series, job->open, job->open_count, span->end,
+	     bundle_shares__find(&parts, &job->map, &context->series, job->open, NULL, job->open_count, span->end,
 				 span->retire) ||
-	     bundle_shares__find(&parts, &job->map, &context->series, job->account.recs, job->account.rec_count,
+	     bundle_shares__find(&parts, &job->map, &context->series, job->account.recs, NULL, job->account.rec_count,
 				 span->end, account__retire_bin(&job->map, span->end)) ||
 	     unseen_waits__tally(&job->book, &job->map, &context->series, job->recs, job->rec_count, span->end,
 				 span->retire) ||
@@ -355,8 +358,8 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 	     bundle_shares__tally(&parts, &job->book, &context->series)))
 		goto cleanup;
 	if (job->book.count &&
-	    (evidence__pairs(&job->book, &input, job->recs, job->rec_count, span->view, span->retire) ||
-	     evidence__pairs(&job->book, &input, job->open, job->open_count, span->view, 0)))
+	    (evidence__pairs(&job->book, &input, job->recs, transfers, job->rec_count, span->view, span->retire) ||
+	     evidence__pairs(&job->book, &input, job->open, NULL, job->open_count, span->view, 0)))
 		goto cleanup;
 	evidence__judge(&job->book, &input);
 	if (weight__judge(&job->book, about, &context->config, span->end_ns) ||

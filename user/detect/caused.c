@@ -2,6 +2,7 @@
 #include "detect/caused.h"
 
 #include "base/exact.h"
+#include "detect/effect.h"
 
 #include <errno.h>
 #include <math.h>
@@ -51,10 +52,11 @@ static double left_of(const struct division *division, const struct part_loss *a
 	return fmax(0, division->others * at->lost - at->used);
 }
 
-static bool can_delay(const struct variance *variance, const struct heatmap *map)
+/* others: rows that can wait for a row. */
+static bool can_delay(const struct variance *variance, const struct heatmap *map, double others)
 {
-	return !variance->waiting && variance->matched && variance->begin < map->end && variance->end > map->begin &&
-	       variance->begin < variance->end;
+	return effect__may_delay(variance, (size_t)others + 1) && variance->matched && variance->begin < map->end &&
+	       variance->end > map->begin && variance->begin < variance->end;
 }
 
 /* Makes room for the losses of all variances that may delay other rows. */
@@ -70,7 +72,7 @@ static int begin(struct division *division, struct variance_book *book, const st
 		struct variance *variance = &book->variances[i];
 		struct delayer *delayer = &division->delayers[division->count];
 
-		if (!can_delay(variance, map))
+		if (!can_delay(variance, map, division->others))
 			continue;
 		variance->others = division->others;
 		delayer->variance = variance;

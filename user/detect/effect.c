@@ -15,10 +15,12 @@ void effect__waits(struct variance *variance, const struct heatmap *map)
 			uint32_t row = variance->rows[i];
 
 			if (!heatmap__has(map, bin) ||
-			    heatmap__owner(map, row, bin, VAPRO_COMMUNICATION) != variance->id)
+			    heatmap__owner(map, row, bin, variance__calls(variance)) != variance->id)
 				continue;
-			late += heatmap__late(map, row, bin);
-			transfer += heatmap__wait(map, HEATMAP_TRANSFER, row, bin);
+			late += variance->transfers ? 0 : heatmap__late(map, row, bin);
+			/* transfers with an owner are that one's */
+			if (variance->transfers || !heatmap__owner(map, row, bin, HEATMAP_TRANSFERS))
+				transfer += heatmap__wait(map, HEATMAP_TRANSFER, row, bin);
 		}
 	}
 	variance->late = late;
@@ -65,6 +67,10 @@ static double lost_to(const struct variance *cause, const struct heatmap *map, u
 {
 	struct cell cell;
 
+	if (cause->transfers)
+		return heatmap__owner(map, row, bin, HEATMAP_TRANSFERS) == cause->id
+			   ? heatmap__wait(map, HEATMAP_TRANSFER, row, bin)
+			   : 0;
 	if (heatmap__owner(map, row, bin, cause->class) != cause->id)
 		return 0;
 	cell = heatmap__cell(map, row, bin, cause->class);
@@ -126,6 +132,11 @@ static bool other_ranks(const struct variance *effect, const struct variance *ca
 	return false;
 }
 
+bool effect__may_delay(const struct variance *variance, size_t rows)
+{
+	return !variance->waiting || (variance->transfers && variance->row_count < rows);
+}
+
 uint64_t effect__cause(const struct variance *effect, const struct heatmap *map, const struct stg_job *job,
 		       const struct variance_book *book)
 {
@@ -138,7 +149,7 @@ uint64_t effect__cause(const struct variance *effect, const struct heatmap *map,
 		double part;
 		bool other;
 
-		if (cause->waiting || !cause->matched || cause == effect ||
+		if (!effect__may_delay(cause, job->row_count) || !cause->matched || cause == effect ||
 		    explained(effect, cause, late) < EXPLAINS * effect->late)
 			continue;
 		other = other_ranks(effect, cause, job);

@@ -22,10 +22,10 @@
 /*
  * Adds the loss of bins in which two states were slow to the tallies, for bins in [view, retire) to
  * the retiring and in [retire, end) to the staying ones, and to their totals, which are up to date but for that.
- * Returns 0 or -ENOMEM.
+ * transfers: as in bundle_shares__find. Returns 0 or -ENOMEM.
  */
 int evidence__pairs(struct variance_book *book, const struct evidence_input *input, const struct bundle_rec *rec,
-		    size_t count, uint64_t view, uint64_t retire);
+		    const float *transfers, size_t count, uint64_t view, uint64_t retire);
 
 /* Judges all matched variances: class, confirmed, evidence, effect_of, alarm. */
 void evidence__judge(struct variance_book *book, const struct evidence_input *input);

@@ -122,6 +122,47 @@ static double computation_lost(const struct variance *variance, const struct evi
 	return lost;
 }
 
+/* Counts bins in which calls of a row were on a slow path; a call of several bins counts once. */
+static double slow_bins(const struct heatmap *map, uint32_t row, uint64_t begin, uint64_t end)
+{
+	bool goes_on = false;
+	double count = 0;
+
+	for (uint64_t bin = begin < map->begin ? map->begin : begin; bin < end && bin < map->end; bin++) {
+		double path = heatmap__wait(map, HEATMAP_PATH, row, bin);
+
+		count += path > 0 && !goes_on;
+		goes_on = path >= SHARE_NEARLY_ALL * (double)VAPRO_BIN_NS;
+	}
+	return count;
+}
+
+/*
+ * Whether delays that hit ranks at random would gather as much on as many ranks: whether a permutation of ranks gives
+ * that once in a hundred times. The bound of a binomial tail by Chernoff, for any choice of the ranks.
+ */
+static bool is_anywhere(const struct variance *variance, const struct evidence_input *input)
+{
+	double rows = (double)input->job->row_count, part = (double)variance->row_count / rows;
+	double own = 0, all = 0, share, divergence;
+
+	if (variance->row_count >= input->job->row_count)
+		return false;
+	for (uint32_t row = 0; row < input->job->row_count; row++)
+		all += slow_bins(input->map, row, input->map->begin, input->map->end);
+	for (size_t i = 0; i < variance->row_count; i++) {
+		own += slow_bins(input->map, variance->rows[i], variance->begin, variance->end);
+		all -= slow_bins(input->map, variance->rows[i], input->map->begin, input->map->end);
+	}
+	all += own;
+	if (!(all > 0) || own <= part * all)
+		return all > 0;
+	share = fmin(1, own / all);
+	divergence = share * log(share / part);
+	divergence += share < 1 ? (1 - share) * log((1 - share) / (1 - part)) : 0;
+	return exp(-all * divergence) / part > CHANCE_MOST;
+}
+
 void evidence__judge_path(struct variance *variance, const struct evidence_input *input)
 {
 	double lost = variance->total.lost[VAPRO_COMMUNICATION];
@@ -135,6 +176,8 @@ void evidence__judge_path(struct variance *variance, const struct evidence_input
 			      "the computation around it varies or is not certified: late peers cannot be excluded");
 	else if (variance->total.provisional >= input->config->evidence_share * lost)
 		evidence__say(variance, false, "too little was seen of these calls to know what they usually take");
+	else if (is_anywhere(variance, input))
+		evidence__say(variance, false, "delays hit other ranks as well: as many may be on these by chance");
 	else if (evidence__proven_share(input, variance, VAPRO_COMMUNICATION) < input->config->evidence_share ||
 		 chance__explains(variance, input, VAPRO_COMMUNICATION))
 		evidence__say(variance, false, "these calls are as slow at other times");
@@ -150,13 +193,76 @@ void evidence__unexplained(struct variance *variance)
 	evidence__say(variance, false, "waiting for late peers; what made them late costs too little to be listed");
 }
 
+/* What a variance's ranks lost to transfers in a bin, ns. */
+static double transfer_in(const struct variance *variance, const struct heatmap *map, uint64_t bin)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < variance->row_count; i++)
+		sum += heatmap__wait(map, HEATMAP_TRANSFER, variance->rows[i], bin);
+	return sum;
+}
+
+/* Whether all ranks of the job were observed from the begin of a variance to its end: another one may be late. */
+static bool all_seen(const struct variance *variance, const struct stg_job *job)
+{
+	uint32_t seen = 0;
+
+	for (size_t row = 0; row < job->row_count; row++) {
+		const struct stg_row *at = &job->rows[row];
+
+		seen += at->rank >= 0 && !at->thread && at->from_ns && at->from_ns / VAPRO_BIN_NS <= variance->begin &&
+			(!at->to_ns || at->to_ns >= (variance->end - 1) * VAPRO_BIN_NS);
+	}
+	return seen >= job->world_size;
+}
+
+/* Whether threads of a process wait for each other in a loss: nothing is transferred between them. */
+static bool has_teams(const struct tally *tally, const struct evidence_input *input)
+{
+	for (size_t i = 0; i < tally->series_count; i++) {
+		const struct series *series = &input->series->series[tally->series[i].series];
+
+		if (stg__state(input->stg, series->state)->group == STG_PROCESS)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether transfers are slow in a stretch of bins, and so slow nowhere else, that a row of slow bins is no chance: by
+ * the share of the other bins in which transfers take half as much as in the stretch.
+ */
+static bool is_stretch(const struct variance *variance, const struct heatmap *map)
+{
+	double mean = 0, slow = 0, other = 0, others = 0;
+
+	for (uint64_t bin = variance->begin; bin < variance->end; bin++)
+		mean += heatmap__has(map, bin) ? transfer_in(variance, map, bin) : 0;
+	mean /= fmax(1, (double)(variance->end - variance->begin));
+	for (uint64_t bin = map->begin; bin < map->end; bin++) {
+		bool is = transfer_in(variance, map, bin) >= SHARE_MOST * mean;
+
+		if (bin >= variance->begin && bin < variance->end) {
+			slow += is;
+		} else {
+			others++;
+			other += is;
+		}
+	}
+	return mean > 0 && others * pow((other + 1) / (others + 1), slow) <= CHANCE_MOST;
+}
+
 void evidence__judge_waiting(struct variance *variance, const struct evidence_input *input,
 			     const struct variance_book *book)
 {
 	const struct tally *tally = &variance->total;
-	double share = input->config->evidence_share;
+	double share = input->config->evidence_share, lost = tally->lost[VAPRO_COMMUNICATION];
+	bool known = tally->no_reference < share * lost, exact;
 
 	effect__waits(variance, input->map);
+	/* each operation shows by itself that nobody was late */
+	exact = variance->transfers && tally->single_calls >= share * lost && all_seen(variance, input->job);
 	if (variance->late >= variance->transfer) {
 		variance->effect_of = effect__cause(variance, input->map, input->job, book);
 		if (variance->effect_of)
@@ -167,21 +273,25 @@ void evidence__judge_waiting(struct variance *variance, const struct evidence_in
 				      "ranks waited for late peers, but no slow region explains the delay");
 		return;
 	}
-	if (evidence__gave_way(variance, share))
+	if (variance->transfers && has_teams(tally, input))
+		evidence__say(variance, false, "threads of a process waited for each other");
+	else if (evidence__gave_way(variance, share))
 		evidence__say_oversubscribed(variance);
 	else if (input->partial)
 		evidence__say(variance, false, "not all ranks of the job are seen: one of them may be late");
 	else if (input->job->row_count < 2)
 		evidence__say(variance, false, "only one rank is seen: a peer may be late");
+	else if (exact && known && tally->provisional < share * lost && is_stretch(variance, input->map))
+		evidence__say(variance, true, "in each operation even the last rank's call takes longer than usual");
+	else if (exact && known && tally->provisional < share * lost)
+		evidence__say(variance, false, "so few operations are slow, or others as well, that it may be chance");
 	else if (!computation_is_calm(variance, input))
 		evidence__say(variance, false,
 			      "the computation around it varies or is not certified: late peers cannot be excluded");
-	else if (tally->no_reference < share * tally->lost[VAPRO_COMMUNICATION] &&
-		 evidence__two_states(input, variance))
+	else if (known && evidence__two_states(input, variance))
 		evidence__say(variance, true,
 			      "different calls are slow in the same bins for all members, while computation is calm");
-	else if (tally->no_reference < share * tally->lost[VAPRO_COMMUNICATION] &&
-		 evidence__proven_share(input, variance, VAPRO_COMMUNICATION) >= share &&
+	else if (known && evidence__proven_share(input, variance, VAPRO_COMMUNICATION) >= share &&
 		 computation_lost(variance, input) <= share * variance->transfer)
 		evidence__say(variance, true,
 			      "equal calls are slow for all members by far more than their scatter, while "

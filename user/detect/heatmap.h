@@ -9,6 +9,9 @@
  * back are added. `open` holds fragments that have not ended; it is rebuilt in each window, so the
  * final fragment replaces the open one and nothing counts twice.
  *
+ * The loss of calls has two owners: the transfer, which all ranks of a call lose, may belong to one variance and the
+ * rest, such as waiting, to another one.
+ *
  * lost = cost - reference, summed over a bin: within one bin a fast bundle offsets a slow one, since
  * the reference is a mean; between bins nothing is offset.
  */
@@ -20,7 +23,7 @@
 
 #include <vapro/config.h>
 
-enum { REGION_LAYERS = 5 }; /* layers of cells, in which slow regions grow (detect/region_private.h) */
+enum { REGION_LAYERS = 6 }; /* layers of cells, in which slow regions grow (detect/region_private.h) */
 
 enum { HEATMAP_SPAN = 512 }; /* least bins retained */
 enum { HEATMAP_MORE = 300 }; /* bins beyond the view */
@@ -44,15 +47,20 @@ struct cell {
 	struct cell_side closed, open;
 };
 
+/* In place of a class: the owner of the transfers in calls. */
+#define HEATMAP_TRANSFERS VAPRO_CLASSES
+
 /*
  * A bin is contiguous for all rows, since all ranks report the same time one after the other. Its parts are
  * arrays by row, allocated on the first addition: most jobs do not use most parts.
  */
 enum heatmap_part {
-	HEATMAP_CLOSED,					 /* struct cell_side, by class */
-	HEATMAP_OPEN = HEATMAP_CLOSED + VAPRO_CLASSES,	 /* struct cell_side, by class */
-	HEATMAP_OWNER = HEATMAP_OPEN + VAPRO_CLASSES,	 /* uint32_t by class: id of the cell's variance, 0 = none */
-	HEATMAP_EMITTED = HEATMAP_OWNER + VAPRO_CLASSES, /* unsigned char by class: last emitted, heatmap__hundredths */
+	HEATMAP_CLOSED,				       /* struct cell_side, by class */
+	HEATMAP_OPEN = HEATMAP_CLOSED + VAPRO_CLASSES, /* struct cell_side, by class */
+	HEATMAP_OWNER =
+	    HEATMAP_OPEN + VAPRO_CLASSES, /* uint32_t by class, and of transfers: id of the cell's variance, 0 = none */
+	/* unsigned char by class: last emitted, heatmap__hundredths */
+	HEATMAP_EMITTED = HEATMAP_OWNER + HEATMAP_TRANSFERS + 1,
 	/* float, communication: waiting for a late peer, transfer, which all of the group share, and slow path */
 	HEATMAP_LATE = HEATMAP_EMITTED + VAPRO_CLASSES,
 	HEATMAP_TRANSFER,
@@ -116,7 +124,7 @@ int heatmap__add(struct heatmap *map, const struct bundle_rec *rec, uint32_t row
 /* Adds ns to HEATMAP_LATE, _TRANSFER, _PATH or _OPEN_LATE of a cell. Returns 0 or -ENOMEM. */
 int heatmap__add_wait(struct heatmap *map, enum heatmap_part part, uint32_t row, uint64_t bin, float ns);
 
-/* Makes a variance the owner of a cell. Returns 0 or -ENOMEM. */
+/* Makes a variance the owner of a cell, or of the transfers in its calls. Returns 0 or -ENOMEM. */
 int heatmap__own(struct heatmap *map, uint32_t row, uint64_t bin, enum vapro_class class, uint32_t id);
 
 /* Records what is emitted of a cell. Returns 0 or -ENOMEM. */
@@ -153,7 +161,7 @@ static inline struct cell heatmap__cell(const struct heatmap *map, uint32_t row,
 	return cell;
 }
 
-/* The variance that a cell belongs to, 0 = none. */
+/* The variance that a cell, or of class HEATMAP_TRANSFERS the transfers in its calls, belong to; 0 = none. */
 static inline uint32_t heatmap__owner(const struct heatmap *map, uint32_t row, uint64_t bin, enum vapro_class class)
 {
 	const uint32_t *owner = heatmap__bin(map, bin)->parts[HEATMAP_OWNER + class];

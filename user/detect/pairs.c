@@ -3,6 +3,7 @@
 #include "detect/evidence.h"
 
 #include "base/grow.h"
+#include "detect/bundle_shares.h"
 
 #include <math.h>
 
@@ -28,12 +29,49 @@ static int compare(const void *a, const void *b)
 	return (left->series > right->series) - (left->series < right->series);
 }
 
-static int collect(const struct evidence_input *input, const struct variance_book *book,
-		   const struct bundle_rec *bundles, size_t count, uint64_t view, struct entry **entries,
-		   size_t *entry_count)
-{
-	size_t capacity = 0;
+/* The entries of all variances. */
+struct entries {
+	struct entry *items;
+	size_t count, capacity;
+};
 
+/* Adds a share of a bundle to the entries of a variance. Returns 0 or -ENOMEM. */
+static int add_entry(struct entries *entries, const struct entry *whole, uint32_t variance, double share)
+{
+	struct entry *entry;
+
+	if (grow(&entries->items, &entries->capacity, entries->count + 1, sizeof(*entries->items)))
+		return -ENOMEM;
+	entry = &entries->items[entries->count++];
+	*entry = *whole;
+	entry->variance = variance;
+	entry->n *= share;
+	entry->net *= share;
+	entry->ref *= share;
+	entry->lost *= share;
+	return 0;
+}
+
+/* Adds what a bundle has in a bin to the variances that own it. Returns 0 or -ENOMEM. */
+static int add_to_owners(const struct evidence_input *input, const struct variance_book *book, struct entries *entries,
+			 const struct entry *whole, enum vapro_class class, double transfer)
+{
+	enum vapro_class owned[] = {class, HEATMAP_TRANSFERS};
+
+	for (int i = 0; i < 1 + (class == VAPRO_COMMUNICATION); i++) {
+		uint32_t owner = heatmap__owner(input->map, whole->row, whole->bin, owned[i]);
+		double share = bundle_shares__in(input->map, whole->row, whole->bin, owned[i], transfer);
+
+		if (owner && share > 0 && variance__find(book, owner) && add_entry(entries, whole, owner, share))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int collect(const struct evidence_input *input, const struct variance_book *book,
+		   const struct bundle_rec *bundles, const float *transfers, size_t count, uint64_t view,
+		   struct entries *entries)
+{
 	for (size_t i = 0; i < count; i++) {
 		const struct bundle_rec *rec = &bundles[i];
 		const struct series *series = &input->series->series[rec->series];
@@ -48,15 +86,8 @@ static int collect(const struct evidence_input *input, const struct variance_boo
 		if (!rec->covered || series->class == VAPRO_IO || last >= input->end)
 			continue;
 		for (uint64_t bin = first < from ? from : first; bin <= last && bin < input->end; bin++) {
-			uint32_t owner = heatmap__owner(input->map, series->row, bin, series->class);
 			double share = bundle_rec__share(rec, bin);
-
-			if (!owner || !variance__find(book, owner))
-				continue;
-			if (grow(entries, &capacity, *entry_count + 1, sizeof(**entries)))
-				return -ENOMEM;
-			(*entries)[(*entry_count)++] = (struct entry){
-			    .variance = owner,
+			struct entry whole = {
 			    .row = series->row,
 			    .workload = series->workload,
 			    .series = rec->series,
@@ -67,6 +98,10 @@ static int collect(const struct evidence_input *input, const struct variance_boo
 			    .ref = (double)rec->reference * rec->n * share,
 			    .lost = loss.lost * share,
 			};
+
+			if (add_to_owners(input, book, entries, &whole, series->class,
+					  bundle_shares__transfer(rec, transfers, i)))
+				return -ENOMEM;
 		}
 	}
 	return 0;
@@ -107,14 +142,16 @@ static bool slow(const struct evidence_input *input, const struct variance *vari
 }
 
 int evidence__pairs(struct variance_book *book, const struct evidence_input *input, const struct bundle_rec *rec,
-		    size_t count, uint64_t view, uint64_t retire)
+		    const float *transfers, size_t count, uint64_t view, uint64_t retire)
 {
-	struct entry *entries = NULL;
-	size_t entry_count = 0, next;
+	struct entries all = {0};
+	struct entry *entries;
+	size_t entry_count, next;
 	int error;
 
-	error = collect(input, book, rec, count, view < input->map->begin ? input->map->begin : view, &entries,
-			&entry_count);
+	error = collect(input, book, rec, transfers, count, view < input->map->begin ? input->map->begin : view, &all);
+	entries = all.items;
+	entry_count = all.count;
 	if (error)
 		goto cleanup;
 	if (entry_count) {

@@ -5,23 +5,53 @@
 #include "model/judgement.h"
 
 #include <math.h>
+#include <string.h>
 
 const enum vapro_class region__class[LAYERS] = {
-    [LAYER_COMPUTATION] = VAPRO_COMPUTATION,
-    [LAYER_SUSPENDED] = VAPRO_COMMUNICATION,
-    [LAYER_WAITING] = VAPRO_COMMUNICATION,
-    [LAYER_PATH] = VAPRO_COMMUNICATION,
-    [LAYER_IO] = VAPRO_IO,
+    [LAYER_COMPUTATION] = VAPRO_COMPUTATION, [LAYER_SUSPENDED] = VAPRO_COMMUNICATION,
+    [LAYER_WAITING] = VAPRO_COMMUNICATION,   [LAYER_PATH] = VAPRO_COMMUNICATION,
+    [LAYER_TRANSFER] = VAPRO_COMMUNICATION,  [LAYER_IO] = VAPRO_IO,
 };
 
 #define CERTAIN 0.8	 /* share of a cell's loss, attributed by the kernel, from which the cell is certain */
 #define CERTAIN_PART 0.7 /* part of the usual loss from which a certain cell is slow */
 #define GOES_ON_LIKE 0.4 /* part of the mean loss of a component's cells with which it goes on */
 #define STRONG_CELL 0.25 /* lost share of a bin with which a single cell borders on a gap */
+#define LEAST_PART 0.02	 /* share of a bin that a loss takes at least, which is known by itself */
+#define OTHER_CALLS (1U << LAYER_SUSPENDED | 1U << LAYER_WAITING | 1U << LAYER_PATH)
+
+/* The transfers in the calls of a cell: without the time in which ranks waited for other ones. */
+static struct cell transfers_in(const struct heatmap *map, uint32_t row, uint64_t bin, const struct cell *calls)
+{
+	double transfer = heatmap__wait(map, HEATMAP_TRANSFER, row, bin);
+	double waited = heatmap__late(map, row, bin) + heatmap__wait(map, HEATMAP_PATH, row, bin);
+	double dur = fmax(transfer, cell__dur(calls) - waited);
+
+	return (struct cell){.closed = {.dur = (float)dur, .ref = (float)(dur - transfer)}};
+}
+
+/* The calls of a cell without their transfers. */
+static struct cell without_transfers(const struct heatmap *map, uint32_t row, uint64_t bin, struct cell calls)
+{
+	calls.closed.dur -= (float)heatmap__wait(map, HEATMAP_TRANSFER, row, bin);
+	return calls;
+}
 
 struct cell region__cell(const struct grower *grower, size_t place, size_t b, enum layer layer)
 {
-	return heatmap__cell(grower->map, grower->job->neighbours[place], grower->map->begin + b, region__class[layer]);
+	uint64_t bin = grower->map->begin + b;
+	uint32_t row = grower->job->neighbours[place];
+	struct cell cell = heatmap__cell(grower->map, row, bin, region__class[layer]);
+
+	unsigned slow = grower->slow[place * grower->bins + b];
+
+	/* the rest of a cell that is not slow by itself is what ranks wait for each other's transfers */
+	if (layer == LAYER_TRANSFER)
+		return slow & OTHER_CALLS || !(slow & 1U << LAYER_TRANSFER) ? transfers_in(grower->map, row, bin, &cell)
+									    : cell;
+	if (region__class[layer] == VAPRO_COMMUNICATION && slow & 1U << LAYER_TRANSFER)
+		return without_transfers(grower->map, row, bin, cell);
+	return cell;
 }
 
 double region__lost(const struct grower *grower, size_t place, size_t b, enum layer layer)
@@ -97,6 +127,36 @@ static bool is_slow(const struct vapro_config *config, const struct cell *cell)
 	return performance < config->threshold || is_certain(cell);
 }
 
+/*
+ * Whether part of a cell's loss makes it slow though its calls fill less of the bin than others need (valid_bin): each
+ * operation was looked at by itself, and IO takes as little of a bin as the program likes.
+ */
+static bool is_slow_part(const struct vapro_config *config, const struct cell *cell, double lost)
+{
+	return lost >= LEAST_PART * (double)VAPRO_BIN_NS && lost > (1 - config->threshold) * cell__dur(cell);
+}
+
+/* The layers that a cell belongs to, as bits. */
+static unsigned layers_of(const struct grower *grower, uint32_t row, uint64_t bin, enum vapro_class class)
+{
+	const struct heatmap *map = grower->map;
+	struct cell cell = heatmap__cell(map, row, bin, class);
+	unsigned layers = 0;
+
+	if (class == VAPRO_COMMUNICATION && heatmap__wait(map, HEATMAP_TRANSFER, row, bin) > 0) {
+		struct cell transfers = transfers_in(map, row, bin, &cell);
+
+		if (is_slow_part(grower->config, &transfers, cell__lost(&transfers))) {
+			layers = 1U << LAYER_TRANSFER;
+			cell = without_transfers(map, row, bin, cell);
+		}
+	}
+	if (is_slow(grower->config, &cell) ||
+	    (class == VAPRO_IO && is_slow_part(grower->config, &cell, cell__lost(&cell))))
+		return layers | 1U << layer_of(map, row, bin, &cell, class);
+	return layers;
+}
+
 /* Marks slow cells in memory order, each read once, since most are not slow. Returns the layers with any. */
 static unsigned find_slow(struct grower *grower)
 {
@@ -110,14 +170,12 @@ static unsigned find_slow(struct grower *grower)
 			if (!parts[HEATMAP_CLOSED + class] && !parts[HEATMAP_OPEN + class])
 				continue;
 			for (uint32_t row = 0; row < grower->job->row_count; row++) {
-				struct cell cell = heatmap__cell(map, row, map->begin + b, class);
-				unsigned bit;
+				unsigned layers = layers_of(grower, row, map->begin + b, (enum vapro_class) class);
 
-				if (!is_slow(grower->config, &cell))
+				if (!layers)
 					continue;
-				bit = 1U << layer_of(map, row, map->begin + b, &cell, class);
-				grower->slow[grower->place[row] * grower->bins + b] |= (unsigned char)bit;
-				all |= bit;
+				grower->slow[grower->place[row] * grower->bins + b] |= (unsigned char)layers;
+				all |= layers;
 			}
 		}
 	}
@@ -145,24 +203,26 @@ int region__component(struct grower *grower, size_t place, size_t b, enum layer 
 	return 0;
 }
 
+/* Grows cells of a layer that have no component. They join each other, and none that grew before. Returns 0 or -ENOMEM.
+ */
 static int grow_layer(struct grower *grower, enum layer layer)
 {
-	uint32_t *of = grower->of[layer];
+	uint32_t *of = grower->of[layer], first = (uint32_t)grower->count;
 
 	for (size_t place = 0; place < grower->job->row_count; place++) {
 		for (size_t b = 0; b < grower->bins; b++) {
+			size_t at = place * grower->bins + b;
 			uint32_t id = (uint32_t)grower->count;
 
-			of[place * grower->bins + b] = NO_COMPONENT;
-			if (!(grower->slow[place * grower->bins + b] & 1U << layer))
+			if (of[at] != NO_COMPONENT || !(grower->slow[at] & 1U << layer))
 				continue;
 			if (region__component(grower, place, b, layer))
 				return -ENOMEM;
-			of[place * grower->bins + b] = id;
-			if (b && of[place * grower->bins + b - 1] != NO_COMPONENT)
-				region__join(grower, of[place * grower->bins + b - 1], id);
-			if (place && of[(place - 1) * grower->bins + b] != NO_COMPONENT)
-				region__join(grower, of[(place - 1) * grower->bins + b], id);
+			of[at] = id;
+			if (b && of[at - 1] != NO_COMPONENT && of[at - 1] >= first)
+				region__join(grower, of[at - 1], id);
+			if (place && of[at - grower->bins] != NO_COMPONENT && of[at - grower->bins] >= first)
+				region__join(grower, of[at - grower->bins], id);
 		}
 	}
 	return 0;
@@ -174,8 +234,11 @@ static bool qualifies(struct grower *grower, size_t place, size_t b, enum layer 
 	uint32_t id = grower->of[layer][place * grower->bins + b];
 	const struct component *component = &grower->components[region__root(grower, id)];
 
-	/* All ranks' calls separated the path from waiting: each of its cells counts. */
-	if (layer == LAYER_PATH)
+	/*
+	 * All ranks' calls separated the path from waiting: each of its cells counts. A program writes as seldom as it
+	 * likes: parts of slow IO that are small by themselves are worth a region together.
+	 */
+	if (layer == LAYER_PATH || layer == LAYER_IO)
 		return true;
 
 	return (component->cells >= grower->config->min_cells && component->lost >= grower->config->min_lost_s * 1e9) ||
@@ -238,7 +301,9 @@ static bool narrow(const struct grower *grower, size_t place, size_t from, size_
 	for (size_t b = from + 1; to - from <= REGION_SPARSE + 1 && b < to; b++) {
 		struct cell cell = region__cell(grower, place, b, layer);
 
-		better += !isnan(cell__performance(&cell, grower->config));
+		better += layer == LAYER_TRANSFER || layer == LAYER_IO
+			      ? cell__dur(&cell) > 0 && !(grower->slow[place * grower->bins + b] & 1U << layer)
+			      : !isnan(cell__performance(&cell, grower->config));
 	}
 	/* Other calls are not slow on a slow path: they say nothing about slow calls. */
 	return to - from <= REGION_SPARSE + 1 && (better <= grower->gap || layer == LAYER_PATH);
@@ -311,6 +376,26 @@ void region__clear(struct region_result *result)
 	*result = (struct region_result){0};
 }
 
+/* Finds the components of a layer, and cuts off what only touches them. Returns 0 or -ENOMEM. */
+static int find_components(struct grower *grower, enum layer layer)
+{
+	size_t size = grower->job->row_count * grower->bins * sizeof(**grower->of);
+
+	grower->of[layer] = malloc(size);
+	if (!grower->of[layer])
+		return -ENOMEM;
+	memset(grower->of[layer], 0xff, size); /* NO_COMPONENT */
+	if (grow_layer(grower, layer))
+		return -ENOMEM;
+	if (layer == LAYER_COMPUTATION && (follow(grower, layer, true) || follow(grower, layer, false)))
+		return -ENOMEM;
+	bridge(grower, layer);
+	if (region__trim(grower, layer))
+		return -ENOMEM;
+	/* what ranks waited beside a region may be one of its own */
+	return layer == LAYER_WAITING || layer == LAYER_TRANSFER ? grow_layer(grower, layer) : 0;
+}
+
 int region__grow(const struct heatmap *map, const struct stg_job *job, const struct vapro_config *config,
 		 enum vapro_workload_source source, struct region_result *result)
 {
@@ -329,15 +414,7 @@ int region__grow(const struct heatmap *map, const struct stg_job *job, const str
 		grower.place[job->neighbours[place]] = (uint32_t)place;
 	layers = find_slow(&grower);
 	for (int layer = 0; layer < LAYERS; layer++) {
-		if (!(layers & 1U << layer))
-			continue;
-		grower.of[layer] = malloc(job->row_count * grower.bins * sizeof(**grower.of));
-		if (!grower.of[layer] || grow_layer(&grower, layer))
-			goto cleanup;
-		if (layer == LAYER_COMPUTATION && (follow(&grower, layer, true) || follow(&grower, layer, false)))
-			goto cleanup;
-		bridge(&grower, layer);
-		if (region__trim(&grower, layer))
+		if (layers & 1U << layer && find_components(&grower, (enum layer)layer))
 			goto cleanup;
 	}
 	/* equal counts are evidence enough */

@@ -6,9 +6,10 @@
  *  - Rows that differ clearly in the share of time they lose, or in begin or end, are separated
  *    (region__level); components of one host or socket that agree in both, with few calm rows beside
  *    them there, are one draft (region__unite).
- *  - Communication grows in three layers, suspended in a call, waiting and slow path, since a rank that
- *    lost its CPU inside MPI, its neighbour that waits for it and one whose transfers are slow are
- *    three things.
+ *  - Communication grows in four layers, suspended in a call, waiting, slow path and transfer, since a rank that
+ *    lost its CPU inside MPI, its neighbour that waits for it, one whose own route is slow and a network that is
+ *    slow for all are four things. A cell may belong to the layer of transfers, with its part of the loss, and with
+ *    the rest to another one.
  *  - Hysteresis: a hog's share of a 200 ms bin varies by a time slice, and a rank that mostly
  *    communicates leaves null cells; a gap of at most REGION_GAP bins on one row is bridged where
  *    both sides qualify as regions or border on the gap with a strong cell (a quarter of the bin
@@ -16,7 +17,8 @@
  *    and the kernel attributes that.
  *  - Borders whose column loses less than a fifth of the region's mean column are cut off. Rows that lose as
  *    little, or only for a short part of the region's time, are cut off too, but what they lost may be a region of
- *    its own, such as a hog on the neighbour of a rank that is slow for long.
+ *    its own, such as a hog on the neighbour of a rank that is slow for long. What is cut off of waiting and transfers
+ *    grows again.
  *  - Regions of several classes on one row, in overlapping bins or up to REGION_GAP apart, that the
  *    same suspension mostly explains, are one draft; so is IO of one row that sleeps for as long as others
  *    have its CPU, on which the file system's threads and the device's interrupts run. Rows that only
@@ -52,7 +54,8 @@ struct draft {
 	double lost[VAPRO_CLASSES]; /* ns */
 	double attributed;	    /* loss attributed by the kernel or the machine */
 	bool has[VAPRO_CLASSES];
-	bool waiting;	     /* in the waiting layer */
+	bool waiting;	     /* in the layers of waiting or of transfers */
+	bool transfers;	     /* in the layer of transfers, and in no other */
 	bool path;	     /* in the layer of slow paths */
 	bool lasting;	     /* a set of ranks that is slow all the time: detect/sets.h */
 	uint64_t begin, end; /* bins */

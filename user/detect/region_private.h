@@ -9,7 +9,7 @@
 #include "detect/region.h"
 
 /* Layers of cells that grow separately. */
-enum layer { LAYER_COMPUTATION, LAYER_SUSPENDED, LAYER_WAITING, LAYER_PATH, LAYER_IO, LAYERS };
+enum layer { LAYER_COMPUTATION, LAYER_SUSPENDED, LAYER_WAITING, LAYER_PATH, LAYER_TRANSFER, LAYER_IO, LAYERS };
 _Static_assert((int)LAYERS == REGION_LAYERS, "the memory of a heat map counts them");
 
 #define NO_COMPONENT UINT32_MAX
@@ -46,6 +46,7 @@ struct region_list {
 	size_t count; /* components listed */
 };
 
+/* The part of a cell that belongs to a layer: calls without the transfers that are slow by themselves, or these. */
 struct cell region__cell(const struct grower *grower, size_t place, size_t b, enum layer layer);
 
 double region__lost(const struct grower *grower, size_t place, size_t b, enum layer layer);
@@ -55,6 +56,9 @@ int region__component(struct grower *grower, size_t place, size_t b, enum layer 
 
 uint32_t region__root(struct grower *grower, uint32_t component);
 void region__join(struct grower *grower, uint32_t a, uint32_t b);
+
+/* The component that stands for a root's draft. */
+uint32_t region__draft(struct grower *grower, uint32_t component);
 
 /* Lists the cells of a layer; the list is to be freed with region__unlist. Returns 0 or -ENOMEM. */
 int region__list(struct grower *grower, enum layer layer, struct region_list *list);

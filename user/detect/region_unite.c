@@ -13,8 +13,7 @@
 enum { SOCKETS = 64 };	  /* sockets of a host */
 enum { NEIGHBOURS = 16 }; /* things on a host at one time that a component is compared with */
 
-/* The component that stands for a root's draft. */
-static uint32_t region__draft(struct grower *grower, uint32_t component)
+uint32_t region__draft(struct grower *grower, uint32_t component)
 {
 	struct component *components = grower->components;
 
@@ -30,7 +29,8 @@ enum suspender { SUSPENDED_BY_NONE, SUSPENDED_BY_OTHERS, SUSPENDED_BY_HYPERVISOR
 
 static enum suspender suspended_by(const struct component *component)
 {
-	if (component->layer == LAYER_WAITING || component->layer == LAYER_PATH || component->lost <= 0)
+	if (component->layer == LAYER_WAITING || component->layer == LAYER_PATH || component->layer == LAYER_TRANSFER ||
+	    component->lost <= 0)
 		return SUSPENDED_BY_NONE;
 	if (component->preempted >= SHARE_MOST * component->lost)
 		return SUSPENDED_BY_OTHERS;
@@ -120,7 +120,7 @@ struct summary {
 	uint32_t host;
 	int32_t socket; /* -1: unknown or several */
 	enum layer layer;
-	size_t rows;
+	size_t rows, place;	      /* place: of the first row */
 	double lost, dur, begin, end; /* begin and end: of the first */
 	size_t thing;		      /* index of the thing on its host and layer */
 };
@@ -146,6 +146,7 @@ static bool sum_up(const struct grower *grower, enum layer layer, const uint32_t
 	*out = (struct summary){.root = grower->of[layer][cells[0]],
 				.host = host_of(grower, first),
 				.socket = socket_of(grower, first),
+				.place = first,
 				.layer = layer,
 				.begin = INFINITY};
 	for (size_t i = 0; i < count; i++) {
@@ -279,6 +280,32 @@ static int find_summaries(struct grower *grower, enum layer layer, struct summar
 	return error;
 }
 
+/*
+ * Slow paths of most rows of a host, one beside or shortly after the other, are one: its adapter, cable or switch port.
+ * members: of one host, by begin. Packets are lost at random, so that rows neither begin nor end together.
+ */
+static void unite_paths(struct grower *grower, const struct summary *members, size_t count, size_t first)
+{
+	size_t rows = count_rows(grower, first).all;
+
+	for (size_t i = 0, next; i < count; i = next) {
+		double end = members[i].end;
+		size_t seen = 0;
+
+		for (next = i; next < count && members[next].begin <= end + REGION_SPARSE; next++)
+			end = fmax(end, members[next].end);
+		for (size_t place = first; place < first + rows && place < grower->job->row_count; place++) {
+			size_t k = i;
+
+			while (k < next && (place < members[k].place || place >= members[k].place + members[k].rows))
+				k++;
+			seen += k < next;
+		}
+		for (size_t k = i + 1; seen > 1 && (double)seen >= SAME_PLACE * (double)rows && k < next; k++)
+			unite(grower, members[i].root, members[k].root);
+	}
+}
+
 static int unite_places(struct grower *grower, unsigned layers)
 {
 	struct summary *summaries = NULL, *things = NULL;
@@ -303,6 +330,8 @@ static int unite_places(struct grower *grower, unsigned layers)
 		for (next = i + 1; next < count && summaries[next].layer == summaries[i].layer &&
 				   summaries[next].host == summaries[i].host;)
 			next++;
+		if (summaries[i].layer == LAYER_PATH)
+			unite_paths(grower, &summaries[i], next - i, hosts[summaries[i].host]);
 		unite_host(grower, &summaries[i], next - i, things, hosts[summaries[i].host]);
 	}
 	error = 0;
@@ -313,13 +342,77 @@ cleanup:
 	return error;
 }
 
+/* A summary of a component on any hosts. */
+static struct summary summary_of(const struct grower *grower, enum layer layer, const uint32_t *cells, size_t count)
+{
+	struct summary out = {.root = grower->of[layer][cells[0]], .layer = layer, .begin = INFINITY};
+
+	for (size_t i = 0; i < count; i++) {
+		struct cell cell = region__cell(grower, cells[i] / grower->bins, cells[i] % grower->bins, layer);
+		double b = (double)(cells[i] % grower->bins);
+
+		out.begin = fmin(out.begin, b);
+		out.end = fmax(out.end, b + 1);
+		out.lost += cell__lost(&cell);
+		out.dur += cell__dur(&cell);
+	}
+	return out;
+}
+
+/*
+ * Unites components of a layer, each worth a draft, that agree in time and ratio wherever they are: what ranks write to
+ * and what they send through is shared by ranks of any host.
+ */
+static int unite_alike(struct grower *grower, enum layer layer)
+{
+	struct summary *summaries = NULL;
+	size_t count = 0, capacity = 0;
+	struct region_list list;
+	/* by draft: it has other layers, too, such as a hog's; what is alike beside that is no part of it */
+	bool *mixed = calloc(grower->count + 1, sizeof(*mixed));
+	int error = region__list(grower, layer, &list);
+
+	error = mixed ? error : -ENOMEM;
+	for (uint32_t i = 0; !error && i < grower->count; i++) {
+		if (grower->components[i].layer != layer)
+			mixed[region__draft(grower, region__root(grower, i))] = true;
+	}
+	for (uint32_t id = 0; !error && id < list.count; id++) {
+		size_t cells = list.first[id + 1] - list.first[id];
+		struct summary summary;
+
+		if (cells < grower->config->min_cells || mixed[region__draft(grower, id)])
+			continue;
+		summary = summary_of(grower, layer, &list.cells[list.first[id]], cells);
+		if (summary.dur <= 0 || summary.lost < grower->config->min_lost_s * 1e9)
+			continue;
+		error = grow(&summaries, &capacity, count + 1, sizeof(*summaries));
+		for (size_t i = count; !error && i-- > 0 && count - i <= NEIGHBOURS;) {
+			if (agree(&summaries[i], &summary))
+				unite(grower, summaries[i].root, summary.root);
+		}
+		if (!error)
+			summaries[count++] = summary;
+	}
+	region__unlist(&list);
+	free(mixed);
+	free(summaries);
+	return error;
+}
+
 int region__unite(struct grower *grower, unsigned layers)
 {
+	static const enum layer shared[] = {LAYER_TRANSFER, LAYER_IO};
+	int error;
+
 	for (uint32_t i = 0; i < grower->count; i++)
 		grower->components[i].draft = i;
 	if (layers & (layers - 1))
 		unite_classes(grower);
-	return unite_places(grower, layers);
+	error = unite_places(grower, layers);
+	for (size_t i = 0; !error && i < sizeof(shared) / sizeof(*shared); i++)
+		error = layers & 1U << shared[i] ? unite_alike(grower, shared[i]) : 0;
+	return error;
 }
 
 /* Makes drafts of cells that grew together. */
@@ -328,6 +421,8 @@ static double attributed_at(const struct grower *grower, size_t place, size_t b,
 {
 	struct cell cell = region__cell(grower, place, b, layer);
 
+	if (layer == LAYER_TRANSFER)
+		return 0;
 	/* A program sleeps at will: sleep is attributed in IO only. */
 	return layer == LAYER_IO ? cell__attributed(&cell, VAPRO_IO) : (double)cell.closed.cpu + cell.open.cpu;
 }
@@ -370,7 +465,8 @@ int region__collect(struct grower *grower, struct region_result *result)
 				draft->lost[class] += region__lost(grower, place, b, layer);
 				draft->attributed += attributed_at(grower, place, b, layer);
 				draft->has[class] = true;
-				draft->waiting |= layer == LAYER_WAITING;
+				draft->waiting |= layer == LAYER_WAITING || layer == LAYER_TRANSFER;
+				draft->transfers |= layer == LAYER_TRANSFER;
 				draft->path |= layer == LAYER_PATH;
 				if (grower->map->begin + b < draft->begin)
 					draft->begin = grower->map->begin + b;
@@ -435,150 +531,4 @@ void region__filter(struct region_result *result, const struct vapro_config *con
 	/* The slots that were moved from must not be freed twice. */
 	memset(&result->drafts[live], 0, (result->count - live) * sizeof(*result->drafts));
 	result->count = live;
-}
-
-/* Rows that only touch a draft are another one. */
-
-/* A draft, by the component that stands for it; ns and bins. */
-struct whole {
-	double lost;
-	size_t rows;
-	size_t begin, end;
-	uint32_t component; /* one of its components */
-	uint32_t touching;  /* the component that stands for rows that only touch it; NO_COMPONENT: none so far */
-	bool several;	    /* it has several components */
-	bool calls;	    /* it has waiting or slow paths, whose rows are compared as they grow (region__trim) */
-};
-
-/* What one row has of a draft. */
-struct part {
-	double lost;
-	size_t begin, end;
-	bool seen;
-};
-
-struct sharer {
-	struct grower *grower;
-	struct whole *wholes;
-	struct part *parts; /* of one row, by draft */
-	uint32_t *touched;  /* drafts that the row has cells of */
-	size_t touched_count;
-};
-
-static void add_cell(struct sharer *sharer, size_t place, size_t b, enum layer layer)
-{
-	uint32_t root = region__root(sharer->grower, sharer->grower->of[layer][place * sharer->grower->bins + b]);
-	uint32_t draft = region__draft(sharer->grower, root);
-	struct part *part = &sharer->parts[draft];
-	struct whole *whole = &sharer->wholes[draft];
-
-	if (!part->seen) {
-		*part = (struct part){.begin = b, .seen = true};
-		sharer->touched[sharer->touched_count++] = draft;
-	}
-	if (whole->component == NO_COMPONENT)
-		whole->component = root;
-	whole->several |= whole->component != root;
-	whole->calls |= layer == LAYER_WAITING || layer == LAYER_PATH;
-	part->lost += region__lost(sharer->grower, place, b, layer);
-	part->begin = b < part->begin ? b : part->begin;
-	part->end = b + 1 > part->end ? b + 1 : part->end;
-}
-
-/* Sums up what a row has of each draft. */
-static void sum_row(struct sharer *sharer, size_t place)
-{
-	for (size_t i = 0; i < sharer->touched_count; i++)
-		sharer->parts[sharer->touched[i]].seen = false;
-	sharer->touched_count = 0;
-	for (int layer = 0; layer < LAYERS; layer++) {
-		const uint32_t *of = sharer->grower->of[layer];
-
-		for (size_t b = 0; of && b < sharer->grower->bins; b++) {
-			if (of[place * sharer->grower->bins + b] != NO_COMPONENT)
-				add_cell(sharer, place, b, (enum layer)layer);
-		}
-	}
-}
-
-/* Adds a row that was summed up to the drafts. */
-static void add_row(struct sharer *sharer)
-{
-	for (size_t i = 0; i < sharer->touched_count; i++) {
-		const struct part *part = &sharer->parts[sharer->touched[i]];
-		struct whole *whole = &sharer->wholes[sharer->touched[i]];
-
-		whole->begin = !whole->rows || part->begin < whole->begin ? part->begin : whole->begin;
-		whole->end = part->end > whole->end ? part->end : whole->end;
-		whole->lost += part->lost;
-		whole->rows++;
-	}
-}
-
-/* Whether the row only touches the draft. */
-static bool is_apart(const struct part *part, const struct whole *whole)
-{
-	double mean = whole->lost / (double)whole->rows;
-
-	if (whole->calls || whole->rows < 2)
-		return false;
-	return part->lost < REGION_WEAK * mean ||
-	       (whole->several && part->lost < SHARE_MOST * mean &&
-		(double)(part->end - part->begin) < SHARE_MOST * (double)(whole->end - whole->begin));
-}
-
-/* Takes the row's cells out of drafts that it only touches. Returns 0 or -ENOMEM. */
-static int part_row(struct sharer *sharer, size_t place)
-{
-	struct grower *grower = sharer->grower;
-
-	for (int layer = 0; layer < LAYERS; layer++) {
-		uint32_t *of = grower->of[layer];
-
-		for (size_t b = 0; of && b < grower->bins; b++) {
-			uint32_t *at = &of[place * grower->bins + b], draft, id = (uint32_t)grower->count;
-
-			if (*at == NO_COMPONENT)
-				continue;
-			draft = region__draft(grower, region__root(grower, *at));
-			if (!is_apart(&sharer->parts[draft], &sharer->wholes[draft]))
-				continue;
-			if (region__component(grower, place, b, (enum layer)layer))
-				return -ENOMEM;
-			if (sharer->wholes[draft].touching == NO_COMPONENT)
-				sharer->wholes[draft].touching = id;
-			grower->components[id].draft = sharer->wholes[draft].touching;
-			*at = id;
-		}
-	}
-	return 0;
-}
-
-int region__part_rows(struct grower *grower)
-{
-	struct sharer sharer = {.grower = grower};
-	size_t count = grower->count;
-	int error = 0;
-
-	if (!count)
-		return 0;
-	sharer.wholes = calloc(count, sizeof(*sharer.wholes));
-	sharer.parts = calloc(count, sizeof(*sharer.parts));
-	sharer.touched = malloc(count * sizeof(*sharer.touched));
-	if (!sharer.wholes || !sharer.parts || !sharer.touched)
-		error = -ENOMEM;
-	for (size_t i = 0; !error && i < count; i++)
-		sharer.wholes[i].component = sharer.wholes[i].touching = NO_COMPONENT;
-	for (size_t place = 0; !error && place < grower->job->row_count; place++) {
-		sum_row(&sharer, place);
-		add_row(&sharer);
-	}
-	for (size_t place = 0; !error && place < grower->job->row_count; place++) {
-		sum_row(&sharer, place);
-		error = part_row(&sharer, place);
-	}
-	free(sharer.wholes);
-	free(sharer.parts);
-	free(sharer.touched);
-	return error;
 }

@@ -226,6 +226,8 @@ int tally__add(struct tally *tally, const struct bundle_rec *rec, enum vapro_cla
 		tally->account += lost;
 	if (rec->no_reference)
 		tally->no_reference += lost;
+	if (rec->n == 1 && class == VAPRO_COMMUNICATION)
+		tally->single_calls += lost;
 	if (rec->occurrence)
 		tally->occurrence += lost;
 	for (int i = 0; i < VAPRO_FACTORS; i++)
@@ -317,6 +319,7 @@ int tally__merge(struct tally *into, const struct tally *from)
 	into->faults += from->faults;
 	into->no_reference += from->no_reference;
 	into->account += from->account;
+	into->single_calls += from->single_calls;
 	into->occurrence += from->occurrence;
 	into->provisional += from->provisional;
 	into->young += from->young;
@@ -368,18 +371,18 @@ size_t tally__bytes(const struct tally *tally)
 }
 
 static const struct archive_column tally_columns[] = {
-    ARCHIVE_MANY(struct tally, dur),	       ARCHIVE_MANY(struct tally, ref),
-    ARCHIVE_MANY(struct tally, lost),	       ARCHIVE_MANY(struct tally, cpu),
-    ARCHIVE_MANY(struct tally, blocked),       ARCHIVE_ONE(struct tally, faults),
-    ARCHIVE_ONE(struct tally, no_reference),   ARCHIVE_ONE(struct tally, account),
-    ARCHIVE_ONE(struct tally, occurrence),     ARCHIVE_ONE(struct tally, provisional),
-    ARCHIVE_ONE(struct tally, young),	       ARCHIVE_ONE(struct tally, frequency),
-    ARCHIVE_ONE(struct tally, cpu_waits),      ARCHIVE_ONE(struct tally, own_waits),
-    ARCHIVE_ONE(struct tally, demand.threads), ARCHIVE_ONE(struct tally, demand.cpus),
-    ARCHIVE_ONE(struct tally, pair_lost),      ARCHIVE_ONE(struct tally, pair_base),
-    ARCHIVE_MANY(struct tally, factor),	       ARCHIVE_ONE(struct tally, worst_count),
-    ARCHIVE_ONE(struct tally, open),	       ARCHIVE_MANY(struct tally, attributed),
-    ARCHIVE_MANY(struct tally, caused),
+    ARCHIVE_MANY(struct tally, dur),	     ARCHIVE_MANY(struct tally, ref),
+    ARCHIVE_MANY(struct tally, lost),	     ARCHIVE_MANY(struct tally, cpu),
+    ARCHIVE_MANY(struct tally, blocked),     ARCHIVE_ONE(struct tally, faults),
+    ARCHIVE_ONE(struct tally, no_reference), ARCHIVE_ONE(struct tally, account),
+    ARCHIVE_ONE(struct tally, single_calls), ARCHIVE_ONE(struct tally, occurrence),
+    ARCHIVE_ONE(struct tally, provisional),  ARCHIVE_ONE(struct tally, young),
+    ARCHIVE_ONE(struct tally, frequency),    ARCHIVE_ONE(struct tally, cpu_waits),
+    ARCHIVE_ONE(struct tally, own_waits),    ARCHIVE_ONE(struct tally, demand.threads),
+    ARCHIVE_ONE(struct tally, demand.cpus),  ARCHIVE_ONE(struct tally, pair_lost),
+    ARCHIVE_ONE(struct tally, pair_base),    ARCHIVE_MANY(struct tally, factor),
+    ARCHIVE_ONE(struct tally, worst_count),  ARCHIVE_ONE(struct tally, open),
+    ARCHIVE_MANY(struct tally, attributed),  ARCHIVE_MANY(struct tally, caused),
 };
 static const struct archive_table tally_table = ARCHIVE_TABLE("tally", struct tally, tally_columns);
 

@@ -61,7 +61,8 @@ struct tally {
 	double faults;							    /* lost by fragments with major faults */
 	double no_reference;						    /* lost without any reference */
 	double account;							    /* lost by the kernel's account alone */
-	double occurrence;						    /* lost beside ranks that did the same */
+	double single_calls;	     /* lost by calls that are fragments of their own */
+	double occurrence;	     /* lost beside ranks that did the same at the same time */
 	double provisional;	     /* lost against a reference without support */
 	double young;		     /* lost in the first computations of states that take long */
 	double frequency;	     /* computation's loss to a lower frequency than usual */

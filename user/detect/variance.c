@@ -59,6 +59,12 @@ static int compare_overlaps(const void *a, const void *b)
 	return (left->draft > right->draft) - (left->draft < right->draft);
 }
 
+/* What a draft owns of a cell. */
+static enum vapro_class owned(const struct draft *draft, const struct region_cell *cell)
+{
+	return draft->transfers ? HEATMAP_TRANSFERS : cell->class;
+}
+
 static int find_overlaps(const struct variance_book *book, const struct heatmap *map,
 			 const struct region_result *drafts, struct overlap **overlaps, size_t *count)
 {
@@ -72,7 +78,7 @@ static int find_overlaps(const struct variance_book *book, const struct heatmap 
 
 		for (size_t c = 0; c < drafts->drafts[d].cell_count; c++) {
 			const struct region_cell *at = &drafts->drafts[d].cells[c];
-			uint32_t owner = heatmap__owner(map, at->row, at->bin, at->class);
+			uint32_t owner = heatmap__owner(map, at->row, at->bin, owned(&drafts->drafts[d], at));
 			size_t *place;
 
 			if (owner && (!last || last->id != owner))
@@ -142,6 +148,7 @@ static int take_over(struct variance *variance, const struct draft *draft, const
 	variance->end = draft->end;
 	variance->matched = true;
 	variance->waiting = draft->waiting;
+	variance->transfers = draft->transfers;
 	variance->path = draft->path && !draft->waiting;
 	variance->lasting = draft->lasting;
 	for (int class = 0; class < VAPRO_CLASSES; class ++)
@@ -172,7 +179,7 @@ static int write_owners(struct heatmap *map, const struct region_result *drafts,
 		for (size_t c = 0; c < drafts->drafts[d].cell_count; c++) {
 			const struct region_cell *at = &drafts->drafts[d].cells[c];
 
-			if (heatmap__own(map, at->row, at->bin, at->class, ids[d]))
+			if (heatmap__own(map, at->row, at->bin, owned(&drafts->drafts[d], at), ids[d]))
 				return -ENOMEM;
 		}
 	}

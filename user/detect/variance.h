@@ -30,10 +30,11 @@ struct variance {
 	uint32_t *rows;	     /* in rank order */
 	size_t row_count, row_capacity;
 	bool has[VAPRO_CLASSES];
-	bool waiting; /* in the waiting layer */
-	bool path;    /* in the layer of slow paths */
-	bool lasting; /* a set of ranks: detect/sets.h */
-	bool matched; /* matched by a draft of this window */
+	bool waiting;	/* in the layers of waiting or of transfers */
+	bool transfers; /* in the layer of transfers: it owns these parts of its cells only */
+	bool path;	/* in the layer of slow paths */
+	bool lasting;	/* a set of ranks: detect/sets.h */
+	bool matched;	/* matched by a draft of this window */
 	bool emitted_once;
 	bool over; /* closed, and reported as closed */
 	uint32_t merged_into;
@@ -74,6 +75,12 @@ void variance__free(struct variance_book *book);
  * empty.
  */
 void variance__archive(struct archive *archive, struct variance_book *book, size_t rows, size_t series);
+
+/* What a variance owns of the calls in its cells: HEATMAP_TRANSFERS, or VAPRO_COMMUNICATION for all but these. */
+static inline enum vapro_class variance__calls(const struct variance *variance)
+{
+	return variance->transfers ? HEATMAP_TRANSFERS : VAPRO_COMMUNICATION;
+}
 
 /* Takes over the drafts and writes the owners into the map. Returns 0 or -ENOMEM. */
 int variance__match(struct variance_book *book, struct heatmap *map, const struct stg_job *job,

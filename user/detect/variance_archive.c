@@ -12,6 +12,7 @@ static const struct archive_column variance_columns[] = {
     ARCHIVE_ONE(struct variance, end),
     ARCHIVE_MANY(struct variance, has),
     ARCHIVE_ONE(struct variance, waiting),
+    ARCHIVE_ONE(struct variance, transfers),
     ARCHIVE_ONE(struct variance, path),
     ARCHIVE_ONE(struct variance, lasting),
     ARCHIVE_ONE(struct variance, matched),

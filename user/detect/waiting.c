@@ -7,6 +7,168 @@
 #include "detect/waiting_private.h"
 #include "model/judgement.h"
 
+/* The sort key of single calls of one bin. */
+struct end_key {
+	uint64_t end_ns;
+	uint32_t row, item;
+};
+
+/* Forgets the items and call-sites of the last view. */
+static void empty(struct waiting *waiting)
+{
+	for (size_t i = 0; i < waiting->site_count; i++)
+		waiting->site_of[waiting->sites[i].workload] = 0;
+	waiting->site_count = waiting->item_count = 0;
+}
+
+static int find_site(struct waiting *waiting, uint32_t group, uint32_t workload, uint32_t *site)
+{
+	uint32_t id;
+
+	if (grow(&waiting->site_of, &waiting->site_of_capacity, workload + 1, sizeof(*waiting->site_of)))
+		return -ENOMEM;
+	for (id = waiting->site_of[workload]; id; id = waiting->sites[id - 1].next) {
+		*site = id - 1;
+		if (waiting->sites[*site].group == group)
+			return 0;
+	}
+	if (grow(&waiting->sites, &waiting->site_capacity, waiting->site_count + 1, sizeof(*waiting->sites)))
+		return -ENOMEM;
+	*site = (uint32_t)waiting->site_count++;
+	waiting->sites[*site] =
+	    (struct call_site){.group = group, .workload = workload, .next = waiting->site_of[workload]};
+	waiting->site_of[workload] = *site + 1;
+	return 0;
+}
+
+/*
+ * Adds an item of n calls to the call-site of a workload in a group; the caller fills its other members. NULL when out
+ * of memory.
+ */
+static struct excess *new_item(struct waiting *waiting, uint32_t group, uint32_t workload, uint32_t n)
+{
+	struct excess *item;
+	uint32_t site;
+
+	if (find_site(waiting, group, workload, &site) ||
+	    grow_untouched(&waiting->items, &waiting->item_capacity, waiting->item_count + 1, sizeof(*waiting->items)))
+		return NULL;
+	item = &waiting->items[waiting->item_count++];
+	item->site = site;
+	item->n = n;
+	waiting->sites[site].count++;
+	waiting->sites[site].singles += n == 1;
+	waiting->sites[site].merged += n > 1;
+	return item;
+}
+
+static int compare_sites(const void *a, const void *b, void *arg)
+{
+	const struct call_site *sites = arg, *left = &sites[*(const uint32_t *)a],
+			       *right = &sites[*(const uint32_t *)b];
+
+	if (left->group != right->group)
+		return left->group < right->group ? -1 : 1;
+	return (left->workload > right->workload) - (left->workload < right->workload);
+}
+
+static int compare_ends(const void *a, const void *b)
+{
+	const struct end_key *left = a, *right = b;
+
+	if (left->end_ns != right->end_ns)
+		return left->end_ns < right->end_ns ? -1 : 1;
+	if (left->row != right->row)
+		return left->row < right->row ? -1 : 1;
+	return (left->item > right->item) - (left->item < right->item);
+}
+
+/* Sorts items by bin, else as they came. */
+static int count_bins(struct waiting *waiting)
+{
+	size_t *begins = calloc(waiting->bins + 2, sizeof(*begins));
+
+	if (!begins)
+		return -ENOMEM;
+	for (size_t i = 0; i < waiting->item_count; i++)
+		begins[waiting->items[i].bin + 1]++;
+	for (size_t b = 0; b < waiting->bins; b++)
+		begins[b + 1] += begins[b];
+	for (size_t i = 0; i < waiting->item_count; i++)
+		waiting->by_bin[begins[waiting->items[i].bin]++] = (uint32_t)i;
+	free(begins);
+	return 0;
+}
+
+static void count_sites(struct waiting *waiting)
+{
+	size_t begin = 0;
+
+	for (size_t i = 0; i < waiting->site_count; i++)
+		waiting->by_site[i] = (uint32_t)i;
+	qsort_r(waiting->by_site, waiting->site_count, sizeof(*waiting->by_site), compare_sites, waiting->sites);
+	for (size_t i = 0; i < waiting->site_count; i++) {
+		struct call_site *site = &waiting->sites[waiting->by_site[i]];
+
+		site->begin = begin;
+		begin += site->count;
+		site->count = 0;
+	}
+	for (size_t i = 0; i < waiting->item_count; i++) {
+		struct call_site *site = &waiting->sites[waiting->items[waiting->by_bin[i]].site];
+
+		waiting->order[site->begin + site->count++] = waiting->by_bin[i];
+	}
+}
+
+/* Sorts items [from, to) by their ends. */
+static int sort_ends(struct waiting *waiting, size_t from, size_t to)
+{
+	struct end_key *keys = malloc((to - from) * sizeof(*keys));
+	bool sorted = true;
+
+	if (!keys)
+		return -ENOMEM;
+	for (size_t i = from; i < to; i++) {
+		const struct excess *item = waiting__item(waiting, i);
+
+		keys[i - from] = (struct end_key){item->end_ns, item->row, waiting->order[i]};
+		sorted &= i == from || compare_ends(&keys[i - from - 1], &keys[i - from]) < 0;
+	}
+	if (!sorted) {
+		qsort(keys, to - from, sizeof(*keys), compare_ends);
+		for (size_t i = from; i < to; i++)
+			waiting->order[i] = keys[i - from].item;
+	}
+	free(keys);
+	return 0;
+}
+
+/* Brings the items into order, by call-site and bin: counting sorts numbers, and not items. Returns 0 or -ENOMEM. */
+static int order(struct waiting *waiting)
+{
+	if (grow_untouched(&waiting->by_bin, &waiting->by_bin_capacity, waiting->item_count,
+			   sizeof(*waiting->by_bin)) ||
+	    grow_untouched(&waiting->order, &waiting->order_capacity, waiting->item_count, sizeof(*waiting->order)) ||
+	    grow_untouched(&waiting->by_site, &waiting->by_site_capacity, waiting->site_count,
+			   sizeof(*waiting->by_site)) ||
+	    count_bins(waiting))
+		return -ENOMEM;
+	count_sites(waiting);
+	for (size_t i = 0; i < waiting->site_count; i++) {
+		const struct call_site *site = &waiting->sites[i];
+		size_t end = site->begin + site->count;
+
+		/* Merged calls are only ordered by bin. */
+		for (size_t from = site->begin, to; site->singles && from < end; from = to) {
+			to = waiting__bin_end(waiting, from, end);
+			if (sort_ends(waiting, from, to))
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
 struct waiting *waiting__new(void)
 {
 	struct waiting *waiting = calloc(1, sizeof(*waiting));
@@ -23,6 +185,8 @@ void waiting__free(struct waiting *waiting)
 	for (size_t i = 0; i < waiting->group_count; i++) {
 		free(waiting->groups[i].uses);
 		free(waiting->groups[i].alive);
+		free(waiting->groups[i].of);
+		free(waiting->groups[i].sizes);
 	}
 	free(waiting->items);
 	free(waiting->sites);
@@ -40,6 +204,7 @@ void waiting__free(struct waiting *waiting)
 	free(waiting->starts);
 	free(waiting->paths);
 	free(waiting->sums);
+	free(waiting->transfers);
 	free(waiting->least);
 	free(waiting);
 }
@@ -49,10 +214,12 @@ size_t waiting__bytes(const struct waiting *waiting)
 	size_t bytes =
 	    sizeof(*waiting) + waiting->item_capacity * sizeof(*waiting->items) +
 	    waiting->by_bin_capacity * sizeof(*waiting->by_bin) + waiting->order_capacity * sizeof(*waiting->order) +
-	    waiting->site_capacity * sizeof(*waiting->sites) + waiting->arrival_capacity * sizeof(*waiting->arrivals);
+	    waiting->site_capacity * sizeof(*waiting->sites) + waiting->arrival_capacity * sizeof(*waiting->arrivals) +
+	    waiting->transfer_capacity * sizeof(*waiting->transfers);
 
 	for (size_t i = 0; i < waiting->group_count; i++)
-		bytes += waiting->groups[i].uses_capacity;
+		bytes +=
+		    waiting->groups[i].uses_capacity + waiting->groups[i].of_capacity * sizeof(*waiting->groups[i].of);
 	return bytes;
 }
 
@@ -84,7 +251,8 @@ int waiting__begin(struct waiting *waiting, struct heatmap *map, size_t rows, ui
 	waiting->reach = 0;
 	waiting->longest_ns = -1;
 	waiting->late_known = false;
-	waiting__empty(waiting);
+	waiting->transfer_count = 0;
+	empty(waiting);
 	for (size_t i = 0; i < waiting->group_count; i++) {
 		if (prepare(waiting, &waiting->groups[i]))
 			return -ENOMEM;
@@ -120,7 +288,7 @@ static uint32_t from_begin(const struct waiting *waiting, uint64_t at)
 	return (uint32_t)(bin < waiting->bins ? bin : waiting->bins - (waiting->bins > 0));
 }
 
-int waiting__add(struct waiting *waiting, const struct bundle_rec *rec, const struct series *series,
+int waiting__add(struct waiting *waiting, const struct bundle_rec *rec, uint32_t number, const struct series *series,
 		 const struct stg_state *state, uint64_t from)
 {
 	struct group *group = find_group(waiting, state->group);
@@ -146,10 +314,12 @@ int waiting__add(struct waiting *waiting, const struct bundle_rec *rec, const st
 	}
 	if (last < waiting->begin || last < from || !waiting->bins)
 		return 0;
-	item = waiting__new_item(waiting, (uint32_t)(group - waiting->groups), series->workload, open ? 0 : rec->n);
+	item = new_item(waiting, (uint32_t)(group - waiting->groups), series->workload, open ? 0 : rec->n);
 	if (!item)
 		return -ENOMEM;
+	waiting->sites[item->site].together = state->together;
 	item->row = series->row;
+	item->number = number;
 	item->bin = from_begin(waiting, last);
 	item->from = first < waiting->begin ? 0 : from_begin(waiting, first);
 	item->start_ns = rec->start_ns;
@@ -186,12 +356,48 @@ static double share_of(const struct waiting *waiting, const struct excess *item,
 	return bundle_rec__share(&rec, waiting->begin + b);
 }
 
+/* Makes the list of transfers as long as `count` bundles; new ones have none. Returns 0 or -ENOMEM. */
+static int extend_transfers(struct waiting *waiting, size_t count)
+{
+	size_t before = waiting->transfer_count;
+
+	if (count <= before)
+		return 0;
+	if (grow_untouched(&waiting->transfers, &waiting->transfer_capacity, count, sizeof(*waiting->transfers)))
+		return -ENOMEM;
+	memset(&waiting->transfers[before], 0, (count - before) * sizeof(*waiting->transfers));
+	waiting->transfer_count = count;
+	return 0;
+}
+
+int waiting__transfers(struct waiting *waiting, size_t count, const float **transfers)
+{
+	*transfers = NULL;
+	if (!waiting->transfer_count)
+		return 0;
+	if (extend_transfers(waiting, count))
+		return -ENOMEM;
+	*transfers = waiting->transfers;
+	return 0;
+}
+
+/* Notes the transfer of a bundle. Returns 0 or -ENOMEM. */
+static int note_transfer(struct waiting *waiting, const struct excess *item)
+{
+	if (extend_transfers(waiting, (size_t)item->number + 1))
+		return -ENOMEM;
+	waiting->transfers[item->number] = (float)item->transfer_ns;
+	return 0;
+}
+
 static int write_item(struct waiting *waiting, const struct excess *item)
 {
 	double late = item->ns - item->transfer_ns - item->path_ns;
 
 	if (item->ns <= 0)
 		return 0;
+	if (item->transfer_ns > 0 && item->number != WAITING_OPEN && note_transfer(waiting, item))
+		return -ENOMEM;
 	for (uint32_t b = item->from; b <= item->bin; b++) {
 		double share = item->n > 1 ? 1 : share_of(waiting, item, b);
 		uint64_t bin = waiting->begin + b;
@@ -279,12 +485,13 @@ int waiting__end(struct waiting *waiting, const struct stg_job *job, const struc
 	if (!waiting->item_count)
 		return 0;
 	waiting->last_arrival_count = 0;
-	if (waiting__begin_slow_paths(waiting) || waiting__link(waiting, job) || waiting__order(waiting))
+	if (waiting__begin_slow_paths(waiting) || waiting__find_communicators(waiting, job) ||
+	    waiting__link(waiting, job) || order(waiting))
 		return -ENOMEM;
 	for (size_t i = 0; i < waiting->site_count; i++) {
 		struct call_site *site = &waiting->sites[waiting->by_site[i]];
 
-		if (site->singles && waiting__split_singles(waiting, job, site))
+		if (site->singles && waiting__split_singles(waiting, job, book, site))
 			return -ENOMEM;
 		if (site->merged)
 			waiting__split_merged(waiting, job, site);
@@ -310,9 +517,10 @@ int waiting__end(struct waiting *waiting, const struct stg_job *job, const struc
  */
 
 static const struct archive_column waiting_columns[] = {
-    ARCHIVE_ONE(struct waiting, group_count),	  ARCHIVE_ONE(struct waiting, item_capacity),
-    ARCHIVE_ONE(struct waiting, by_bin_capacity), ARCHIVE_ONE(struct waiting, order_capacity),
-    ARCHIVE_ONE(struct waiting, site_capacity),	  ARCHIVE_ONE(struct waiting, arrival_capacity),
+    ARCHIVE_ONE(struct waiting, group_count),	    ARCHIVE_ONE(struct waiting, item_capacity),
+    ARCHIVE_ONE(struct waiting, by_bin_capacity),   ARCHIVE_ONE(struct waiting, order_capacity),
+    ARCHIVE_ONE(struct waiting, site_capacity),	    ARCHIVE_ONE(struct waiting, arrival_capacity),
+    ARCHIVE_ONE(struct waiting, transfer_capacity),
 };
 static const struct archive_table waiting_table = ARCHIVE_TABLE("waiting", struct waiting, waiting_columns);
 
@@ -321,6 +529,15 @@ static const struct archive_table group_table = ARCHIVE_TABLE("group", struct gr
 
 static const struct archive_column use_columns[] = {{"used", ARCHIVE_U8, 1, 0, false}};
 static const struct archive_table use_table = {"uses", use_columns, 1, sizeof(unsigned char)};
+
+static const struct archive_column communicator_columns[] = {{"communicator", ARCHIVE_U32, 1, 0, false}};
+static const struct archive_table communicator_table = {"communicators", communicator_columns, 1, sizeof(uint32_t)};
+
+static void check_communicators(struct archive *archive, const struct group *group)
+{
+	for (size_t row = 0; row < group->of_capacity; row++)
+		archive__check(archive, group->of[row] <= COMMUNICATORS_MOST, "a communicator has no number");
+}
 
 static void *room(struct archive *archive, size_t *capacity, size_t size)
 {
@@ -338,6 +555,7 @@ static void make_room(struct archive *archive, struct waiting *waiting)
 	waiting->order = room(archive, &waiting->order_capacity, sizeof(*waiting->order));
 	waiting->sites = room(archive, &waiting->site_capacity, sizeof(*waiting->sites));
 	waiting->arrivals = room(archive, &waiting->arrival_capacity, sizeof(*waiting->arrivals));
+	waiting->transfers = room(archive, &waiting->transfer_capacity, sizeof(*waiting->transfers));
 }
 
 /* One group is for threads at most, the others are of ranks, and the first is the job. */
@@ -364,6 +582,9 @@ void waiting__archive(struct archive *archive, struct waiting *waiting)
 
 		archive__record(archive, &group_table, group);
 		archive__rows(archive, &use_table, &group->uses, &group->uses_capacity, &group->uses_capacity);
+		archive__rows(archive, &communicator_table, &group->of, &group->of_capacity, &group->of_capacity);
+		if (archive__reads(archive))
+			check_communicators(archive, group);
 	}
 	archive__check(archive, possible(waiting), "waiting has too many groups");
 }

@@ -3,8 +3,9 @@
  * Waiting is not work (ARCHITECTURE section 7): the cost of communication beyond its reference, without waits for a
  * CPU, is split into three parts.
  *
- *  transfer   The last arriver of an operation waits for no peer: the least excess of any member of the group is the
- *             transfer of each. Operations are distinguished where their calls are single fragments: those of one
+ *  transfer   The last arriver of an operation waits for no peer: the least call of any member of the group, beyond
+ *             what calls take by themselves (model/own_part.h), is the transfer of each; where that is not known, the
+ *             least excess. Operations are distinguished where their calls are single fragments: those of one
  *             call-site that overlap. Merged calls have one excess per bin; the least sum of a bin is more than the
  *             sum of the leasts, so the attributed time of the group's computation in that bin is subtracted.
  *  slow path  Excess of a few members in one call-site while most of its members have none, and while no member lost
@@ -14,8 +15,9 @@
  * Threads of a process that wait for each other (STG_PROCESS) are a group per process. A member that was not in a
  * call at all has no excess, hence nothing is transfer while a member computes. Several threads of a rank that call MPI
  * are members of their own. Calls on a communicator that was not seen from its start belong to the group that its
- * label names, of which only ranks that were seen calling are members. The excess of a call
- * in bins before the first one counts as late peer.
+ * label names, of which only ranks that were seen calling are members. Where several communicators have one label, each
+ * is a group for as long as the view shows which ranks leave their calls together (waiting_groups.c). The excess of a
+ * call in bins before the first one counts as late peer.
  */
 #ifndef VAPRO_WAITING_H
 #define VAPRO_WAITING_H
@@ -52,12 +54,14 @@ void waiting__reach(struct waiting *waiting, double ns);
 /* Returns the bins before a wait in which a rank may have become late, as noted since waiting__begin. */
 uint32_t waiting__bins_of_reach(const struct waiting *waiting);
 
+#define WAITING_OPEN UINT32_MAX /* in place of a bundle's number: it has not ended */
+
 /*
- * Adds a covered communication bundle of a state; from is the first bin that may still change. Where the transfer size
- * of the state is unknown, none of the excess is transfer or a slow path: larger transfers take longer.
- * Returns 0 or -ENOMEM.
+ * Adds a covered communication bundle of a state, by its number in the view; from is the first bin that may still
+ * change. Where the transfer size of the state is unknown, none of the excess is transfer or a slow path: larger
+ * transfers take longer. Returns 0 or -ENOMEM.
  */
-int waiting__add(struct waiting *waiting, const struct bundle_rec *rec, const struct series *series,
+int waiting__add(struct waiting *waiting, const struct bundle_rec *rec, uint32_t number, const struct series *series,
 		 const struct stg_state *state, uint64_t from);
 
 /* Whether a row has called on the communicator of a group; every rank belongs to the world. Not for STG_PROCESS. */
@@ -65,5 +69,11 @@ bool waiting__is_member(const struct waiting *waiting, const struct stg_job *job
 
 /* Writes late, transfer and slow path into the cells, which hold all classes by now. Returns 0 or -ENOMEM. */
 int waiting__end(struct waiting *waiting, const struct stg_job *job, const struct series_book *book);
+
+/*
+ * Sets *transfers to the transfer of each of `count` bundles, ns, by number; NULL where no bundle has any. Valid after
+ * waiting__end, until the next waiting__begin. Returns 0 or -ENOMEM.
+ */
+int waiting__transfers(struct waiting *waiting, size_t count, const float **transfers);
 
 #endif

@@ -6,7 +6,8 @@
 #include "detect/waiting.h"
 
 /* Further communicators count with the whole job, where less of the excess is transfer. */
-enum { GROUPS_MAX = 8 };
+enum { GROUPS_MAX = 64 };
+enum { COMMUNICATORS_MOST = 256 }; /* communicators of one label */
 
 struct group {
 	uint32_t id;
@@ -14,12 +15,18 @@ struct group {
 	size_t uses_capacity;
 	uint32_t *alive; /* by bin: members, + 1; 0: not counted yet. Not for STG_PROCESS */
 	size_t alive_capacity;
+	uint32_t *of; /* by row: number of its communicator, from 1, as latest seen; 0: unknown */
+	size_t of_capacity;
+	bool divided;	 /* in this view: it consists of several communicators */
+	uint32_t *sizes; /* rows of each */
+	size_t size_capacity;
 };
 
 /* The excess of a bundle that ended in the first bin or later. */
 struct excess {
 	uint32_t site, row, n; /* n: 0 while it is open */
 	uint32_t from, bin;    /* bins, counted from the first: begin, or the first that may change, and end */
+	uint32_t number;       /* of the bundle; WAITING_OPEN: it has not ended */
 	uint64_t start_ns, end_ns;
 	double ns, reference_ns; /* sums over all n */
 	double transfer_ns, path_ns;
@@ -34,9 +41,10 @@ struct call_site {
 	size_t begin;		       /* first item in waiting->order */
 	size_t users;		       /* rows of the workload; 0: not counted yet */
 	bool arrivals_known;	       /* waiting->arrivals are of this site */
+	bool together;		       /* no rank leaves its calls before all have entered */
 };
 
-/* A single call, and the process whose threads it waits for. */
+/* A single call, and the process or communicator that it waits for. */
 struct single {
 	struct excess *item;
 	uint32_t leader, at;
@@ -96,20 +104,10 @@ struct waiting {
 	size_t last_arrival_count, last_arrival_capacity;
 	double *paths, *sums; /* scratch, by row */
 	uint64_t *starts;     /* scratch, by member of an operation */
+	float *transfers;     /* by number of bundle: the transfer; those written so far */
+	size_t transfer_count, transfer_capacity;
 	size_t start_capacity, busy_capacity, last_capacity, late_capacity, path_capacity, sum_capacity, least_capacity;
 };
-
-/* Forgets the items and call-sites of the last view. */
-void waiting__empty(struct waiting *waiting);
-
-/*
- * Adds an item of n calls to the call-site of a workload in a group; the caller fills its other members. NULL when
- * out of memory.
- */
-struct excess *waiting__new_item(struct waiting *waiting, uint32_t group, uint32_t workload, uint32_t n);
-
-/* Brings the items into order. Returns 0 or -ENOMEM. */
-int waiting__order(struct waiting *waiting);
 
 static inline struct excess *waiting__item(const struct waiting *waiting, size_t at)
 {
@@ -126,11 +124,26 @@ static inline size_t waiting__bin_end(const struct waiting *waiting, size_t at, 
 	return at;
 }
 
+#define TOGETHER_SHARE 0.2 /* of a call's time, up to which two ends are apart that are one moment ... */
+#define TOGETHER_NS 20e3   /* ... and what waking a rank takes, added to it */
+
+/* Whether two ends of calls of one operation are one moment; longest: the longer of both, ns. */
+static inline bool waiting__at_once(uint64_t end_ns, uint64_t other_ns, double longest)
+{
+	uint64_t apart = end_ns > other_ns ? end_ns - other_ns : other_ns - end_ns;
+
+	return (double)apart <= TOGETHER_SHARE * longest + TOGETHER_NS;
+}
+
+/* Finds which rows of each group are a communicator of their own in this view. Returns 0 or -ENOMEM. */
+int waiting__find_communicators(struct waiting *waiting, const struct stg_job *job);
+
 /* Lists the rows of each leader. Returns 0 or -ENOMEM. */
 int waiting__link(struct waiting *waiting, const struct stg_job *job);
 
 /* Splits single calls of one call-site: overlapping calls are one operation. Returns 0 or -ENOMEM. */
-int waiting__split_singles(struct waiting *waiting, const struct stg_job *job, const struct call_site *site);
+int waiting__split_singles(struct waiting *waiting, const struct stg_job *job, const struct series_book *book,
+			   const struct call_site *site);
 
 /* Writes who came last into the bins of the view. */
 void waiting__write_arrivals(struct waiting *waiting);

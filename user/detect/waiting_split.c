@@ -6,12 +6,14 @@
 #include "detect/waiting_private.h"
 
 #include "base/grow.h"
+#include "model/judgement.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { OWN_BUCKETS = 2048 };	      /* buckets of a histogram of calls, whose last one is hours long */
 #define WORTH_NS (VAPRO_BIN_NS / 100) /* between the first and the last member: less is no wait */
 
 static int compare_starts(const void *a, const void *b)
@@ -80,10 +82,27 @@ bool waiting__is_member(const struct waiting *waiting, const struct stg_job *job
 	return belongs(&waiting->groups[0], job, row);
 }
 
-/* Threads of a process that wait for each other are a group per process, which goes by its leader; others are one. */
+/* Whether a row is of the communicator of another one, which is a member. */
+static bool is_with(const struct group *group, const struct stg_job *job, uint32_t row, uint32_t other)
+{
+	return belongs(group, job, row) && (!group->divided || group->of[row] == group->of[other]);
+}
+
+/*
+ * Threads of a process that wait for each other are a group per process, which goes by its leader; others are one, or
+ * one per communicator.
+ */
 static uint32_t leader_of(const struct group *group, const struct stg_job *job, uint32_t row)
 {
+	if (group->divided)
+		return group->of[row];
 	return group->id == STG_PROCESS ? job->rows[row].leader : 0;
+}
+
+/* Whether rows of one group may wait for different ones. */
+static bool is_several(const struct group *group)
+{
+	return group->divided || group->id == STG_PROCESS;
 }
 
 int waiting__link(struct waiting *waiting, const struct stg_job *job)
@@ -121,6 +140,8 @@ static size_t members(const struct waiting *waiting, const struct group *group, 
 {
 	uint32_t count = 0;
 
+	if (group->divided)
+		return group->sizes[group->of[of]];
 	if (group->id != STG_PROCESS && group->alive[b])
 		return group->alive[b] - 1;
 	for (uint32_t at = first_member(waiting, group, job, of); at; at = next_member(waiting, group, at))
@@ -140,7 +161,7 @@ static double attributed(const struct waiting *waiting, const struct group *grou
 	for (uint32_t at = first_member(waiting, group, job, of); at; at = next_member(waiting, group, at)) {
 		struct cell cell;
 
-		if (!belongs(group, job, at - 1) || !alive(&job->rows[at - 1], bin))
+		if (!is_with(group, job, at - 1, of) || !alive(&job->rows[at - 1], bin))
 			continue;
 		cell = heatmap__cell(waiting->map, at - 1, bin, VAPRO_COMPUTATION);
 		sum += (double)cell.closed.cpu + cell.open.cpu;
@@ -168,7 +189,7 @@ static int compare_singles(const void *a, const void *b)
 	return (left->at > right->at) - (left->at < right->at);
 }
 
-/* The single calls of a call-site in the order of their ends; where threads of a process wait, process by process. */
+/* The single calls of a call-site in the order of their ends; of several processes or communicators one by one. */
 static struct single *singles_of(const struct waiting *waiting, const struct stg_job *job, const struct call_site *site,
 				 size_t *count)
 {
@@ -184,20 +205,67 @@ static struct single *singles_of(const struct waiting *waiting, const struct stg
 			++*count;
 		}
 	}
-	if (singles && group->id == STG_PROCESS)
+	if (singles && is_several(group))
 		qsort(singles, *count, sizeof(*singles), compare_singles);
 	return singles;
 }
 
-/* Sets an operation's transfer, where all members are in it; else the last one's call was too short to be single. */
-static void finish(const struct single *in, size_t count, size_t wanted)
+/* What a single call took, ns. */
+static double duration_of(const struct excess *item)
+{
+	return item->ns > 0 ? item->reference_ns + item->ns : (double)(item->end_ns - item->start_ns);
+}
+
+/*
+ * What a call of a site takes when no peer is late, ns; 0: not known. One call in each operation is of the last of so
+ * many members: the middle one of that share of all, the shortest ones.
+ */
+static double own_part(const struct series_book *book, const struct call_site *site, size_t members)
+{
+	struct histogram_bucket all[OWN_BUCKETS] = {0};
+	double count = 0, below = 0;
+
+	for (uint32_t i = book->workloads[site->workload].series; i != SERIES_NONE; i = book->series[i].next) {
+		const struct histogram *durations = &book->series[i].cpu;
+
+		count += durations->n;
+		for (size_t b = 0; b < durations->count && durations->buckets[b].index < OWN_BUCKETS; b++) {
+			all[durations->buckets[b].index].n += durations->buckets[b].n;
+			all[durations->buckets[b].index].sum_ns += durations->buckets[b].sum_ns;
+		}
+	}
+	if (!members || count < LEAST_MEMBERS * (double)members)
+		return 0;
+	for (size_t b = 0; b < OWN_BUCKETS; b++) {
+		below += all[b].n;
+		if (all[b].n > 0 && below >= count / (2 * (double)members))
+			return all[b].sum_ns / all[b].n;
+	}
+	return 0;
+}
+
+/* Whether calls are one operation: of a collective that ranks leave together, calls that end apart are several. */
+static bool is_one(const struct single *in, size_t count, const struct call_site *site)
+{
+	double longest = 0;
+
+	for (size_t i = 0; site->together && i < count; i++)
+		longest = fmax(longest, (double)(in[i].item->end_ns - in[i].item->start_ns));
+	return !site->together || waiting__at_once(in[0].item->end_ns, in[count - 1].item->end_ns, longest);
+}
+
+/*
+ * Sets the transfer of an operation that all members are in. The reference of a call contains the usual wait for
+ * others. The last one's call, which did not wait, is compared with what calls take without.
+ */
+static void finish(const struct single *in, size_t count, double own_ns)
 {
 	double least = INFINITY;
 
 	for (size_t i = 0; i < count; i++)
-		least = fmin(least, in[i].item->ns);
-	for (size_t i = 0; count >= wanted && i < count; i++)
-		in[i].item->transfer_ns = least;
+		least = fmin(least, own_ns > 0 ? duration_of(in[i].item) - own_ns : in[i].item->ns);
+	for (size_t i = 0; i < count; i++)
+		in[i].item->transfer_ns = fmax(0, fmin(least, in[i].item->ns));
 }
 
 /* The member that made no single call in the latest operation, + 1; 0: none. */
@@ -205,7 +273,7 @@ static uint32_t missing_member(const struct waiting *waiting, const struct group
 			       const struct excess *item)
 {
 	for (uint32_t at = first_member(waiting, group, job, item->row); at; at = next_member(waiting, group, at)) {
-		if (waiting->last[at - 1] != waiting->operation && belongs(group, job, at - 1) &&
+		if (waiting->last[at - 1] != waiting->operation && is_with(group, job, at - 1, item->row) &&
 		    alive(&job->rows[at - 1], waiting->begin + item->bin))
 			return at;
 	}
@@ -221,9 +289,11 @@ static int note_last(struct waiting *waiting, const struct stg_job *job, const s
 	return note_members(waiting, in, count, count < wanted ? missing_member(waiting, group, job, in->item) : 0);
 }
 
-int waiting__split_singles(struct waiting *waiting, const struct stg_job *job, const struct call_site *site)
+int waiting__split_singles(struct waiting *waiting, const struct stg_job *job, const struct series_book *book,
+			   const struct call_site *site)
 {
 	const struct group *group = &waiting->groups[site->group];
+	double own_ns = -1;
 	size_t count, wanted = 0;
 	struct single *singles = singles_of(waiting, job, site, &count);
 	const struct single *counted = NULL;
@@ -247,7 +317,13 @@ int waiting__split_singles(struct waiting *waiting, const struct stg_job *job, c
 		if (!counted || counted->leader != first->leader || counted->item->bin != first->item->bin)
 			wanted = members(waiting, group, job, first->item->row, first->item->bin);
 		counted = first;
-		finish(first, to - from, wanted);
+		if (!is_one(first, to - from, site))
+			continue;
+		if (own_ns < 0 && to - from >= wanted)
+			own_ns = own_part(book, site, wanted);
+		/* else the last one's call was too short to be single */
+		if (to - from >= wanted)
+			finish(first, to - from, own_ns);
 		error = note_last(waiting, job, group, first, to - from, wanted);
 	}
 	free(singles);
@@ -262,7 +338,7 @@ static void split_merged_in(struct waiting *waiting, const struct stg_job *job, 
 			    size_t to)
 {
 	/* Mostly a member has no excess. */
-	if (group->id != STG_PROCESS && to - from < members(waiting, group, job, 0, waiting__item(waiting, from)->bin))
+	if (!is_several(group) && to - from < members(waiting, group, job, 0, waiting__item(waiting, from)->bin))
 		return;
 	waiting->operation++;
 	for (size_t i = from; i < to; i++) {
@@ -296,7 +372,7 @@ static void split_merged_in(struct waiting *waiting, const struct stg_job *job, 
 
 		if (!least->known)
 			finalize(waiting, group, job, item->row, item->bin, least);
-		if (least->ns <= 0 && group->id != STG_PROCESS)
+		if (least->ns <= 0 && !is_several(group))
 			return;
 		if (item->n > 1 && waiting->sums[item->row] > 0)
 			item->transfer_ns = item->ns * fmin(1, least->ns / waiting->sums[item->row]);

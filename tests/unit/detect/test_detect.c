@@ -90,7 +90,7 @@ static void test_map_owners(void **state)
 static void add_call(struct waiting *waiting, const struct series *series, const struct bundle_rec *rec, uint32_t group)
 {
 	assert_int_equal(heatmap__add(&map, rec, series->row, VAPRO_COMMUNICATION, 0, UINT64_MAX), 0);
-	assert_int_equal(waiting__add(waiting, rec, series, &(struct stg_state){.group = group}, 0), 0);
+	assert_int_equal(waiting__add(waiting, rec, 0, series, &(struct stg_state){.group = group}, 0), 0);
 }
 
 static void test_waiting(void **state)

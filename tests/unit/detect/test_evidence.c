@@ -178,7 +178,8 @@ static void test_frequency_of_all(void **state)
 		region__clear(&drafts);
 		assert_int_equal(own.count, 1);
 		assert_int_equal(own.variances[0].row_count, 4);
-		assert_int_equal(bundle_shares__find(&parts, &map, &series_book, rec, 4 * 30, FIRST + 50, FIRST), 0);
+		assert_int_equal(bundle_shares__find(&parts, &map, &series_book, rec, NULL, 4 * 30, FIRST + 50, FIRST),
+				 0);
 		assert_int_equal(bundle_shares__tally(&parts, &own, &series_book), 0);
 		assert_near(own.variances[0].total.frequency / (120 * BIN), frequency[c], 0.001);
 		evidence__judge(&own, &input);

@@ -170,8 +170,11 @@ static void test_region_waits_after(void **state)
 				heatmap__add(&map, &rec, row, VAPRO_COMMUNICATION, 0, UINT64_MAX);
 			}
 		}
-		assert_int_equal(grown(&result), 1);
+		/* what is cut off is another one */
+		assert_int_equal(grown(&result), diagnoses[i].end == 20 ? 2 : 1);
 		assert_bins(&result.drafts[0], 10, diagnoses[i].end);
+		if (result.count == 2)
+			assert_bins(&result.drafts[1], 20, 22);
 		region__clear(&result);
 	}
 }
@@ -325,6 +328,93 @@ static void test_region_two_hogs(void **state)
 	region__clear(&result);
 }
 
+/* Paints calls that wait and transfer for so much of a bin. */
+static void paint_calls(uint32_t row, int from, int to, double late, double transfer)
+{
+	for (int bin = from; bin < to; bin++) {
+		struct bundle_rec rec = fragment(bin, bin + late + transfer + 0.02, 0.02 * BIN, 0);
+
+		heatmap__add(&map, &rec, row, VAPRO_COMMUNICATION, 0, UINT64_MAX);
+		heatmap__add_wait(&map, HEATMAP_LATE, row, FIRST + (uint64_t)bin, (float)(late * BIN));
+		heatmap__add_wait(&map, HEATMAP_TRANSFER, row, FIRST + (uint64_t)bin, (float)(transfer * BIN));
+	}
+}
+
+/* A network that is slow for all ranks while they wait for a late one: two drafts, each with its part of the loss. */
+static void test_region_transfers_beside_waiting(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	for (uint32_t row = 0; row < 4; row++) {
+		paint_calls(row, 10, 20, row ? 0.5 : 0, 0);
+		paint_calls(row, 20, 30, row ? 0.5 : 0, 0.2);
+		paint_calls(row, 30, 40, 0, 0.2);
+	}
+	assert_int_equal(grown(&result), 2);
+	for (int i = 0; i < 2; i++) {
+		const struct draft *draft = &result.drafts[i];
+
+		assert_true(draft->waiting);
+		assert_bins(draft, draft->transfers ? 20 : 10, draft->transfers ? 40 : 30);
+		assert_near(draft->lost[VAPRO_COMMUNICATION] / BIN, draft->transfers ? 4 * 20 * 0.2 : 3 * 20 * 0.5,
+			    0.01);
+	}
+	assert_true(result.drafts[0].transfers != result.drafts[1].transfers);
+	region__clear(&result);
+}
+
+/* Writes of two ranks on different hosts that are slow alike, every third bin: one draft, and not many of one bin. */
+static void test_region_sparse_io(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	other_job(8, 4);
+	for (int bin = 10; bin < 40; bin += 3) {
+		for (uint32_t row = 0; row < 8; row++) {
+			double slow = row == 1 || row == 6 ? 0.2 : 0;
+			struct bundle_rec rec = fragment(bin, bin + 0.15 + slow, 0.15 * BIN, 0);
+
+			heatmap__add(&map, &rec, row, VAPRO_IO, 0, UINT64_MAX);
+		}
+	}
+	assert_int_equal(grown(&result), 1);
+	assert_bins(&result.drafts[0], 10, 38);
+	assert_near(result.drafts[0].lost[VAPRO_IO] / BIN, 2 * 10 * 0.2, 0.01);
+	assert_int_equal(result.small_count, 0);
+	region__clear(&result);
+}
+
+/* All that slow cells of calls and IO lost is in drafts, or counted as small. */
+static void test_region_loses_nothing(void **state)
+{
+	uint64_t seed = 9;
+
+	(void)state;
+	for (int round = 0; round < 20; round++) {
+		double slow = 0, found = 0;
+		struct region_result result;
+
+		other_job(8, 2);
+		for (uint32_t row = 0; row < 8; row++) {
+			for (int bin = 5; bin < 45; bin++) {
+				double late = fmax(0, 0.2 * sim_gauss(&seed)), transfer = bin > 20 ? 0.1 : 0;
+
+				paint_calls(row, bin, bin + 1, fmin(late, 0.8), transfer);
+				slow += (late > 0.02 ? fmin(late, 0.8) : 0) + transfer;
+			}
+		}
+		grown(&result);
+		for (size_t i = 0; i < result.count; i++)
+			found += result.drafts[i].lost[VAPRO_COMMUNICATION] / BIN;
+		found += result.small_ns / BIN;
+		assert_true(found > 0.9 * slow);
+		assert_true(found < 1.01 * slow);
+		region__clear(&result);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -345,6 +435,9 @@ int main(void)
 	    TEST(test_region_odd_one),
 	    TEST(test_region_wanders),
 	    TEST(test_region_two_hogs),
+	    TEST(test_region_transfers_beside_waiting),
+	    TEST(test_region_sparse_io),
+	    TEST(test_region_loses_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

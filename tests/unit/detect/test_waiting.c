@@ -312,14 +312,117 @@ static void test_operations_of_processes(void **state)
 	}
 }
 
+/*
+ * The reference of a call contains the usual wait: where it is known what a call takes without, the whole of what the
+ * last rank's call takes longer is transfer, and not only what is beyond its reference.
+ */
+static void test_own_part(void **state)
+{
+	(void)state;
+	begin_calls();
+	/* a quarter of the calls is of the last rank */
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		assert_int_equal(histogram__add(&callers[rank].cpu, USUAL / 2 * BIN, 25), 0);
+		assert_int_equal(histogram__add(&callers[rank].cpu, USUAL * BIN, 75), 0);
+	}
+	for (uint32_t rank = 0; rank < 4; rank++)
+		call(0, rank, 10.1 + (rank == 3 ? 0.004 : 0), 10.2);
+	end_calls();
+	for (uint32_t rank = 0; rank < 4; rank++)
+		assert_parts(rank, 10, 0, rank == 3 ? 0.096 - USUAL : 0.1 - USUAL, 0);
+	for (uint32_t rank = 0; rank < 4; rank++)
+		histogram__clear(&callers[rank].cpu);
+}
+
+/* What is transfer of each bundle, by its number; bundles that are not calls have none. */
+static void test_transfers_of_bundles(void **state)
+{
+	const struct stg_state world = {.group = STG_WORLD};
+	const float *transfers;
+
+	(void)state;
+	begin_calls();
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		struct bundle_rec rec = fragment(rank == 2 ? 10.15 : 10.1, 10.2, USUAL * BIN, 0);
+
+		assert_int_equal(heatmap__add(&map, &rec, rank, VAPRO_COMMUNICATION, 0, UINT64_MAX), 0);
+		assert_int_equal(waiting__add(waiting, &rec, 2 * rank, &callers[rank], &world, 0), 0);
+	}
+	assert_int_equal(waiting__end(waiting, stg__job(stg, 0), &called), 0);
+	assert_int_equal(waiting__transfers(waiting, 20, &transfers), 0);
+	assert_non_null(transfers);
+	for (uint32_t i = 0; i < 20; i++)
+		assert_near(transfers[i] / BIN, i < 8 && i % 2 == 0 ? 0.05 - USUAL : 0, 1e-4);
+	waiting__free(waiting);
+	begin_calls();
+	assert_int_equal(waiting__end(waiting, stg__job(stg, 0), &called), 0);
+	assert_int_equal(waiting__transfers(waiting, 20, &transfers), 0);
+	assert_null(transfers);
+	waiting__free(waiting);
+}
+
+/*
+ * Two rows of a grid whose communicators have one label: rank 0 to 3 and 4 to 7. In each step their sums end apart, by
+ * what the slower one of each took.
+ */
+static void rows_of_grid(int steps, double slow, bool all_known)
+{
+	const struct stg_state sum = {.group = 9, .together = true};
+
+	for (int step = 0; step < steps; step++) {
+		for (uint32_t rank = 0; rank < 8; rank++) {
+			double from = 10 + 0.2 * step + 0.002 * (rank % 4), more = rank < 4 ? slow : 0;
+			double to = from + 0.03 + more - 0.002 * (rank % 4) + (rank < 4 ? 0.015 * (step % 3) : 0);
+
+			if (rank == 7 && !all_known)
+				add_call_of(0, rank, merged(10 + step / 5, 1 + 1, 0.01), &sum);
+			else
+				add_call_of(0, rank, fragment(from, to, USUAL * BIN, 0), &sum);
+		}
+	}
+}
+
+/* Each communicator has its own transfer; where a rank may belong to any of them the group stays whole. */
+static void test_communicators_of_one_label(void **state)
+{
+	(void)state;
+	for (int known = 0; known < 2; known++) {
+		double own = 0;
+
+		other_job(8, 2);
+		begin_calls();
+		rows_of_grid(40, 0.05, known);
+		end_calls();
+		for (int bin = 10; bin < 18; bin++)
+			own += waited(HEATMAP_TRANSFER, 0, bin) / BIN;
+		if (known)
+			assert_near(own, 40 * (0.08 - 0.006 - USUAL + 0.015), 0.1);
+		else
+			assert_near(own, 0, 0.01);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(test_last_arrivals),	 TEST(test_other_arrivers), TEST(test_calm),
-	    TEST(test_all_are_slow),	 TEST(test_missing_member), TEST(test_other_call_sites),
-	    TEST(test_ended_member),	 TEST(test_long_operation), TEST(test_open_calls),
-	    TEST(test_off_the_cpu),	 TEST(test_unknown_bytes),  TEST(test_merged),
-	    TEST(test_merged_in_groups), TEST(test_processes),	    TEST(test_operations_of_processes),
+	    TEST(test_last_arrivals),
+	    TEST(test_other_arrivers),
+	    TEST(test_calm),
+	    TEST(test_all_are_slow),
+	    TEST(test_missing_member),
+	    TEST(test_other_call_sites),
+	    TEST(test_ended_member),
+	    TEST(test_long_operation),
+	    TEST(test_open_calls),
+	    TEST(test_off_the_cpu),
+	    TEST(test_unknown_bytes),
+	    TEST(test_merged),
+	    TEST(test_merged_in_groups),
+	    TEST(test_processes),
+	    TEST(test_operations_of_processes),
+	    TEST(test_own_part),
+	    TEST(test_transfers_of_bundles),
+	    TEST(test_communicators_of_one_label),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,7 +27,8 @@
 #define MEMBERS 60
 #define LASTS 6 /* bins in which an edge is met */
 #define LOOP 0	/* the computation that is met in each bin */
-#define CAP (32 << 20)
+/* with room for the table of states, which doubles when it has 32,768, in the 328th window */
+#define CAP (33 << 20)
 
 struct flow {
 	struct analysis *analysis;
