@@ -14,10 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES = 128 };	  /* calls by which two ranks are compared */
-#define LEAST_SAMPLES 16  /* samples with which calls of the other rank overlap, that show whether it leaves with it */
-#define SAME_SHARE 0.99	  /* of overlapping calls that end together, from which ranks are one communicator */
-#define DISJOINT_CALLS 32 /* calls of each of two ranks, that show whether they overlap */
+enum { SAMPLES = 128 };			  /* calls by which two ranks are compared */
+#define SAME_SHARE (1 - SHARE_NEGLIGIBLE) /* of overlapping calls that end together, of one communicator */
 
 /* A single call. */
 struct span {
@@ -121,7 +119,7 @@ static bool is_disjoint(size_t samples, size_t count, size_t others, size_t both
 {
 	double least = (double)samples * (others < count ? (double)others / (double)count : 1);
 
-	return count >= DISJOINT_CALLS && others >= DISJOINT_CALLS && (double)both < SHARE_MEANINGFUL * least;
+	return count >= LEAST_FRAGMENTS && others >= LEAST_FRAGMENTS && (double)both < SHARE_MEANINGFUL * least;
 }
 
 /* Whether two rows are one communicator: 1, 0, or -1 where the view does not show it. */
@@ -137,12 +135,12 @@ static int leave_together(const struct search *search, uint32_t leader, uint32_t
 		both += other != NULL;
 		equal += other && ends_with(call, other);
 		/* mostly a few calls show that they are not */
-		if (both == LEAST_SAMPLES && (double)equal < SHARE_NEARLY_ALL / 2 * (double)both)
+		if (both == LEAST_FRAGMENTS && (double)equal < SHARE_NEARLY_ALL / 2 * (double)both)
 			return 0;
 	}
 	if (is_disjoint(count < SAMPLES ? count : SAMPLES, count, search->first[row + 1] - search->first[row], both))
 		return 0;
-	if (both < LEAST_SAMPLES)
+	if (both < LEAST_FRAGMENTS)
 		return -1;
 	return (double)equal >= SAME_SHARE * (double)both	 ? 1
 	       : (double)equal < SHARE_NEARLY_ALL * (double)both ? 0

@@ -7,9 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define FAR_FEW 8	 /* ranks whose scatter is known half as well */
+#define FEW_RANKS 8	 /* ranks that show a gap; what they show of a scatter is known half as well */
 #define LEAST_SIGMA 0.05 /* standard deviation of calls of equal bytes, in the logarithm: a smaller one is chance */
-#define GAP_RANKS 8	 /* ranks below a gap, whose width is no chance */
 #define GAP_WIDTHS 1.5	 /* times the whole scatter of the ranks below a gap */
 #define LEAST_GAP 0.3	 /* between ranks, in the logarithm: a narrower one parts no groups */
 #define MAD_SIGMA 1.4826 /* standard deviation of a normal distribution, in median absolute deviations */
@@ -105,7 +104,7 @@ static double slow_from(double *numbers, size_t count, double *scratch, double *
 	for (size_t i = (count + 1) / 2; i < count; i++) {
 		double gap = numbers[i] - numbers[i - 1], below = numbers[i - 1] - numbers[0];
 
-		if (gap <= fmax(GAP_WIDTHS * below, LEAST_GAP) || i < GAP_RANKS)
+		if (gap <= fmax(GAP_WIDTHS * below, LEAST_GAP) || i < FEW_RANKS)
 			continue;
 		*middle = numbers[(i - 1) / 2];
 		return numbers[i];
@@ -113,7 +112,7 @@ static double slow_from(double *numbers, size_t count, double *scratch, double *
 	for (size_t i = 0; i < count; i++)
 		scratch[i] = fabs(numbers[i] - *middle);
 	return *middle +
-	       SIGMAS_CERTAIN * (1 + FAR_FEW / (double)count) * fmax(LEAST_SIGMA, MAD_SIGMA * median(scratch, count));
+	       SIGMAS_CERTAIN * (1 + FEW_RANKS / (double)count) * fmax(LEAST_SIGMA, MAD_SIGMA * median(scratch, count));
 }
 
 /*

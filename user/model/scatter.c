@@ -6,7 +6,6 @@
 #include <math.h>
 
 #define HIGH_SIGMAS 2.054 /* where the tail of a normal distribution of the share SHARE_TAIL begins */
-#define RANKS_SHARE 0.7	  /* of the batches of all ranks that agree, where a rank has few: it is not scatter */
 
 /* The duration that all but `above` of the calls do not exceed. */
 static double quantile(const struct histogram *histogram, double above)
@@ -53,7 +52,7 @@ static bool is_level(const struct series *series, const struct vapro_config *con
 		return true;
 	count_batches(series, config, &own);
 	if (own.all < LEAST_MEMBERS && series->supported && ranks->all >= LEAST_MEMBERS &&
-	    ranks->near >= RANKS_SHARE * ranks->all)
+	    ranks->near >= SHARE_OF_RANKS * ranks->all)
 		return true;
 	return own.near >= SHARE_STEADY * own.all && (own.all >= LEAST_MEMBERS || series->certified);
 }
