@@ -217,16 +217,28 @@ static bool all_seen(const struct variance *variance, const struct stg_job *job)
 	return seen >= job->world_size;
 }
 
-/* Whether threads of a process wait for each other in a loss: nothing is transferred between them. */
-static bool has_teams(const struct tally *tally, const struct evidence_input *input)
+/* Whether calls of some kind are part of a loss. */
+static bool has(const struct tally *tally, const struct evidence_input *input, bool (*is)(const struct stg_state *))
 {
 	for (size_t i = 0; i < tally->series_count; i++) {
 		const struct series *series = &input->series->series[tally->series[i].series];
 
-		if (stg__state(input->stg, series->state)->group == STG_PROCESS)
+		if (series->class == VAPRO_COMMUNICATION && is(stg__state(input->stg, series->state)))
 			return true;
 	}
 	return false;
+}
+
+/* Threads of a process that wait for each other: nothing is transferred between them. */
+static bool is_of_team(const struct stg_state *state)
+{
+	return state->group == STG_PROCESS;
+}
+
+/* Calls that need no call of another rank: there is no last one that shows what they take by themselves. */
+static bool is_one_sided(const struct stg_state *state)
+{
+	return state->one_sided;
 }
 
 /*
@@ -262,7 +274,8 @@ void evidence__judge_waiting(struct variance *variance, const struct evidence_in
 
 	effect__waits(variance, input->map);
 	/* each operation shows by itself that nobody was late */
-	exact = variance->transfers && tally->single_calls >= share * lost && all_seen(variance, input->job);
+	exact = variance->transfers && tally->single_calls >= share * lost && all_seen(variance, input->job) &&
+		!has(tally, input, is_one_sided);
 	if (variance->late >= variance->transfer) {
 		variance->effect_of = effect__cause(variance, input->map, input->job, book);
 		if (variance->effect_of)
@@ -273,7 +286,7 @@ void evidence__judge_waiting(struct variance *variance, const struct evidence_in
 				      "ranks waited for late peers, but no slow region explains the delay");
 		return;
 	}
-	if (variance->transfers && has_teams(tally, input))
+	if (variance->transfers && has(tally, input, is_of_team))
 		evidence__say(variance, false, "threads of a process waited for each other");
 	else if (evidence__gave_way(variance, share))
 		evidence__say_oversubscribed(variance);

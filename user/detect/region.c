@@ -136,8 +136,43 @@ static bool is_slow_part(const struct vapro_config *config, const struct cell *c
 	return lost >= LEAST_PART * (double)VAPRO_BIN_NS && lost > (1 - config->threshold) * cell__dur(cell);
 }
 
-/* The layers that a cell belongs to, as bits. */
-static unsigned layers_of(const struct grower *grower, uint32_t row, uint64_t bin, enum vapro_class class)
+/* Whether some row is slow in its computation or IO in a bin. */
+static bool any_slow_work(const struct grower *grower, uint64_t bin)
+{
+	static const enum vapro_class classes[] = {VAPRO_COMPUTATION, VAPRO_IO};
+	void *const *parts = heatmap__bin(grower->map, bin)->parts;
+
+	for (int i = 0; i < 2; i++) {
+		if (!parts[HEATMAP_CLOSED + classes[i]] && !parts[HEATMAP_OPEN + classes[i]])
+			continue;
+		for (uint32_t row = 0; row < grower->job->row_count; row++) {
+			struct cell cell = heatmap__cell(grower->map, row, bin, classes[i]);
+
+			if (is_slow(grower->config, &cell))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Whether ranks may wait in a bin for one that was slow in its work, there or as short before as gaps are bridged. */
+static bool may_wait(const struct grower *grower, uint64_t bin)
+{
+	uint64_t from = bin > grower->map->begin + grower->gap ? bin - grower->gap : grower->map->begin;
+	unsigned char *known = &grower->waits[bin - grower->map->begin];
+
+	for (uint64_t at = from; !*known && at <= bin; at++)
+		*known = any_slow_work(grower, at) ? 2 : 0;
+	*known = *known ? *known : 1;
+	return *known == 2;
+}
+
+/*
+ * The layers that a cell belongs to, as bits. Beside slow transfers the rest of the calls is another thing where it is
+ * more than they are, or where ranks wait for a slow one (`waits`): else it is what they wait for each other's
+ * transfers.
+ */
+static unsigned layers_of(const struct grower *grower, uint32_t row, uint64_t bin, enum vapro_class class, bool waits)
 {
 	const struct heatmap *map = grower->map;
 	struct cell cell = heatmap__cell(map, row, bin, class);
@@ -149,12 +184,41 @@ static unsigned layers_of(const struct grower *grower, uint32_t row, uint64_t bi
 		if (is_slow_part(grower->config, &transfers, cell__lost(&transfers))) {
 			layers = 1U << LAYER_TRANSFER;
 			cell = without_transfers(map, row, bin, cell);
+			if (!waits && cell__lost(&cell) <= cell__lost(&transfers))
+				return layers;
 		}
 	}
 	if (is_slow(grower->config, &cell) ||
 	    (class == VAPRO_IO && is_slow_part(grower->config, &cell, cell__lost(&cell))))
 		return layers | 1U << layer_of(map, row, bin, &cell, class);
 	return layers;
+}
+
+/*
+ * Gives calls beside slow transfers, which show none themselves, to these: when transfers became slow, or fast again,
+ * not all ranks were in such a call. Not where ranks may wait for a slow one.
+ */
+static void take_borders(const struct grower *grower)
+{
+	const unsigned waiting = 1U << LAYER_WAITING, transfer = 1U << LAYER_TRANSFER;
+
+	for (size_t place = 0; place < grower->job->row_count; place++) {
+		unsigned char *slow = &grower->slow[place * grower->bins];
+
+		for (int forward = 0; forward < 2; forward++) {
+			size_t near = 0; /* bins that are left beside the last transfers */
+
+			for (size_t i = 0; i < grower->bins; i++) {
+				size_t b = forward ? i : grower->bins - 1 - i;
+
+				if (slow[b] & transfer)
+					near = grower->gap + 1;
+				else if (near && near-- && slow[b] & waiting &&
+					 !may_wait(grower, grower->map->begin + b))
+					slow[b] ^= waiting | transfer;
+			}
+		}
+	}
 }
 
 /* Marks slow cells in memory order, each read once, since most are not slow. Returns the layers with any. */
@@ -164,13 +228,15 @@ static unsigned find_slow(struct grower *grower)
 	unsigned all = 0;
 
 	for (size_t b = 0; b < grower->bins; b++) {
-		for (int class = 0; class < VAPRO_CLASSES; class ++) {
-			void *const *parts = heatmap__bin(map, map->begin + b)->parts;
+		void *const *parts = heatmap__bin(map, map->begin + b)->parts;
+		bool waits = parts[HEATMAP_TRANSFER] && may_wait(grower, map->begin + b);
 
+		for (int class = 0; class < VAPRO_CLASSES; class ++) {
 			if (!parts[HEATMAP_CLOSED + class] && !parts[HEATMAP_OPEN + class])
 				continue;
 			for (uint32_t row = 0; row < grower->job->row_count; row++) {
-				unsigned layers = layers_of(grower, row, map->begin + b, (enum vapro_class) class);
+				unsigned layers =
+				    layers_of(grower, row, map->begin + b, (enum vapro_class) class, waits);
 
 				if (!layers)
 					continue;
@@ -179,6 +245,8 @@ static unsigned find_slow(struct grower *grower)
 			}
 		}
 	}
+	if (all & 1U << LAYER_TRANSFER)
+		take_borders(grower);
 	return all;
 }
 
@@ -407,8 +475,9 @@ int region__grow(const struct heatmap *map, const struct stg_job *job, const str
 	if (!grower.bins || !job->row_count)
 		return 0;
 	grower.slow = calloc(job->row_count, grower.bins);
+	grower.waits = calloc(grower.bins, 1);
 	grower.place = malloc(job->row_count * sizeof(*grower.place));
-	if (!grower.slow || !grower.place)
+	if (!grower.slow || !grower.waits || !grower.place)
 		goto cleanup;
 	for (size_t place = 0; place < job->row_count; place++)
 		grower.place[job->neighbours[place]] = (uint32_t)place;
@@ -438,6 +507,7 @@ cleanup:
 	for (int layer = 0; layer < LAYERS; layer++)
 		free(grower.of[layer]);
 	free(grower.slow);
+	free(grower.waits);
 	free(grower.components);
 	if (error)
 		region__clear(result);

@@ -33,6 +33,7 @@ struct grower {
 	const struct vapro_config *config;
 	uint32_t *place;      /* place of each row */
 	unsigned char *slow;  /* [place][bin] -> bit per layer that the cell belongs to */
+	unsigned char *waits; /* [bin] -> whether ranks may wait for slow work: 1 no, 2 yes, 0 not known yet */
 	uint32_t *of[LAYERS]; /* [place][bin] -> component; NULL where no cell belongs to the layer */
 	size_t bins, gap;     /* gap: as region__gap */
 	struct component *components;

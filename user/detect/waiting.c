@@ -294,7 +294,7 @@ int waiting__add(struct waiting *waiting, const struct bundle_rec *rec, uint32_t
 	struct group *group = find_group(waiting, state->group);
 	uint64_t first = bundle_rec__first_bin(rec), last = bundle_rec__bin(rec);
 	struct loss loss = bundle_rec__loss(rec);
-	double excess = fmax(0, loss.lost - loss.cpu);
+	double excess = fmax(0, loss.lost - loss.cpu), cpu = rec->n == 1 ? bundle_rec__cpu_attributed(rec) : 0;
 	bool open = rec->flags & VAPRO_BUNDLE_OPEN;
 	struct excess *item;
 
@@ -318,13 +318,15 @@ int waiting__add(struct waiting *waiting, const struct bundle_rec *rec, uint32_t
 	if (!item)
 		return -ENOMEM;
 	waiting->sites[item->site].together = state->together;
+	waiting->sites[item->site].one_sided = state->one_sided;
 	item->row = series->row;
 	item->number = number;
 	item->bin = from_begin(waiting, last);
 	item->from = first < waiting->begin ? 0 : from_begin(waiting, first);
 	item->start_ns = rec->start_ns;
 	item->end_ns = rec->end_ns;
-	item->ns = excess;
+	item->ns = rec->n == 1 ? loss.lost - cpu : excess;
+	item->cpu_ns = (float)cpu;
 	item->reference_ns = (double)rec->reference * rec->n;
 	item->transfer_ns = item->path_ns = 0;
 	item->no_bytes = state->no_bytes;
@@ -496,6 +498,8 @@ int waiting__end(struct waiting *waiting, const struct stg_job *job, const struc
 		if (site->merged)
 			waiting__split_merged(waiting, job, site);
 		paths |= waiting__find_slow_path(waiting, book, site);
+		if (site->one_sided)
+			waiting__split_one_sided(waiting, site);
 	}
 	waiting__write_arrivals(waiting);
 	if (paths)

@@ -21,6 +21,7 @@ enum { SAMPLES = 128 };			  /* calls by which two ranks are compared */
 struct span {
 	uint64_t start_ns, end_ns;
 	uint32_t row;
+	float cpu_ns;
 };
 
 /* The calls of one group in the view. */
@@ -67,7 +68,7 @@ static int find_calls(struct search *search)
 
 		if (item->n != 1 || site->group != group || !site->together)
 			continue;
-		search->calls[search->count++] = (struct span){item->start_ns, item->end_ns, item->row};
+		search->calls[search->count++] = (struct span){item->start_ns, item->end_ns, item->row, item->cpu_ns};
 		search->first[item->row + 1]++;
 	}
 	if (search->count)
@@ -106,9 +107,11 @@ static const struct span *beside(const struct search *search, uint32_t row, cons
 
 static bool ends_with(const struct span *a, const struct span *b)
 {
-	uint64_t first = a->end_ns - a->start_ns, second = b->end_ns - b->start_ns;
+	struct ends ends = {0};
 
-	return waiting__at_once(a->end_ns, b->end_ns, (double)(first > second ? first : second));
+	waiting__add_end(&ends, a->start_ns, a->end_ns, a->cpu_ns);
+	waiting__add_end(&ends, b->start_ns, b->end_ns, b->cpu_ns);
+	return waiting__at_once(&ends);
 }
 
 /*

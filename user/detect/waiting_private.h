@@ -28,9 +28,10 @@ struct excess {
 	uint32_t from, bin;    /* bins, counted from the first: begin, or the first that may change, and end */
 	uint32_t number;       /* of the bundle; WAITING_OPEN: it has not ended */
 	uint64_t start_ns, end_ns;
-	double ns, reference_ns; /* sums over all n */
+	double ns, reference_ns; /* sums over all n; ns of a single call may be below 0 */
 	double transfer_ns, path_ns;
-	bool no_bytes; /* both become 0: the transfer size is unknown */
+	float cpu_ns;  /* of a single call: in which others had its CPU */
+	bool no_bytes; /* transfer and path become 0: the transfer size is unknown */
 };
 
 /* The calls of a workload in a group, which form operations. */
@@ -42,6 +43,7 @@ struct call_site {
 	size_t users;		       /* rows of the workload; 0: not counted yet */
 	bool arrivals_known;	       /* waiting->arrivals are of this site */
 	bool together;		       /* no rank leaves its calls before all have entered */
+	bool one_sided;		       /* its calls wait for no rank */
 };
 
 /* A single call, and the process or communicator that it waits for. */
@@ -65,8 +67,9 @@ struct arrival {
 /* The least excess of a group's members in a bin. */
 struct least {
 	double ns;
-	size_t rows; /* rows with an excess */
-	bool known;  /* final: absent members are counted */
+	double calls; /* of the row with the least */
+	size_t rows;  /* rows with an excess */
+	bool known;   /* final: absent members are counted */
 };
 
 /* Rows that belong together: lists by leader. Numbers are + 1, 0 is the end. */
@@ -127,12 +130,26 @@ static inline size_t waiting__bin_end(const struct waiting *waiting, size_t at, 
 #define TOGETHER_SHARE 0.2 /* of a call's time, up to which two ends are apart that are one moment ... */
 #define TOGETHER_NS 20e3   /* ... and what waking a rank takes, added to it */
 
-/* Whether two ends of calls of one operation are one moment; longest: the longer of both, ns. */
-static inline bool waiting__at_once(uint64_t end_ns, uint64_t other_ns, double longest)
-{
-	uint64_t apart = end_ns > other_ns ? end_ns - other_ns : other_ns - end_ns;
+/* When calls of one operation ended, and how long the longest took, ns. */
+struct ends {
+	uint64_t first_ns; /* the first end */
+	uint64_t last_ns;  /* the last one, had no call lost its CPU before it returned */
+	double longest;
+};
 
-	return (double)apart <= TOGETHER_SHARE * longest + TOGETHER_NS;
+static inline void waiting__add_end(struct ends *ends, uint64_t start_ns, uint64_t end_ns, double cpu_ns)
+{
+	uint64_t without = cpu_ns < (double)(end_ns - start_ns) ? (uint64_t)cpu_ns : end_ns - start_ns;
+
+	ends->first_ns = !ends->first_ns || end_ns < ends->first_ns ? end_ns : ends->first_ns;
+	ends->last_ns = end_ns - without > ends->last_ns ? end_ns - without : ends->last_ns;
+	ends->longest = (double)(end_ns - start_ns) > ends->longest ? (double)(end_ns - start_ns) : ends->longest;
+}
+
+/* Whether calls ended at one moment. */
+static inline bool waiting__at_once(const struct ends *ends)
+{
+	return (double)ends->last_ns <= (double)ends->first_ns + TOGETHER_SHARE * ends->longest + TOGETHER_NS;
 }
 
 /* Finds which rows of each group are a communicator of their own in this view. Returns 0 or -ENOMEM. */
@@ -147,6 +164,9 @@ int waiting__split_singles(struct waiting *waiting, const struct stg_job *job, c
 
 /* Writes who came last into the bins of the view. */
 void waiting__write_arrivals(struct waiting *waiting);
+
+/* Calls that wait for no rank: all of their excess that is no slow path is transfer. */
+void waiting__split_one_sided(struct waiting *waiting, const struct call_site *site);
 
 /* Splits merged calls of one call-site, compared within one bin. */
 void waiting__split_merged(struct waiting *waiting, const struct stg_job *job, const struct call_site *site);

@@ -49,7 +49,7 @@ static int note_members(struct waiting *waiting, const struct single *in, size_t
 	}
 	/* its call was short: it came when the others left */
 	if (missing) {
-		last_ns = waiting->starts[count] = in->item->end_ns;
+		last_ns = waiting->starts[count] = in[count - 1].item->end_ns;
 		last.row = missing - 1;
 	}
 	if (last_ns >= first_ns + WORTH_NS) {
@@ -151,33 +151,46 @@ static size_t members(const struct waiting *waiting, const struct group *group, 
 	return count;
 }
 
-/* The attributed time of members' computation in a bin. */
-static double attributed(const struct waiting *waiting, const struct group *group, const struct stg_job *job,
-			 uint32_t of, size_t b)
+/* What a row lost in a bin, for which others wait: what the kernel attributes, or what is much of its computation. */
+static double lost_in(const struct heatmap *map, uint32_t row, uint64_t bin)
 {
-	uint64_t bin = waiting->begin + b;
-	double sum = 0;
+	struct cell cell = heatmap__cell(map, row, bin, VAPRO_COMPUTATION);
+	double cpu = (double)cell.closed.cpu + cell.open.cpu, lost = cell__lost(&cell);
 
-	for (uint32_t at = first_member(waiting, group, job, of); at; at = next_member(waiting, group, at)) {
-		struct cell cell;
-
-		if (!is_with(group, job, at - 1, of) || !alive(&job->rows[at - 1], bin))
-			continue;
-		cell = heatmap__cell(waiting->map, at - 1, bin, VAPRO_COMPUTATION);
-		sum += (double)cell.closed.cpu + cell.open.cpu;
-	}
-	return sum;
+	return lost >= SHARE_MEANINGFUL * cell__dur(&cell) ? fmax(lost, cpu) : cpu;
 }
 
-/* A member that was in no such call has no excess: the least is 0 then. */
+/*
+ * Completes the least excess of the members of a row's group in a bin. A member that was in no such call has none: it
+ * is 0 then. A member may have waited for what others lost, but for nothing of its own: of those with the least excess,
+ * the one that lost most itself waited least. Where members waited for each other in turn, all have an excess that is
+ * no transfer: it is one where it is most of the mean excess that no loss explains.
+ */
 static void finalize(const struct waiting *waiting, const struct group *group, const struct stg_job *job, uint32_t row,
 		     size_t b, struct least *least)
 {
+	uint64_t bin = waiting->begin + b;
+	double all = 0, most = 0, sum = 0;
+
 	least->known = true;
-	if (members(waiting, group, job, row, b) > least->rows)
+	if (members(waiting, group, job, row, b) > least->rows) {
 		least->ns = 0;
-	else
-		least->ns = fmax(0, least->ns - attributed(waiting, group, job, row, b));
+		return;
+	}
+	for (uint32_t at = first_member(waiting, group, job, row); at; at = next_member(waiting, group, at)) {
+		double own;
+
+		if (!is_with(group, job, at - 1, row) || !alive(&job->rows[at - 1], bin))
+			continue;
+		own = lost_in(waiting->map, at - 1, bin);
+		all += own;
+		sum += waiting->sums[at - 1];
+		if (waiting->sums[at - 1] <= RATIO_ALIKE * least->ns)
+			most = fmax(most, waiting->sums[at - 1] + own);
+	}
+	least->ns = fmax(0, fmin(least->ns, most - all));
+	if (least->ns < SHARE_MOST * (sum / (double)least->rows - all))
+		least->ns = 0;
 }
 
 static int compare_singles(const void *a, const void *b)
@@ -210,10 +223,17 @@ static struct single *singles_of(const struct waiting *waiting, const struct stg
 	return singles;
 }
 
-/* What a single call took, ns. */
-static double duration_of(const struct excess *item)
+/*
+ * What a single call took, ns, without time in which others had its CPU: it may have been over before that. first_ns:
+ * when the first rank left the operation, which nobody leaves before it is over; 0: not known.
+ */
+static double duration_of(const struct excess *item, uint64_t first_ns)
 {
-	return item->ns > 0 ? item->reference_ns + item->ns : (double)(item->end_ns - item->start_ns);
+	double ns = item->reference_ns + item->ns;
+
+	if (!(item->cpu_ns > 0) || first_ns <= item->start_ns)
+		return ns;
+	return fmax(ns, (double)((first_ns < item->end_ns ? first_ns : item->end_ns) - item->start_ns));
 }
 
 /*
@@ -244,28 +264,60 @@ static double own_part(const struct series_book *book, const struct call_site *s
 	return 0;
 }
 
-/* Whether calls are one operation: of a collective that ranks leave together, calls that end apart are several. */
-static bool is_one(const struct single *in, size_t count, const struct call_site *site)
+/*
+ * Whether calls are one operation: of a collective that ranks leave together, calls that end apart are several.
+ * *first_ns: when the first rank left a collective, else 0.
+ */
+static bool is_one(const struct single *in, size_t count, const struct call_site *site, uint64_t *first_ns)
 {
-	double longest = 0;
+	struct ends ends = {0};
 
 	for (size_t i = 0; site->together && i < count; i++)
-		longest = fmax(longest, (double)(in[i].item->end_ns - in[i].item->start_ns));
-	return !site->together || waiting__at_once(in[0].item->end_ns, in[count - 1].item->end_ns, longest);
+		waiting__add_end(&ends, in[i].item->start_ns, in[i].item->end_ns, in[i].item->cpu_ns);
+	*first_ns = ends.first_ns;
+	return !site->together || waiting__at_once(&ends);
 }
 
 /*
  * Sets the transfer of an operation that all members are in. The reference of a call contains the usual wait for
  * others. The last one's call, which did not wait, is compared with what calls take without.
  */
-static void finish(const struct single *in, size_t count, double own_ns)
+static void finish(const struct single *in, size_t count, double own_ns, uint64_t first_ns)
 {
 	double least = INFINITY;
 
 	for (size_t i = 0; i < count; i++)
-		least = fmin(least, own_ns > 0 ? duration_of(in[i].item) - own_ns : in[i].item->ns);
+		least = fmin(least, own_ns > 0 ? duration_of(in[i].item, first_ns) - own_ns : in[i].item->ns);
 	for (size_t i = 0; i < count; i++)
 		in[i].item->transfer_ns = fmax(0, fmin(least, in[i].item->ns));
+}
+
+/*
+ * Sets the transfers of calls that are no one operation. All ranks that share a label are in them: they are operations
+ * of several communicators, each of which its ranks leave together. A rank that left alone, or whose CPU others had,
+ * may be of any of them: then nothing is known.
+ */
+static void finish_parts(const struct single *in, size_t count, double own_ns)
+{
+	for (int pass = 0; pass < 2; pass++) {
+		for (size_t from = 0, to; from < count; from = to) {
+			struct ends ends = {0};
+
+			for (to = from; to < count; to++) {
+				const struct excess *item = in[to].item;
+				struct ends more = ends;
+
+				waiting__add_end(&more, item->start_ns, item->end_ns, 0);
+				if (item->cpu_ns > 0 || !waiting__at_once(&more))
+					break;
+				ends = more;
+			}
+			if (to - from < 2)
+				return;
+			if (pass)
+				finish(&in[from], to - from, own_ns, ends.first_ns);
+		}
+	}
 }
 
 /* The member that made no single call in the latest operation, + 1; 0: none. */
@@ -303,12 +355,16 @@ int waiting__split_singles(struct waiting *waiting, const struct stg_job *job, c
 		return -ENOMEM;
 	for (size_t from = 0, to; from < count && !error; from = to) {
 		const struct single *first = &singles[from];
+		uint64_t first_ns;
+		bool one, all;
 
 		waiting->last[first->item->row] = ++waiting->operation;
 		for (to = from + 1; to < count; to++) {
 			const struct excess *item = singles[to].item;
+			/* ranks that exchange with their neighbours leave one after the other */
+			const struct excess *before = singles[site->together ? from : to - 1].item;
 
-			if (singles[to].leader != first->leader || item->start_ns >= first->item->end_ns ||
+			if (singles[to].leader != first->leader || item->start_ns >= before->end_ns ||
 			    waiting->last[item->row] == waiting->operation)
 				break;
 			waiting->last[item->row] = waiting->operation;
@@ -317,14 +373,16 @@ int waiting__split_singles(struct waiting *waiting, const struct stg_job *job, c
 		if (!counted || counted->leader != first->leader || counted->item->bin != first->item->bin)
 			wanted = members(waiting, group, job, first->item->row, first->item->bin);
 		counted = first;
-		if (!is_one(first, to - from, site))
-			continue;
-		if (own_ns < 0 && to - from >= wanted)
+		one = is_one(first, to - from, site, &first_ns);
+		all = to - from >= wanted; /* else the last one's call was too short to be single */
+		if (own_ns < 0 && all)
 			own_ns = own_part(book, site, wanted);
-		/* else the last one's call was too short to be single */
-		if (to - from >= wanted)
-			finish(first, to - from, own_ns);
-		error = note_last(waiting, job, group, first, to - from, wanted);
+		if (one && all)
+			finish(first, to - from, own_ns, first_ns);
+		else if (all && group->id != STG_WORLD && !group->divided)
+			finish_parts(first, to - from, own_ns);
+		if (one)
+			error = note_last(waiting, job, group, first, to - from, wanted);
 	}
 	free(singles);
 	return error;
@@ -332,7 +390,7 @@ int waiting__split_singles(struct waiting *waiting, const struct stg_job *job, c
 
 /*
  * Splits merged calls of one call-site that end in one bin, [from, to) of the order: the least excess of any member
- * is the transfer of each.
+ * is the transfer of each. Single calls whose operation was not found have as much as such a call in the mean.
  */
 static void split_merged_in(struct waiting *waiting, const struct stg_job *job, const struct group *group, size_t from,
 			    size_t to)
@@ -347,10 +405,11 @@ static void split_merged_in(struct waiting *waiting, const struct stg_job *job, 
 
 		if (waiting->last[row] != waiting->operation) {
 			waiting->last[row] = waiting->operation;
-			waiting->sums[row] = 0;
+			waiting->sums[row] = waiting->paths[row] = 0;
 			waiting->least[leader_of(group, job, row)] = (struct least){.ns = INFINITY};
 		}
 		waiting->sums[row] += item->n > 1 ? item->ns : 0;
+		waiting->paths[row] += item->n > 1 ? item->n : 0;
 	}
 	waiting->operation++;
 	for (size_t i = from; i < to; i++) {
@@ -361,10 +420,13 @@ static void split_merged_in(struct waiting *waiting, const struct stg_job *job, 
 			continue;
 		waiting->last[row] = waiting->operation;
 		least = &waiting->least[leader_of(group, job, row)];
-		if (waiting->sums[row] > 0) {
-			least->ns = waiting->sums[row] < least->ns ? waiting->sums[row] : least->ns;
-			least->rows++;
-		}
+		if (!(waiting->sums[row] > 0))
+			continue;
+		least->rows++;
+		if (waiting->sums[row] >= least->ns)
+			continue;
+		least->ns = waiting->sums[row];
+		least->calls = waiting->paths[row];
 	}
 	for (size_t i = from; i < to; i++) {
 		struct excess *item = waiting__item(waiting, i);
@@ -376,6 +438,8 @@ static void split_merged_in(struct waiting *waiting, const struct stg_job *job, 
 			return;
 		if (item->n > 1 && waiting->sums[item->row] > 0)
 			item->transfer_ns = item->ns * fmin(1, least->ns / waiting->sums[item->row]);
+		else if (item->n == 1 && item->transfer_ns <= 0 && least->ns > 0)
+			item->transfer_ns = fmax(0, fmin(item->ns, least->ns / least->calls));
 	}
 }
 
@@ -386,6 +450,16 @@ void waiting__split_merged(struct waiting *waiting, const struct stg_job *job, c
 	for (size_t from = site->begin, to; from < end; from = to) {
 		to = waiting__bin_end(waiting, from, end);
 		split_merged_in(waiting, job, &waiting->groups[site->group], from, to);
+	}
+}
+
+void waiting__split_one_sided(struct waiting *waiting, const struct call_site *site)
+{
+	for (size_t i = site->begin; i < site->begin + site->count; i++) {
+		struct excess *item = waiting__item(waiting, i);
+
+		if (item->n)
+			item->transfer_ns = fmax(0, item->ns - item->path_ns);
 	}
 }
 

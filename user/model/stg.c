@@ -232,6 +232,15 @@ static bool waits_for_a_peer(const char *fd_kind)
 	return false;
 }
 
+static bool is_among(const char *function, const char *const *functions, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!strcmp(function, functions[i]))
+			return true;
+	}
+	return false;
+}
+
 /* Whether all ranks leave a call together. In rooted and prefix collectives ranks leave on their own. */
 static bool leaves_together(const char *function)
 {
@@ -240,11 +249,28 @@ static bool leaves_together(const char *function)
 	    "MPI_Alltoallv", "MPI_Alltoallw", "MPI_Reduce_scatter", "MPI_Reduce_scatter_block",
 	};
 
-	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
-		if (!strcmp(function, functions[i]))
-			return true;
-	}
-	return false;
+	return is_among(function, functions, sizeof(functions) / sizeof(*functions));
+}
+
+/* Whether a call needs no call of another rank: it reads or writes that one's memory, or completes such transfers. */
+static bool is_one_sided(const char *function)
+{
+	static const char *const functions[] = {
+	    "MPI_Put",
+	    "MPI_Get",
+	    "MPI_Accumulate",
+	    "MPI_Get_accumulate",
+	    "MPI_Fetch_and_op",
+	    "MPI_Compare_and_swap",
+	    "MPI_Win_flush",
+	    "MPI_Win_flush_all",
+	    "MPI_Win_flush_local",
+	    "MPI_Win_flush_local_all",
+	    "MPI_Win_unlock",
+	    "MPI_Win_unlock_all",
+	};
+
+	return is_among(function, functions, sizeof(functions) / sizeof(*functions));
 }
 
 int stg__add_state(struct stg *stg, const struct vapro_state *state)
@@ -285,6 +311,7 @@ int stg__add_state(struct stg *stg, const struct vapro_state *state)
 		new.group = STG_PROCESS;
 	stg__label(new.about.labels, "function", value, sizeof(value));
 	new.together = state->class == VAPRO_COMMUNICATION &&new.group != STG_PROCESS &&leaves_together(value);
+	new.one_sided = state->class == VAPRO_COMMUNICATION &&is_one_sided(value);
 	stg__label(new.about.labels, "fd_kind", value, sizeof(value));
 	new.peer = waits_for_a_peer(value);
 	stg__label(new.about.labels, "no_return", value, sizeof(value));

@@ -48,6 +48,7 @@ struct stg_state {
 	bool peer;		  /* IO on a pipe, socket or terminal: the other end decides how long it takes */
 	bool no_return;		  /* its time is from entry to entry: the end of the call is not recorded */
 	bool together;		  /* a collective that no rank leaves before all have entered */
+	bool one_sided;		  /* a call that needs no call of another rank */
 	uint32_t gone;		  /* window after which nothing more comes of it, + 1; 0: it goes on */
 	bool no_bytes;		  /* a completion of requests that were not followed: its transfer size is unknown */
 };

@@ -41,6 +41,7 @@ static const struct archive_column state_columns[] = {
     ARCHIVE_ONE(struct stg_state, no_return),
     ARCHIVE_ONE(struct stg_state, no_bytes),
     ARCHIVE_ONE(struct stg_state, together),
+    ARCHIVE_ONE(struct stg_state, one_sided),
     ARCHIVE_ONE(struct stg_state, gone),
 };
 static const struct archive_table state_table = ARCHIVE_TABLE("states", struct stg_state, state_columns);

@@ -351,8 +351,9 @@ static void test_region_transfers_beside_waiting(void **state)
 		paint_calls(row, 20, 30, row ? 0.5 : 0, 0.2);
 		paint_calls(row, 30, 40, 0, 0.2);
 	}
-	assert_int_equal(grown(&result), 2);
-	for (int i = 0; i < 2; i++) {
+	paint(0, 10, 30, VAPRO_COMPUTATION, 0.5, true);
+	assert_int_equal(grown(&result), 3);
+	for (int i = 1; i < 3; i++) {
 		const struct draft *draft = &result.drafts[i];
 
 		assert_true(draft->waiting);
@@ -360,8 +361,28 @@ static void test_region_transfers_beside_waiting(void **state)
 		assert_near(draft->lost[VAPRO_COMMUNICATION] / BIN, draft->transfers ? 4 * 20 * 0.2 : 3 * 20 * 0.5,
 			    0.01);
 	}
-	assert_true(result.drafts[0].transfers != result.drafts[1].transfers);
+	assert_true(result.drafts[1].transfers != result.drafts[2].transfers);
 	region__clear(&result);
+}
+
+/* When a network becomes slow, not all ranks are in slow calls yet: these belong to it, where no rank was late. */
+static void test_region_borders_of_transfers(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	for (int late = 0; late < 2; late++) {
+		other_job(4, 1);
+		for (uint32_t row = 0; row < 4; row++) {
+			paint_calls(row, 18, 20, row ? 0.3 : 0, 0);
+			paint_calls(row, 20, 30, 0, 0.2);
+		}
+		if (late)
+			paint(0, 17, 20, VAPRO_COMPUTATION, 0.5, true);
+		assert_int_equal(grown(&result), late ? 3 : 1);
+		assert_bins(&result.drafts[result.count - 1], late ? 20 : 18, 30);
+		region__clear(&result);
+	}
 }
 
 /* Writes of two ranks on different hosts that are slow alike, every third bin: one draft, and not many of one bin. */
@@ -436,6 +457,7 @@ int main(void)
 	    TEST(test_region_wanders),
 	    TEST(test_region_two_hogs),
 	    TEST(test_region_transfers_beside_waiting),
+	    TEST(test_region_borders_of_transfers),
 	    TEST(test_region_sparse_io),
 	    TEST(test_region_loses_nothing),
 	};

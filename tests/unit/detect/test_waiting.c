@@ -228,7 +228,7 @@ static void lose(uint32_t rank, int bin, double lost_bins, bool attributed)
 	paint(rank, bin, bin + 1, VAPRO_COMPUTATION, 1 - lost_bins, attributed);
 }
 
-/* Merged calls: the least of a bin is transfer, less what the kernel attributes of the members' computation. */
+/* Merged calls: the least of a bin is transfer, less what the kernel attributes of other members' computation. */
 static void test_merged(void **state)
 {
 	static const struct {
@@ -236,8 +236,13 @@ static void test_merged(void **state)
 		bool attributed;
 		double transfer;
 	} diagnoses[] = {
-	    {{0}, false, 0.3},		 {{0.2}, true, 0.1}, {{0.2}, false, 0.3}, {{0.1, 0, 0, 0.1}, true, 0.1},
-	    {{0.2, 0.2, 0, 0}, true, 0},
+	    {{0}, false, 0.3},
+	    {{0.2}, true, 0.3},
+	    {{0.2}, false, 0.3},
+	    {{0, 0.2}, true, 0},
+	    {{0.1, 0, 0, 0.1}, true, 0.2},
+	    {{0.2, 0.2, 0, 0}, true, 0.1},
+	    {{0, 0.2, 0, 0.2}, true, 0},
 	};
 
 	(void)state;
@@ -258,6 +263,19 @@ static void test_merged(void **state)
 	}
 }
 
+/* Single calls beside merged ones, whose operation is not found, have the transfer of such a call. */
+static void test_single_beside_merged(void **state)
+{
+	(void)state;
+	begin_calls();
+	for (uint32_t rank = 0; rank < 4; rank++)
+		calls(0, rank, 10, 0.2 + 0.1 * rank);
+	call(0, 1, 10.1, 10.2);
+	end_calls();
+	assert_parts(1, 10, 0.1 + 0.1 - USUAL - 0.02, 0.2 + 0.02, 0);
+	assert_parts(2, 10, 0.2, 0.2, 0);
+}
+
 /* Only the members' loss is subtracted, and only in that bin. */
 static void test_merged_in_groups(void **state)
 {
@@ -269,8 +287,8 @@ static void test_merged_in_groups(void **state)
 		add_call(0, rank, merged(10, 10, 0.4), 7);
 		add_call(0, rank, merged(20, 10, 0.4), 7);
 	}
-	for (uint32_t rank = 0; rank < 2; rank++)
-		add_call(1, rank, merged(10, 10, 0.4), 9);
+	add_call(1, 0, merged(10, 10, 0.5), 9);
+	add_call(1, 1, merged(10, 10, 0.4), 9);
 	end_calls();
 	assert_parts(2, 10, 0, 0.4, 0);
 	assert_parts(3, 20, 0, 0.4, 0);
@@ -334,6 +352,80 @@ static void test_own_part(void **state)
 		histogram__clear(&callers[rank].cpu);
 }
 
+/*
+ * A rank that comes last and loses its CPU on its way out, or before the operation is over: what others had of it is no
+ * transfer, and no sign that it was in another operation.
+ */
+static void test_last_rank_loses_its_cpu(void **state)
+{
+	const struct stg_state sum = {.group = STG_WORLD, .together = true};
+
+	(void)state;
+	begin_calls();
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		assert_int_equal(histogram__add(&callers[rank].cpu, USUAL / 2 * BIN, 25), 0);
+		assert_int_equal(histogram__add(&callers[rank].cpu, USUAL * BIN, 75), 0);
+	}
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		bool last = rank == 3;
+
+		add_call_of(0, rank,
+			    fragment(last ? 10.15 : 10.1, last ? 10.3 : 10.2, USUAL * BIN, last ? 0.1 * BIN : 0), &sum);
+		add_call_of(0, rank, fragment(last ? 20.15 : 20.1, 20.2, USUAL * BIN, last ? 0.03 * BIN : 0), &sum);
+		add_call_of(0, rank,
+			    fragment(last ? 30.195 : 30.1, last ? 30.3 : 30.2, USUAL * BIN, last ? 0.1 * BIN : 0),
+			    &sum);
+	}
+	end_calls();
+	for (uint32_t rank = 0; rank < 3; rank++) {
+		assert_parts(rank, 10, 0.045, 0.05 - USUAL / 2, 0);
+		assert_parts(rank, 20, 0.045, 0.05 - USUAL / 2, 0);
+		assert_parts(rank, 30, 0.1 - USUAL, 0, 0);
+	}
+	assert_parts(3, 10, 0, 0.05 - USUAL, 0);
+	assert_parts(3, 20, 0, 0.02 - USUAL, 0);
+	assert_parts(3, 30, 0, 0, 0);
+	for (uint32_t rank = 0; rank < 4; rank++)
+		histogram__clear(&callers[rank].cpu);
+}
+
+/* Ranks that exchange with their neighbours: only these wait for a late one, and the others have left before. */
+static void test_neighbours_of_a_late_rank(void **state)
+{
+	(void)state;
+	begin_calls();
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		bool late = rank == 3, beside = rank == 2;
+
+		call(0, rank, late ? 10.2 : 10.1, late || beside ? 10.23 : 10.13);
+		/* the late one's call is no longer than usual */
+		call(0, rank, late ? 20.2 : 20.1, late ? 20.21 : beside ? 20.21 : 20.13);
+	}
+	end_calls();
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		assert_parts(rank, 10, rank == 2 ? 0.1 : 0, 0.03 - USUAL, 0);
+		assert_parts(rank, 20, rank == 2 ? 0.11 - USUAL : rank == 3 ? 0 : 0.03 - USUAL, 0, 0);
+	}
+}
+
+/* Calls that wait for no rank: what all of them take longer is transfer, of one rank its slow path. */
+static void test_one_sided(void **state)
+{
+	const struct stg_state put = {.group = STG_WORLD, .one_sided = true};
+
+	(void)state;
+	begin_calls();
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		add_call_of(0, rank, fragment(10.1 + 0.2 * rank, 10.2 + 0.2 * rank, USUAL * BIN, 0), &put);
+		add_call_of(0, rank, fragment(20.1, rank == 1 ? 20.3 : 20.1 + USUAL, USUAL * BIN, 0), &put);
+	}
+	end_calls();
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		assert_parts(rank, 10, 0, 0.1 - USUAL, 0);
+		assert_parts(rank, 20, 0, 0, rank == 1 ? 0.2 - USUAL : 0);
+	}
+}
+
 /* What is transfer of each bundle, by its number; bundles that are not calls have none. */
 static void test_transfers_of_bundles(void **state)
 {
@@ -382,6 +474,34 @@ static void rows_of_grid(int steps, double slow, bool all_known)
 	}
 }
 
+/*
+ * Communicators of one label that the view does not distinguish, since they mostly leave at one moment: where they do
+ * not, each operation has its transfer all the same. A rank that leaves alone may be of any of them.
+ */
+static void test_operations_of_one_label(void **state)
+{
+	const struct stg_state sum = {.group = 9, .together = true};
+
+	(void)state;
+	begin_calls();
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		double begin = rank % 2 ? 0.12 : 0.1, end = rank < 2 ? 0.2 : 0.3;
+
+		add_call_of(0, rank, fragment(10 + begin, 10 + end, USUAL * BIN, 0), &sum);
+		add_call_of(0, rank, fragment(20 + begin, 20 + (rank == 3 ? 0.4 : end), USUAL * BIN, 0), &sum);
+		add_call_of(1, rank, fragment(30 + begin, 30 + end, USUAL * BIN, 0),
+			    &(struct stg_state){.group = STG_WORLD, .together = true});
+	}
+	end_calls();
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		double begin = rank % 2 ? 0.12 : 0.1, end = rank < 2 ? 0.2 : 0.3;
+
+		assert_parts(rank, 10, rank % 2 ? 0 : 0.02, end - 0.12 - USUAL, 0);
+		assert_parts(rank, 20, (rank == 3 ? 0.4 : end) - begin - USUAL, 0, 0);
+		assert_parts(rank, 30, end - begin - USUAL, 0, 0);
+	}
+}
+
 /* Each communicator has its own transfer; where a rank may belong to any of them the group stays whole. */
 static void test_communicators_of_one_label(void **state)
 {
@@ -407,6 +527,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(test_last_arrivals),
 	    TEST(test_other_arrivers),
+	    TEST(test_last_rank_loses_its_cpu),
+	    TEST(test_neighbours_of_a_late_rank),
+	    TEST(test_one_sided),
+	    TEST(test_operations_of_one_label),
 	    TEST(test_calm),
 	    TEST(test_all_are_slow),
 	    TEST(test_missing_member),
@@ -417,6 +541,7 @@ int main(void)
 	    TEST(test_off_the_cpu),
 	    TEST(test_unknown_bytes),
 	    TEST(test_merged),
+	    TEST(test_single_beside_merged),
 	    TEST(test_merged_in_groups),
 	    TEST(test_processes),
 	    TEST(test_operations_of_processes),
