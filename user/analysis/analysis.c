@@ -457,7 +457,7 @@ void analysis__refuse_stage(struct analysis *analysis, const char *expand)
 int analysis__score(const struct analysis *analysis, struct vapro_score *score)
 {
 	const struct series_book *book = &analysis->context.series;
-	const struct truths *truths = &book->truths;
+	const struct cluster_truths *truths = &book->truths;
 	struct score_count *counts;
 	uint32_t last = SERIES_NONE;
 

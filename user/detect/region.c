@@ -464,6 +464,26 @@ static int find_components(struct grower *grower, enum layer layer)
 	return layer == LAYER_WAITING || layer == LAYER_TRANSFER ? grow_layer(grower, layer) : 0;
 }
 
+/* Adds the loss of slow cells that no draft has, which only touch a region, to what costs too little. */
+static void count_cut(const struct grower *grower, struct region_result *result)
+{
+	uint64_t from = result->small_from > grower->map->begin ? result->small_from - grower->map->begin : 0;
+	uint64_t to = result->small_to > grower->map->begin ? result->small_to - grower->map->begin : 0;
+
+	for (int layer = 0; layer < LAYERS; layer++) {
+		const uint32_t *of = grower->of[layer];
+
+		for (size_t place = 0; of && place < grower->job->row_count; place++) {
+			for (size_t b = from; b < to && b < grower->bins; b++) {
+				size_t at = place * grower->bins + b;
+
+				if (grower->slow[at] & 1U << layer && of[at] == NO_COMPONENT)
+					result->small_ns += fmax(0, region__lost(grower, place, b, (enum layer)layer));
+			}
+		}
+	}
+}
+
 int region__grow(const struct heatmap *map, const struct stg_job *job, const struct vapro_config *config,
 		 enum vapro_workload_source source, struct region_result *result)
 {
@@ -500,6 +520,8 @@ int region__grow(const struct heatmap *map, const struct stg_job *job, const str
 	if (region__unite(&grower, layers) || region__part_rows(&grower))
 		goto cleanup;
 	error = region__collect(&grower, result);
+	if (!error)
+		count_cut(&grower, result);
 	if (!error && result->count)
 		region__filter(result, config);
 cleanup:

@@ -66,7 +66,7 @@ struct region_result {
 	size_t count, capacity;
 	uint64_t small_from, small_to; /* bins of which small drafts are counted; set before */
 	uint64_t small_count;	       /* drafts that cost too little, of those that begin there */
-	double small_ns;	       /* their loss there */
+	double small_ns;	       /* their loss there, and that of slow cells which no draft has */
 };
 
 void region__clear(struct region_result *result);

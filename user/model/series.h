@@ -153,7 +153,7 @@ struct series_book {
 	uint32_t window;     /* window being filled, a number of the caller */
 	struct pool factors; /* factors of retained bundles */
 	struct alike *alike; /* references by labels: judge.c */
-	struct truths truths;
+	struct cluster_truths truths;
 	struct batches scratch;
 	uint32_t *row_batches; /* scratch, by row of a job */
 	size_t row_capacity;

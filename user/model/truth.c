@@ -3,7 +3,7 @@
 
 #include "base/grow.h"
 
-int truth__add(struct truths *truths, uint32_t workload, uint32_t cell, uint32_t truth, uint64_t n)
+int truth__add(struct cluster_truths *truths, uint32_t workload, uint32_t cell, uint32_t truth, uint64_t n)
 {
 	uint64_t place = (uint64_t)workload << 32 | cell;
 	uint32_t at;
@@ -24,11 +24,11 @@ int truth__add(struct truths *truths, uint32_t workload, uint32_t cell, uint32_t
 	return 0;
 }
 
-void truth__clear(struct truths *truths)
+void truth__clear(struct cluster_truths *truths)
 {
 	free(truths->items);
 	table__free(truths->by_place);
-	*truths = (struct truths){0};
+	*truths = (struct cluster_truths){0};
 }
 
 static const struct archive_column truth_columns[] = {
@@ -39,7 +39,7 @@ static const struct archive_column truth_columns[] = {
 };
 static const struct archive_table truth_table = ARCHIVE_TABLE("truths", struct truth_count, truth_columns);
 
-void truth__archive(struct archive *archive, struct truths *truths)
+void truth__archive(struct archive *archive, struct cluster_truths *truths)
 {
 	archive__rows(archive, &truth_table, &truths->items, &truths->count, &truths->capacity);
 	if (!archive__reads(archive) || !truths->count)

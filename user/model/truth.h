@@ -16,16 +16,16 @@ struct truth_count {
 	uint64_t n;
 };
 
-struct truths {
+struct cluster_truths {
 	struct truth_count *items;
 	size_t count, capacity;
 	struct table *by_place;
 };
 
 /* Returns 0 or -ENOMEM. */
-int truth__add(struct truths *truths, uint32_t workload, uint32_t cell, uint32_t truth, uint64_t n);
+int truth__add(struct cluster_truths *truths, uint32_t workload, uint32_t cell, uint32_t truth, uint64_t n);
 /* Writes or reads all counts; what they refer to is checked by the owner. */
-void truth__archive(struct archive *archive, struct truths *truths);
-void truth__clear(struct truths *truths);
+void truth__archive(struct archive *archive, struct cluster_truths *truths);
+void truth__clear(struct cluster_truths *truths);
 
 #endif
