@@ -42,6 +42,8 @@ static void begin_sums(struct series_book *book, uint32_t job)
 		series->window_ns = series->window_n = 0;
 		memset(series->half_n, 0, sizeof(series->half_n));
 		memset(series->half_net_ns, 0, sizeof(series->half_net_ns));
+		memset(series->half_counted_ns, 0, sizeof(series->half_counted_ns));
+		memset(series->half_reference_ns, 0, sizeof(series->half_reference_ns));
 		memset(series->window_uncovered_ns, 0, sizeof(series->window_uncovered_ns));
 	}
 }

@@ -119,6 +119,20 @@ static int remember_parted(struct coverage *coverage, const struct bundle_rec *r
 	return 0;
 }
 
+/* Adds a new bundle to a half of the window. */
+static void add_half(struct series *series, const struct bundle_rec *rec, bool half)
+{
+	double net = series__compared_ns(series->class, rec);
+
+	series->window_n += rec->n;
+	series->half_n[half] += (float)bundle_rec__units(rec);
+	series->half_net_ns[half] += (float)net;
+	if (rec->covered && !rec->provisional && rec->cell != BUNDLE_NO_CELL) {
+		series->half_counted_ns[half] += (float)net;
+		series->half_reference_ns[half] += rec->reference * (float)rec->n;
+	}
+}
+
 int coverage__add(struct coverage *coverage, struct series *series, const struct bundle_rec *rec, uint64_t begin,
 		  uint64_t end)
 {
@@ -165,13 +179,8 @@ int coverage__add(struct coverage *coverage, struct series *series, const struct
 		if (series->class == VAPRO_COMPUTATION)
 			coverage->attributed_ns += bundle_rec__cpu_attributed(rec) * share;
 	}
-	if (!open && rec->is_new) {
-		int half = bundle_rec__bin(rec) * 2 >= begin + end;
-
-		series->window_n += rec->n;
-		series->half_n[half] += bundle_rec__units(rec);
-		series->half_net_ns[half] += series__compared_ns(series->class, rec);
-	}
+	if (!open && rec->is_new)
+		add_half(series, rec, bundle_rec__bin(rec) * 2 >= begin + end);
 	return parted ? remember_parted(coverage, rec) : 0;
 }
 

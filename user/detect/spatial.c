@@ -22,22 +22,38 @@ void spatial__clear(struct spatial *spatial)
 	*spatial = (struct spatial){0};
 }
 
+static bool is_counted(const struct series_book *book, enum vapro_class class)
+{
+	return book->source == VAPRO_BY_INSTRUCTIONS && class == VAPRO_COMPUTATION;
+}
+
+/* The mean time of a fragment in a half of a window, ns; of counted work, in units of its reference. 0: not known. */
+static double half_mean(const struct series_book *book, const struct series *series, int half)
+{
+	if (series->half_n[half] < LEAST_MEMBERS)
+		return 0;
+	if (!is_counted(book, series->class))
+		return (double)series->half_net_ns[half] / series->half_n[half];
+	return series->half_reference_ns[half] > 0 ? series->half_counted_ns[half] / series->half_reference_ns[half]
+						   : 0;
+}
+
 void spatial__window(struct series_book *book, uint32_t job)
 {
 	struct series_ids ids = job_series__ids(book, job);
 
 	for (size_t i = 0; i < ids.count; i++) {
 		struct series *series = &book->series[ids.ids[i]];
+		double means[2] = {half_mean(book, series, 0), half_mean(book, series, 1)};
 
-		if (series->half_n[0] < LEAST_MEMBERS || series->half_n[1] < LEAST_MEMBERS)
+		if (!(means[0] > 0) || !(means[1] > 0))
 			continue;
 		if (series->mean_count == SERIES_WINDOWS) {
 			memmove(series->halves, series->halves + 2, 2 * (SERIES_WINDOWS - 1) * sizeof(*series->halves));
 			series->mean_count--;
 		}
 		for (int half = 0; half < 2; half++)
-			series->halves[2 * series->mean_count + half] =
-			    series->half_net_ns[half] / series->half_n[half];
+			series->halves[2 * series->mean_count + half] = means[half];
 		series->mean_count++;
 	}
 }
@@ -87,7 +103,8 @@ static int drift(struct spatial *spatial, const struct series_book *book, const 
 		if (series->window_n < LEAST_MEMBERS)
 			continue;
 		/* A rise that one rank does not share is no drift. */
-		if (here < DRIFT_WINDOWS || !series->certified || is_step(series, here))
+		if (here < DRIFT_WINDOWS || (!series->certified && !is_counted(book, series->class)) ||
+		    is_step(series, here))
 			return 0;
 		windows = here < windows ? here : windows;
 		any = series;
@@ -322,8 +339,7 @@ int spatial__find(struct spatial *spatial, const struct series_book *book, const
 	for (size_t i = 0; i < book->workload_count; i++) {
 		const struct workload *workload = &book->workloads[i];
 
-		if (workload->job != job || workload->class != VAPRO_COMPUTATION ||
-		    book->source == VAPRO_BY_INSTRUCTIONS)
+		if (workload->job != job || workload->class != VAPRO_COMPUTATION)
 			continue;
 		if (drift(spatial, book, stg, workload))
 			return -ENOMEM;

@@ -104,7 +104,8 @@ struct series {
 	double third_n[SERIES_THIRDS], third_ns[SERIES_THIRDS]; /* by third: fragments, and compared time */
 	double view_bundles, view_squares; /* in the view: bundles, and n times the squared mean of each */
 	double window_ns, window_n;	   /* sums over the new part */
-	double half_n[2], half_net_ns[2];  /* sums over either half of the new part */
+	/* sums over either half of the new part; counted: time and reference of work whose amount is known */
+	float half_n[2], half_net_ns[2], half_counted_ns[2], half_reference_ns[2];
 	/* sums over dropped bundles, and (live) over the current view; normal: fragments below k_a */
 	struct series_usual usual_live;
 	struct series_pile normal_live;

@@ -71,10 +71,36 @@ static void test_drift_imbalance(void **state)
 	}
 }
 
+/* Equal instructions that take longer, window by window, are a drift of speed; more of them are none. */
+static void test_drift_of_counted_work(void **state)
+{
+	static const struct {
+		struct sim_scenario scenario;
+		bool drift;
+	} jobs[] = {
+	    {{.ranks = 3, .seconds = 80, .seed = 1, .noise = 0.03}, false},
+	    {{.ranks = 3, .seconds = 80, .seed = 3, .noise = 0.03, .drift = 0.003}, true},
+	    {{.ranks = 3, .seconds = 80, .seed = 4, .noise = 0.03, .hogs = {HOG}, .hog_count = 1}, false},
+	    {{.ranks = 3, .seconds = 80, .seed = 7, .noise = 0.03, .grow_at = 40, .grow_factor = 1.3}, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(jobs) / sizeof(*jobs); i++) {
+		struct sim_report report;
+
+		sim_run(&jobs[i].scenario, VAPRO_BY_INSTRUCTIONS, &report);
+		if ((report.drifts > 0) != jobs[i].drift) {
+			sim_print(&report);
+			fail_msg("job %zu: %d drifts", i, report.drifts);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_drift_imbalance),
+	    cmocka_unit_test(test_drift_of_counted_work),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
