@@ -163,6 +163,34 @@ static bool is_anywhere(const struct variance *variance, const struct evidence_i
 	return exp(-all * divergence) / part > CHANCE_MOST;
 }
 
+/*
+ * Whether most ranks lose time in a few of their calls, while most calls are as fast as ever: where ranks do not wait
+ * for each other, so that no other one can be compared with, what the others are is known from each rank's own calls.
+ */
+static bool is_of_few_calls(const struct variance *variance, const struct evidence_input *input)
+{
+	const struct tally *tally = &variance->total;
+	double least = input->config->evidence_share * tally->lost[VAPRO_COMMUNICATION], lost = 0;
+
+	if (tally->single_calls < least || (double)variance->row_count < SHARE_OF_RANKS * (double)input->job->row_count)
+		return false;
+	for (size_t i = 0; i < tally->series_count; i++) {
+		const struct tally_series *entry = &tally->series[i];
+		const struct series *series = &input->series->series[entry->series];
+		double fast = 0;
+
+		if (series->class != VAPRO_COMMUNICATION || entry->lost <= 0)
+			continue;
+		for (size_t b = 0; b < series->cpu.count; b++) {
+			const struct histogram_bucket *bucket = &series->cpu.buckets[b];
+
+			fast += bucket->sum_ns <= RATIO_APART * series->reference_ns * bucket->n ? bucket->n : 0;
+		}
+		lost += fast >= SHARE_MOST * series->cpu.n ? entry->lost : 0;
+	}
+	return lost >= least;
+}
+
 void evidence__judge_path(struct variance *variance, const struct evidence_input *input)
 {
 	double lost = variance->total.lost[VAPRO_COMMUNICATION];
@@ -178,6 +206,9 @@ void evidence__judge_path(struct variance *variance, const struct evidence_input
 		evidence__say(variance, false, "too little was seen of these calls to know what they usually take");
 	else if (is_anywhere(variance, input))
 		evidence__say(variance, false, "delays hit other ranks as well: as many may be on these by chance");
+	else if (is_of_few_calls(variance, input))
+		evidence__say(variance, true,
+			      "a few calls take much longer than most equal ones, while no rank was late for them");
 	else if (evidence__proven_share(input, variance, VAPRO_COMMUNICATION) < input->config->evidence_share ||
 		 chance__explains(variance, input, VAPRO_COMMUNICATION))
 		evidence__say(variance, false, "these calls are as slow at other times");

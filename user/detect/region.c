@@ -354,10 +354,31 @@ static int follow(struct grower *grower, enum layer layer, bool forward)
 }
 
 /*
+ * Whether a slow path that is worth a region goes on between two bins: the bins between, each of which may have too few
+ * calls to be judged, are on it together, by half of what makes a cell slow.
+ */
+static bool is_slow_together(struct grower *grower, size_t place, size_t from, size_t to)
+{
+	uint32_t row = grower->job->neighbours[place];
+	uint32_t before = region__root(grower, grower->of[LAYER_PATH][place * grower->bins + from]);
+	double path = 0, dur = 0;
+
+	if (grower->components[before].lost < grower->config->min_lost_s * 1e9)
+		return false;
+	for (size_t b = from + 1; b < to; b++) {
+		struct cell cell = region__cell(grower, place, b, LAYER_PATH);
+
+		path += heatmap__wait(grower->map, HEATMAP_PATH, row, grower->map->begin + b);
+		dur += cell__dur(&cell);
+	}
+	return path > SHARE_MOST * (1 - grower->config->threshold) * dur;
+}
+
+/*
  * Whether a row was better in only few bins between two of its cells. Bins without such a call are no
  * evidence either way, where they are not too many.
  */
-static bool narrow(const struct grower *grower, size_t place, size_t from, size_t to, enum layer layer)
+static bool narrow(struct grower *grower, size_t place, size_t from, size_t to, enum layer layer)
 {
 	size_t better = 0;
 
@@ -366,6 +387,8 @@ static bool narrow(const struct grower *grower, size_t place, size_t from, size_
 	/* A computation that is not seen is not known. */
 	if (layer == LAYER_COMPUTATION)
 		return false;
+	if (layer == LAYER_PATH && is_slow_together(grower, place, from, to))
+		return true;
 	for (size_t b = from + 1; to - from <= REGION_SPARSE + 1 && b < to; b++) {
 		struct cell cell = region__cell(grower, place, b, layer);
 

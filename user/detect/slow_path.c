@@ -296,9 +296,82 @@ static bool is_long(const struct excess *item)
 	return item->n == 1 && open_excess(item) >= LONG_RATIO * item->reference_ns;
 }
 
+static int compare_long(const void *a, const void *b)
+{
+	const struct long_calls *left = a, *right = b;
+
+	if (left->start_ns != right->start_ns)
+		return left->start_ns < right->start_ns ? -1 : 1;
+	return (left->row > right->row) - (left->row < right->row);
+}
+
+/* Lists the long calls of all call-sites. Returns 0 or -ENOMEM. */
+static int find_long_calls(struct waiting *waiting)
+{
+	struct long_calls *calls, last = {0};
+
+	if (waiting->long_known)
+		return 0;
+	waiting->long_count = 0;
+	for (size_t i = 0; i < waiting->item_count; i++) {
+		const struct excess *item = &waiting->items[i];
+
+		if (!is_long(item))
+			continue;
+		if (grow_untouched(&waiting->long_calls, &waiting->long_capacity, waiting->long_count + 1,
+				   sizeof(*waiting->long_calls)))
+			return -ENOMEM;
+		waiting->long_calls[waiting->long_count++] =
+		    (struct long_calls){.start_ns = item->start_ns, .end_ns = item->end_ns, .row = item->row};
+	}
+	calls = waiting->long_calls;
+	if (waiting->long_count)
+		qsort(calls, waiting->long_count, sizeof(*calls), compare_long);
+	for (size_t i = 0; i < waiting->long_count; i++) {
+		struct long_calls call = calls[i];
+
+		if (call.end_ns > last.end_ns) {
+			last.other_ns = call.row == last.row ? last.other_ns : last.end_ns;
+			last.end_ns = call.end_ns;
+			last.row = call.row;
+		} else if (call.row != last.row && call.end_ns > last.other_ns) {
+			last.other_ns = call.end_ns;
+		}
+		last.start_ns = call.start_ns;
+		calls[i] = last;
+	}
+	waiting->long_known = true;
+	return 0;
+}
+
+/* Whether no rank can be late for a call: in its middle no other rank is in a long call, for which others would wait.
+ */
+static bool waits_for_nobody(struct waiting *waiting, const struct excess *item)
+{
+	uint64_t middle = item->start_ns + (item->end_ns - item->start_ns) / 2;
+	const struct long_calls *last;
+	size_t low = 0;
+
+	if (waiting->longest_ns <= 0 || open_excess(item) <= waiting->longest_ns || find_long_calls(waiting))
+		return false;
+	for (size_t high = waiting->long_count; low < high;) {
+		size_t at = (low + high) / 2;
+
+		if (waiting->long_calls[at].start_ns <= middle)
+			low = at + 1;
+		else
+			high = at;
+	}
+	if (!low)
+		return true;
+	last = &waiting->long_calls[low - 1];
+	return (last->row == item->row ? last->other_ns : last->end_ns) <= middle;
+}
+
 /*
  * Whether the rows of a call-site do not meet in its calls: while many of its long calls last, at least half of the
- * other rows begin such calls, and none begins its first one late. A few of the long calls show it.
+ * other rows begin such calls, and none begins its first one late, or no rank can be late for them. A few of the long
+ * calls show it.
  */
 static bool is_uncoupled(struct waiting *waiting, const struct series_book *book, struct call_site *site)
 {
@@ -316,7 +389,8 @@ static bool is_uncoupled(struct waiting *waiting, const struct series_book *book
 		if (!is_long(item) || at++ % (count / SAMPLES + 1))
 			continue;
 		all += open_excess(item);
-		if (!arrived_late(waiting, site, item, &others) && 2 * others >= site->users - 1)
+		if ((!arrived_late(waiting, site, item, &others) && 2 * others >= site->users - 1) ||
+		    waits_for_nobody(waiting, item))
 			apart += open_excess(item);
 	}
 	return all > 0 && apart >= APART_SHARE * all;

@@ -200,6 +200,7 @@ void waiting__free(struct waiting *waiting)
 	free(waiting->last);
 	free(waiting->late);
 	free(waiting->arrivals);
+	free(waiting->long_calls);
 	free(waiting->last_arrivals);
 	free(waiting->starts);
 	free(waiting->paths);
@@ -250,7 +251,7 @@ int waiting__begin(struct waiting *waiting, struct heatmap *map, size_t rows, ui
 	waiting->map = map;
 	waiting->reach = 0;
 	waiting->longest_ns = -1;
-	waiting->late_known = false;
+	waiting->late_known = waiting->long_known = false;
 	waiting->transfer_count = 0;
 	empty(waiting);
 	for (size_t i = 0; i < waiting->group_count; i++) {

@@ -64,6 +64,14 @@ struct arrival {
 	uint32_t row;
 };
 
+/* Calls of any call-site that last long, up to one of them in the order of their beginnings. */
+struct long_calls {
+	uint64_t start_ns; /* of this one */
+	uint64_t end_ns;   /* the latest end so far */
+	uint32_t row;	   /* of the call that ends then */
+	uint64_t other_ns; /* the latest end of another row's call */
+};
+
 /* The least excess of a group's members in a bin. */
 struct least {
 	double ns;
@@ -103,6 +111,9 @@ struct waiting {
 	bool late_known;	  /* late is filled for this view */
 	struct arrival *arrivals; /* single calls of one call-site, in order */
 	size_t arrival_count, arrival_capacity;
+	struct long_calls *long_calls; /* in order */
+	size_t long_count, long_capacity;
+	bool long_known; /* long_calls are of this view */
 	struct last_arrival *last_arrivals;
 	size_t last_arrival_count, last_arrival_capacity;
 	double *paths, *sums; /* scratch, by row */

@@ -277,6 +277,44 @@ static void test_uncoupled(void **state)
 	}
 }
 
+/* What the ranks of a job compute at a time, in bins, and whether another rank is in a long call in the middle of each.
+ */
+static const struct {
+	double longest;
+	bool beside;
+	bool path;
+} long_cases[] = {{0.05, false, true}, {0.05, true, false}, {0.2, false, false}, {0, false, false}};
+
+/*
+ * All ranks have long calls in turn, beside which the others' are merged, so that none shows a beginning. Where no rank
+ * computes as long at a time, and none is in such a call itself, nobody can be late for them.
+ */
+static void test_nobody_late(void **state)
+{
+	(void)state;
+	for (size_t c = 0; c < sizeof(long_cases) / sizeof(long_cases[0]); c++) {
+		other_job(8, 2);
+		begin_calls();
+		if (long_cases[c].longest > 0)
+			waiting__reach(waiting, long_cases[c].longest * BIN);
+		for (uint32_t rank = 0; rank < 8; rank++) {
+			double begin = 10 + 0.12 * rank;
+
+			call(0, rank, begin, begin + 0.1);
+			if (long_cases[c].beside)
+				call(1, (rank + 1) % 8, begin + 0.01, begin + 0.09);
+			calls(0, rank, 10, 0);
+		}
+		end_calls();
+		for (uint32_t rank = 0; rank < 8; rank++) {
+			double path = waited(HEATMAP_PATH, rank, 10) / BIN;
+
+			if (fabs(path - (long_cases[c].path ? 0.1 - USUAL : 0)) > 1e-4)
+				fail_msg("case %zu, rank %u: path %g", c, rank, path);
+		}
+	}
+}
+
 /* Threads that wait for each other have no network between them. */
 static void test_threads(void **state)
 {
@@ -379,6 +417,53 @@ static void test_sparse(void **state)
 	}
 }
 
+/* Whether one draft has cells in both bins. */
+static bool are_one(const struct region_result *result, int bin, int other)
+{
+	for (size_t i = 0; i < result->count; i++) {
+		int found = 0;
+
+		for (size_t k = 0; k < result->drafts[i].cell_count; k++) {
+			uint64_t at = result->drafts[i].cells[k].bin;
+
+			found += at == FIRST + (uint64_t)bin || at == FIRST + (uint64_t)other;
+		}
+		if (found == 2)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A path that is worth a region goes on over many bins of few calls, where these are slow together: not where the path
+ * costs little so far, or the calls between are fast.
+ */
+static void test_sparse_for_long(void **state)
+{
+	(void)state;
+	for (int c = 0; c < 4; c++) {
+		bool worth = c & 1, slow = c & 2;
+		struct region_result result;
+
+		other_job(8, 2);
+		paint_path(9, worth ? 0.9 : 0.2);
+		paint_path(10, worth ? 0.9 : 0.2);
+		for (int bin = 11; bin < 30; bin++) {
+			struct bundle_rec rec = fragment(bin, bin + 0.03, 0.03 * BIN, 0);
+
+			assert_int_equal(heatmap__add(&map, &rec, 3, VAPRO_COMMUNICATION, 0, UINT64_MAX), 0);
+			if (slow && bin % 2)
+				paint_path(bin, 0.03);
+		}
+		paint_path(30, 0.9);
+		paint_path(31, 0.9);
+		assert_true(grown(&result) >= 1);
+		if (are_one(&result, 10, 30) != (worth && slow))
+			fail_msg("worth %d, slow %d: %zu drafts", worth, slow, result.count);
+		region__clear(&result);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -388,6 +473,7 @@ int main(void)
 	    EIGHT(test_uncoupled),	EIGHT(test_threads),	     EIGHT(test_beside_transfer),
 	    EIGHT(test_sparse),		EIGHT(test_draft),	     EIGHT(test_several_states),
 	    EIGHT(test_partners),	EIGHT(test_a_little_later),  EIGHT(test_just_known),
+	    EIGHT(test_nobody_late),	EIGHT(test_sparse_for_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
