@@ -13,7 +13,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from live import ROOT, VAPRO, VAPROD, attached, j, main, of_type, rank_pids, records, select, tool, until  # noqa: E402
+from live import ROOT, VAPRO, VAPROD, attached, freezer, j, main, of_type, rank_pids, records, select, tool, until  # noqa: E402
 
 AFTER, WINDOW = 6, 6  # s: --hang-after, --window
 STRIDE = WINDOW * 2 / 3
@@ -122,31 +122,6 @@ def test_no_hang(tap, jobs):
         for pid in run.pids:
             os.kill(pid, signal.SIGKILL)
         jobs.wait(run.job, 30)
-
-
-def freezer(pid):
-    """Moves a process to a frozen cgroup of its own; returns how to thaw and remove it, or None where there is no freezer."""
-    v1, name = "/sys/fs/cgroup/freezer", f"vapro_hang_{os.getpid()}"
-    root = v1 if os.path.exists(v1 + "/cgroup.procs") else "/sys/fs/cgroup"
-    own, file, words = os.path.join(root, name), *(("freezer.state", ("FROZEN", "THAWED")) if root == v1 else ("cgroup.freeze", ("1", "0")))
-
-    def write(path, text):
-        with open(path, "w", encoding="utf-8") as out:
-            out.write(str(text))
-
-    def thaw():
-        write(os.path.join(own, file), words[1])
-        write(os.path.join(root, "cgroup.procs"), pid)
-        until(lambda: not os.rmdir(own) if os.path.isdir(own) else True, 5)
-    try:
-        os.mkdir(own)
-        write(os.path.join(own, "cgroup.procs"), pid)
-        write(os.path.join(own, file), words[0])
-    except OSError:
-        if os.path.isdir(own):
-            os.rmdir(own)
-        return None
-    return thaw
 
 
 def test_stopped_and_frozen(tap, jobs):

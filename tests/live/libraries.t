@@ -4,7 +4,6 @@
 import os
 import re
 import shutil
-import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -121,32 +120,24 @@ def test_rank_without_mpi(tap, jobs):
     tap.ok("no MPI library was found in it" in daemon.err(), "on the terminal as well", daemon.err())
 
 
-def test_traced(tap, jobs):
-    """A process that is traced when it is found is attached once the tracer has gone."""
-    program = jobs.start([tool("sleepers"), "--seconds", "30", "--period", "0.2"], "sleepers")
-    pid = ready_pid(program)
-    tracer = jobs.start([sys.executable, "-c", TRACER, str(pid)], "tracer")
-    until(lambda: "attached" in tracer.out(), 10)
+def test_distributed(tap, jobs):
+    """Processes without MPI that a launcher such as torchrun starts: one job, with its ranks."""
+    program = shutil.copy(tool("crew"), os.path.join(jobs.directory, "distributed"))
     out = os.path.join(jobs.directory, "out.ndjson")
-    daemon = jobs.start([VAPROD, "--pid", str(pid), "--output", out, "--io", "off"], "vaprod")
-    refused = until(lambda: os.path.exists(out) and [r for r in of_type(records(out), "process") if r["state"] == "refused"], 20)
-    tap.ok(refused and "ptrace" in refused[0]["reason"], "a traced process is refused", refused)
-    tracer.process.send_signal(signal.SIGTERM)
-    jobs.wait(tracer, 10)
-    found = until(lambda: [r for r in of_type(records(out), "process") if r["state"] == "attached"], 10)
-    tap.ok(found, "and attached when the tracer has gone")
-    tap.equal(len([r for r in of_type(records(out), "process") if r["state"] == "refused"]), 1, "it was reported once")
+    daemon = jobs.start([VAPROD, "--exe", program, "--output", out, "--io", "off", "--window", "2"], "vaprod")
+    started(out)
+    crews = [jobs.start([program, "--seconds", "4", "--delay", "1"], f"crew_{rank}",
+                        env={"RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": str(rank), "MASTER_ADDR": "localhost", "MASTER_PORT": "29500",
+                             "VAPRO_GO": ""}) for rank in (0, 1)]
+    pids = [ready_pid(crew) for crew in crews]
+    attached(out, pids)
+    tap.equal([jobs.wait(crew, 30) for crew in crews], [0, 0], "two processes without MPI end well")
     tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
-    jobs.stop(program)
+    lines = records(out)
+    ranks = {r["pid"]: (r["rank"], r["world_size"], r["job"]["kind"]) for r in of_type(lines, "process")}
+    tap.equal(ranks, {pid: (rank, 2, "distributed") for rank, pid in enumerate(pids)}, "they are the ranks of a job of two")
+    tap.equal({w["job"] for w in of_type(lines, "window")}, {of_type(lines, "process")[0]["job"]["identity"]}, "they are one job")
+    tap.ok(any(w["ranks"] == "0-1" and w["fragments"] > 100 for w in of_type(lines, "window")), "and both are seen")
 
 
-# PTRACE_SEIZE does not stop the process; the end of the tracer ends it
-TRACER = """
-import ctypes, sys, time
-if ctypes.CDLL(None, use_errno=True).ptrace(0x4206, int(sys.argv[1]), None, None):
-    sys.exit(1)
-print("attached", flush=True)
-time.sleep(60)
-"""
-
-main(test_names, test_loaded_at_run_time, test_two_libraries, test_large_counts, test_rank_without_mpi, test_traced)
+main(test_names, test_loaded_at_run_time, test_two_libraries, test_large_counts, test_rank_without_mpi, test_distributed)

@@ -235,6 +235,31 @@ def losses(lines):
     return found
 
 
+def freezer(pid):
+    """Moves a process to a frozen cgroup of its own; returns how to thaw and remove it, or None where there is no freezer."""
+    v1, name = "/sys/fs/cgroup/freezer", f"vapro_live_{os.getpid()}"
+    root = v1 if os.path.exists(v1 + "/cgroup.procs") else "/sys/fs/cgroup"
+    own, file, words = os.path.join(root, name), *(("freezer.state", ("FROZEN", "THAWED")) if root == v1 else ("cgroup.freeze", ("1", "0")))
+
+    def write(path, text):
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(str(text))
+
+    def thaw():
+        write(os.path.join(own, file), words[1])
+        write(os.path.join(root, "cgroup.procs"), pid)
+        until(lambda: not os.rmdir(own) if os.path.isdir(own) else True, 5)
+    try:
+        os.mkdir(own)
+        write(os.path.join(own, "cgroup.procs"), pid)
+        write(os.path.join(own, file), words[0])
+    except OSError:
+        if os.path.isdir(own):
+            os.rmdir(own)
+        return None
+    return thaw
+
+
 def graph(jobs, capture, *options):
     """The states of a capture."""
     code, job = jobs.run([VAPRO, "stg", "--json", *options, capture], "stg", 30)
