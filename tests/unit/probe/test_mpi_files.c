@@ -28,6 +28,10 @@
 #define OPEN_MPI INIT "long ompi_mpi_comm_world[64]; "
 #define MPICH INIT "int MPIR_Err_init(void){return 0;} "
 
+#ifndef DAMAGES
+#define DAMAGES 3000
+#endif
+
 static char directory[] = "/tmp/vapro-mpi-files-XXXXXX";
 
 static int make_directory(void **state)
@@ -314,6 +318,72 @@ static void test_known(void **state)
 	mpi_files__free(files);
 }
 
+/* Reads a file of the directory. The caller frees it. */
+static char *bytes_of(const char *name, size_t *size)
+{
+	char path[128], *bytes;
+	FILE *file;
+
+	path_of(name, path, sizeof(path));
+	file = fopen(path, "rb");
+	assert_non_null(file);
+	assert_int_equal(fseek(file, 0, SEEK_END), 0);
+	*size = (size_t)ftell(file);
+	rewind(file);
+	bytes = malloc(*size);
+	assert_non_null(bytes);
+	assert_int_equal(fread(bytes, 1, *size, file), *size);
+	fclose(file);
+	return bytes;
+}
+
+/* Whatever a file holds, the reader's side reads nothing beside it: the sanitizers watch. */
+static void test_damaged(void **state)
+{
+	uint32_t random = 12345;
+	size_t size, mpi = 0;
+	char *bytes, *damaged;
+
+	(void)state;
+	compile(OPEN_MPI, "libmpi_damaged.so",
+		"-shared -fPIC -Wl,-soname,libmpi_damaged.so -lm -Wl,--no-as-needed -ldl");
+	bytes = bytes_of("libmpi_damaged.so", &size);
+	for (int i = 0; i < DAMAGES; i++) {
+		struct flat_reader about = {0}, reader;
+		struct flat response = {0};
+		struct confine_file file;
+		char err[256];
+		/* each third is cut short, too */
+		size_t left = i % 3 ? size : 1 + random % size;
+
+		damaged = malloc(left);
+		assert_non_null(damaged);
+		memcpy(damaged, bytes, left);
+		for (int j = 0; j < 1 + i % 16; j++) {
+			random ^= random << 13;
+			random ^= random >> 17;
+			random ^= random << 5;
+			/* the head, the tables at the end, and anywhere */
+			damaged[j % 3 == 0   ? random % 1024 % left
+				: j % 3 == 1 ? left - 1 - random % 2048 % left
+					     : random % left] = (char)(random >> 24);
+		}
+		file = (struct confine_file){damaged, left};
+		if (!mpi_files__respond(&about, &file, 1, &response, err, sizeof(err))) {
+			reader = (struct flat_reader){.at = response.data, .end = response.data + response.size};
+			mpi += flat__get_upto(&reader, PROCESS_STANDARD_ABI) != PROCESS_NO_MPI;
+			flat__get_text(&reader, 256);
+			for (uint64_t n = flat__get_upto(&reader, 64); n; n--)
+				flat__get_text(&reader, 256);
+			assert_true(flat__done(&reader));
+		}
+		free(response.data);
+		free(damaged);
+	}
+	free(bytes);
+	assert_true(mpi > DAMAGES / 100); /* not all of it breaks the file */
+}
+
 /* Functions with counts of 64 bits are found with their functions, and distinguished from them. */
 static void test_large_counts(void **state)
 {
@@ -360,7 +430,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(test_by_symbols),	 cmocka_unit_test(test_any_name), cmocka_unit_test(test_no_library),
 	    cmocka_unit_test(test_unreadable),	 cmocka_unit_test(test_in_front), cmocka_unit_test(test_both_loaded),
 	    cmocka_unit_test(test_copies),	 cmocka_unit_test(test_known),	  cmocka_unit_test(test_names),
-	    cmocka_unit_test(test_large_counts),
+	    cmocka_unit_test(test_large_counts), cmocka_unit_test(test_damaged),
 	};
 
 	reader__main(argc, argv);

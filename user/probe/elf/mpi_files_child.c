@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "probe/elf/mpi_files.h"
@@ -94,5 +95,6 @@ int mpi_files__respond(struct flat_reader *about, struct confine_file *files, un
 	flat__put(response, needed.count);
 	flat__put_flat(response, &needed.names);
 	image__free(image);
+	free(needed.names.data);
 	return needed.names.failed ? -ENOMEM : 0;
 }
