@@ -464,6 +464,21 @@ static __always_inline int call_enter(struct bpf_thread_state *thread, struct ta
 	return 0;
 }
 
+/* Counts a call that ends now where it was long: a function with hardly any such call may be left out (governor.h). */
+static __always_inline void note_wait(const struct bpf_thread_state *thread, u64 now)
+{
+	u64 lasted = now - thread->start_ns;
+	struct kernel_function_counters *count;
+
+	if (lasted < KERNEL_WAIT_NS)
+		return;
+	count = function_counter(thread->function);
+	if (!count)
+		return;
+	add(count->waits, 1);
+	add(count->waited_ns, lasted);
+}
+
 /* The current thread enters, after a pause from hits or not, with saved registers. */
 static __always_inline int invocation_enter(struct bpf_thread_state *thread, struct task_struct *task, u32 cookie,
 					    u64 now, bool paused)
@@ -499,6 +514,7 @@ static __always_inline int invocation_exit(struct pt_regs *ctx, struct task_stru
 		if (count)
 			add(count->exit, 1);
 	}
+	note_wait(thread, now);
 	read_counts(thread, task);
 	close_vertex(thread, now);
 	requests_settle(thread);

@@ -86,6 +86,8 @@ struct kernel_owner {
 	u32 pool_bin[2], pool_used[2];	     /* as in struct kernel_counters */
 } __attribute__((aligned(64)));
 
+#define KERNEL_WAIT_NS 8000 /* a call that takes so long may have waited */
+
 /*
  * Calls of one function, in all images that define it. Where entries and returns are counted exactly
  * (KERNEL_SITE_COUNTED, and functions whose exits are sites) enter - exit - vanished is the number of calls in flight;
@@ -95,6 +97,8 @@ struct kernel_function_counters {
 	u64 enter, exit;
 	u64 vanished; /* calls of enter whose return is given up */
 	u64 calls;    /* at sites that are not counted exactly */
+	/* calls of both that took KERNEL_WAIT_NS or longer, and their time */
+	u64 waits, waited_ns;
 	/* rows whose exits are sites: all hits, whatever their meaning, and the hits after a pause of the thread */
 	u64 entry_hits, exit_hits;
 	u64 pauses[KERNEL_PAUSES];
