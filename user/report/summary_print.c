@@ -38,7 +38,8 @@ const char *const summary_reason_help[VAPRO_UNCOVERED_REASONS] = {
     [VAPRO_FEW_FRAGMENTS] = "a longer run",
     [VAPRO_SPREAD] = "hardware counters, or --workload, which says what the work depends on",
     [VAPRO_RARE] = "a longer run",
-    [VAPRO_GOVERNED] = "a higher --overhead-budget",
+    [VAPRO_GOVERNED] =
+	"a higher --overhead-budget, up to --overhead-cap, or fewer calls of the functions that warnings name",
     [VAPRO_NO_RETURN] = "a run without --no-return",
     [VAPRO_NOT_SEEN] = "--function NAME, which watches functions of a program that rarely calls MPI",
     [VAPRO_LOST] = "a larger ring-bytes (configuration file)",
