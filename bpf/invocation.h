@@ -152,7 +152,7 @@ static __always_inline void describe_post(struct bpf_thread_state *thread, struc
 	bool own = is_own(args, sp, at);
 
 	/* completions could not distinguish known requests: only those that outlive completions are followed */
-	if (thread->set && !(roles->flags & VAPRO_ROLE_PERSISTENT))
+	if (thread->set & KERNEL_SET_POSTS && !(roles->flags & VAPRO_ROLE_PERSISTENT))
 		return;
 
 	/* without returns the handle is read at the next call, and a binding's variable is gone by then */
@@ -171,7 +171,7 @@ static __always_inline void describe_requests(struct bpf_thread_state *thread, s
 	struct request_sum sum = {};
 	s32 count = 1;
 
-	if (thread->set) {
+	if (thread->set & KERNEL_SET_POSTS) {
 		if (roles->requests != 255)
 			count = (s32)argument(args, roles->requests);
 		key->requests = count > 0 ? (u16)count : 0;

@@ -31,6 +31,7 @@ struct kernel_side {
 	} open[PROBES_MAX];
 	size_t count;
 	uint64_t calls[KERNEL_FUNCTIONS];
+	uint64_t waits[KERNEL_FUNCTIONS], waited_ns[KERNEL_FUNCTIONS];	       /* of these calls */
 	double entries_per_s[KERNEL_FUNCTIONS], exits_per_s[KERNEL_FUNCTIONS]; /* hits since begin_ns */
 	uint64_t begin_ns;
 	char order[256]; /* what was opened and closed: "+pid:offset", "-pid:offset" */
@@ -189,6 +190,8 @@ int bpf_map_lookup_elem(int map, const void *key, void *value)
 	assert_int_equal(map, KERNEL_MAP_FUNCTION_COUNTERS);
 	memset(per_cpu, 0, sizeof(*per_cpu));
 	per_cpu->enter = side.calls[row];
+	per_cpu->waits = side.waits[row];
+	per_cpu->waited_ns = side.waited_ns[row];
 	per_cpu->entry_hits = (uint64_t)(side.entries_per_s[row] * passed_s);
 	per_cpu->exit_hits = (uint64_t)(side.exits_per_s[row] * passed_s);
 	return 0;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SHOWN_OF_THINNED 64 /* as bpf/thinning.h: the others are not counted by function */
 #define WAKE_HITS (2 * 4e6 / (FAKE_ENTRY_NS + FAKE_RETURN_NS)) /* as sleeper.c */
 
 static const struct fake *clock_of; /* the fake that gives the time */
@@ -139,11 +140,15 @@ static void costly(void *ctx, const struct attached_image *image, struct functio
 		spared->costly[0] |= (uint64_t)fake->costly[i] << i;
 }
 
-static int leave_out(void *ctx, const struct attached_image *image, uint32_t units)
+static int leave_out(void *ctx, const struct attached_image *image, uint32_t units, bool *parted)
 {
 	struct fake *fake = ctx;
 
 	(void)image;
+	*parted = units >> FAKE_SHORT_UNIT & 1 && !fake->parted;
+	fake->parted |= *parted;
+	for (int i = 0; i < FAKE_FUNCTIONS && *parted; i++)
+		fake->open[i] &= i == FAKE_POST;
 	begin_change(fake, "leave out", fake->change);
 	fake->changes++;
 	fake->without = units;
@@ -160,8 +165,11 @@ static void unit_shares(void *ctx, const struct attached_image *image, double sh
 	memset(shares, 0, FUNCTIONS_UNITS * sizeof(*shares));
 	for (int i = 0; i < FAKE_FUNCTIONS; i++)
 		all += fake->counted[i];
-	if (all > 0)
-		shares[0] = fake->counted[FAKE_POST] / all;
+	if (all <= 0)
+		return;
+	shares[0] = fake->counted[FAKE_POST] / all;
+	if (fake->brief)
+		shares[FAKE_SHORT_UNIT] = fake->counted[FAKE_SHORT] / all;
 }
 
 static void begin_count(void *ctx, const struct attached_image *image)
@@ -295,9 +303,15 @@ struct fake_process *fake__start(struct fake *fake, const struct fake_program *p
 	return process;
 }
 
+static bool is_left_out(const struct fake *fake, int function)
+{
+	return (function == FAKE_POST && fake->without & 1) ||
+	       (function == FAKE_SHORT && fake->without >> FAKE_SHORT_UNIT & 1);
+}
+
 static bool is_probed(const struct fake *fake, int function)
 {
-	return fake->open[function] && !(function == FAKE_POST && fake->without & 1);
+	return fake->open[function] && !is_left_out(fake, function);
 }
 
 static bool is_suppressed(const struct fake_process *process, int function)
@@ -326,7 +340,11 @@ static void live(struct fake *fake, struct fake_process *process)
 	double each[FAKE_FUNCTIONS], cost = program->syscalls / 100, slow;
 	uint64_t before = counters->enter + counters->exit + counters->left, n;
 	bool unseen = orders->probe_epoch & 1 || orders->no_io;
+	double calls[FAKE_FUNCTIONS], all = 0, covered = 0;
 
+	memcpy(calls, program->calls, sizeof(calls));
+	if (is_left_out(fake, FAKE_SHORT))
+		calls[FAKE_LONG] += fake->instead * calls[FAKE_SHORT];
 	counters->enter += fake->polls ? FAKE_POLLS / 100 : 0;
 	cost *= orders->no_io ? costs->bystander_ns : costs->syscall_ns;
 	cost += program->rows / 100 * 2 * costs->entry_ns;
@@ -335,7 +353,7 @@ static void live(struct fake *fake, struct fake_process *process)
 			  : is_suppressed(process, i) && !fake->others
 			      ? costs->entry_ns
 			      : costs->call_ns + fake->others * costs->beside_ns;
-		cost += program->calls[i] / 100 * each[i];
+		cost += calls[i] / 100 * each[i];
 	}
 	slow = 1 + cost / FAKE_LOOK;
 	process->spent[fake->looks] = cost / slow + program->held * FAKE_LOOK;
@@ -343,14 +361,16 @@ static void live(struct fake *fake, struct fake_process *process)
 	for (int i = 0; i < FAKE_FUNCTIONS; i++) {
 		double length = (double)(1U << program->octaves[i]);
 
-		process->time += program->calls[i] / 100 * length;
+		process->time += calls[i] / 100 * length;
+		all += calls[i] * length;
+		covered += is_suppressed(process, i) && !is_left_out(fake, i) ? 0 : calls[i] * length;
 		if (each[i] <= 0)
 			continue;
-		n = events(&process->part[i], program->calls[i] / 100 / slow);
+		n = events(&process->part[i], calls[i] / 100 / slow);
 		counters->enter += n;
 		orders->calls[program->octaves[i]] += n;
 		orders->time_ns[program->octaves[i]] += (uint64_t)((double)n * 1536 * length);
-		fake->counted[i] += (double)n * each[i];
+		fake->counted[i] += (double)n * each[i] / (is_suppressed(process, i) ? SHOWN_OF_THINNED : 1);
 		if (is_suppressed(process, i)) {
 			orders->thinned += n;
 			continue;
@@ -358,6 +378,7 @@ static void live(struct fake *fake, struct fake_process *process)
 		counters->exit += n;
 		process->reported += (double)n * length;
 	}
+	process->covered_ns += unseen || all <= 0 ? 0 : covered / all * FAKE_LOOK;
 	n = events(&process->part[FAKE_FUNCTIONS], program->syscalls / 100 / slow);
 	*(orders->no_io ? &orders->thinned_io : &counters->syscalls) += n;
 	process->records += (uint64_t)(program->records / 100);

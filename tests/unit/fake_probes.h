@@ -20,8 +20,10 @@
 #define FAKE_PROCESSES 12
 #define FAKE_WARNINGS 64
 
-/* The functions of the image: posts never wait and are unit 0. */
+/* The functions of the image: posts never wait and are unit 0; FAKE_SHORT has a unit where it is measured to be short.
+ */
 enum fake_function { FAKE_SHORT, FAKE_LONG, FAKE_POST, FAKE_FUNCTIONS };
+#define FAKE_SHORT_UNIT 12
 
 /* What a process does a second, when nothing is probed. */
 struct fake_program {
@@ -46,6 +48,7 @@ struct fake_process {
 	double part[FAKE_FUNCTIONS + 2]; /* of a call that is not complete */
 	double *spent;			 /* cost in each look, waits for vaprod included, ns */
 	double reported, time;		 /* time of calls: recorded, and all */
+	double covered_ns;		 /* time that is covered: all calls but those left out are seen and recorded */
 	double unseen_ns;		 /* time while some of its calls were not seen */
 	uint64_t last_step_ns, least_between_steps_ns;
 	unsigned thin, steps_up, steps_back;
@@ -75,6 +78,9 @@ struct fake {
 	uint64_t last_opening, least_between_openings;
 	double open_looks;
 	unsigned change; /* looks until closed links are gone */
+	bool brief;	 /* calls of FAKE_SHORT hardly ever wait */
+	bool parted;	 /* FAKE_SHORT has links of its own */
+	double instead;	 /* calls of FAKE_LONG that come for each of FAKE_SHORT while that is left out */
 	bool again;	 /* the image was attached to before */
 	bool polls;	 /* polling calls have most of the cost until their learning ends */
 	bool detaching;	 /* closed links are not removed yet */

@@ -11,7 +11,7 @@ static const struct process_mapping mapping = {.device = 1, .inode = 2, .path = 
 
 #define MANY 40 /* processes */
 
-enum { BCAST = 100, REDUCE = 200, ISEND = 300, FREE = 400, TEST = 500 }; /* offsets of functions */
+enum { BCAST = 100, REDUCE = 200, ISEND = 300, FREE = 400, TEST = 500, FLUSH = 600 }; /* offsets of functions */
 
 static unsigned int row_of(const char *name)
 {
@@ -25,7 +25,8 @@ static struct probe probe_of(const struct attacher *attacher, uint64_t offset, c
 {
 	unsigned int row = row_of(name);
 	int unit = functions__unit(row);
-	bool alone = kernel_side__frugal(attacher->base.side) || (unit >= 0 && unit != functions__other_unit());
+	bool can_wait = unit < 0 || functions__unit_waits(unit);
+	bool alone = kernel_side__frugal(attacher->base.side) || (!can_wait && unit != functions__other_unit());
 
 	return (struct probe){.offset = offset,
 			      .entry = offset,
@@ -33,7 +34,7 @@ static struct probe probe_of(const struct attacher *attacher, uint64_t offset, c
 			      .name = name,
 			      .unit = unit,
 			      .set = alone	? (int64_t)row
-				     : unit < 0 ? SET_CALM
+				     : can_wait ? SET_CALM
 						: SET_OTHERS};
 }
 
@@ -330,6 +331,7 @@ static void units_are_left_out_while_others_are_closed(void **state)
 	int unit = functions__unit(row_of("MPI_Isend"));
 	double shares[FUNCTIONS_UNITS];
 	struct attacher_closed closed;
+	bool parted;
 
 	(void)state;
 	assert_int_equal(attach(attacher, 10, false), 0);
@@ -337,7 +339,8 @@ static void units_are_left_out_while_others_are_closed(void **state)
 	side.calls[row_of("MPI_Bcast")] = 100;
 	attacher__unit_shares(attacher, &image->base.public, 1, shares);
 	assert_true(shares[unit] > 0.74 && shares[unit] < 0.76);
-	assert_int_equal(attacher__leave_out(attacher, &image->base.public, 1U << unit), 0);
+	assert_int_equal(attacher__leave_out(attacher, &image->base.public, 1U << unit, &parted), 0);
+	assert_false(parted);
 	assert_false(is_open(&side, ISEND, 0));
 	assert_int_equal(side.count, 3);
 	attacher__unit_shares(attacher, &image->base.public, 1, shares); /* counting began again */
@@ -348,8 +351,90 @@ static void units_are_left_out_while_others_are_closed(void **state)
 	assert_int_equal(attacher__open(attacher, &image->base.public), 0);
 	assert_int_equal(side.count, 3);
 	assert_false(is_open(&side, ISEND, 0));
-	assert_int_equal(attacher__leave_out(attacher, &image->base.public, 0), 0);
+	assert_int_equal(attacher__leave_out(attacher, &image->base.public, 0, &parted), 0);
 	assert_int_equal(side.count, 4);
+	end(attacher);
+}
+
+/* Adds MPI_Win_flush to an image without links. Returns its unit. */
+static int add_flush(struct attacher *attacher, struct mpi_image *image)
+{
+	assert_false(grow(&image->probes, &image->probe_room, image->probe_count + 1, sizeof(*image->probes)));
+	image->probes[image->probe_count++] = probe_of(attacher, FLUSH, "MPI_Win_flush");
+	return functions__unit(row_of("MPI_Win_flush"));
+}
+
+/* A function that can wait has a share of the cost only where few of its calls take long, and these not in all. */
+static void functions_are_short_by_their_calls(void **state)
+{
+	static const struct {
+		uint64_t calls, waits, waited_ns;
+		bool is_short;
+	} cases[] = {{999, 0, 0, false},
+		     {1000, 0, 0, true},
+		     {1000, 1, 10000, true},
+		     {1000, 2, 20000, false},
+		     {100000, 100, 100000000, true},
+		     {100000, 100, 100000001, false},
+		     {100000, 101, 1000000, false}};
+	struct mpi_image *image;
+	struct attacher *attacher = begin(ATTACH_MODE_SESSION, 0, &image);
+	unsigned int row = row_of("MPI_Win_flush");
+	double shares[FUNCTIONS_UNITS];
+	int unit;
+
+	(void)state;
+	unit = add_flush(attacher, image);
+	assert_int_equal(attach(attacher, 10, false), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		attacher__begin_count(attacher, &image->base.public);
+		side.calls[row] += cases[i].calls;
+		side.waits[row] += cases[i].waits;
+		side.waited_ns[row] += cases[i].waited_ns;
+		side.calls[row_of("MPI_Bcast")] += cases[i].calls;
+		attacher__unit_shares(attacher, &image->base.public, 1, shares);
+		assert_true(shares[unit] == (cases[i].is_short ? 0.5 : 0));
+	}
+	end(attacher);
+}
+
+/* A function that shares links is left out: the others are linked again, once, and never again for its sake. */
+static void a_short_function_gets_links_of_its_own(void **state)
+{
+	struct mpi_image *image;
+	struct attacher *attacher = begin(ATTACH_MODE_SESSION, 0, &image);
+	bool parted;
+	int unit;
+
+	(void)state;
+	unit = add_flush(attacher, image);
+	assert_int_equal(attach(attacher, 10, true), 0);
+	assert_int_equal(attach(attacher, 11, true), 0);
+	assert_true(is_open(&side, FLUSH, 10) && is_open(&side, BCAST, 10));
+	assert_int_equal(attacher__leave_out(attacher, &image->base.public, 1U << unit, &parted), 0);
+	assert_true(parted);
+	assert_false(is_open(&side, FLUSH, 10) || is_open(&side, BCAST, 10) || is_open(&side, BCAST, 11));
+	assert_true(is_open(&side, ISEND, 10));
+	assert_int_equal(attacher__open(attacher, &image->base.public), 0);
+	assert_true(is_open(&side, BCAST, 10) && is_open(&side, BCAST, 11) && is_open(&side, REDUCE, 10));
+	assert_false(is_open(&side, FLUSH, 10) || is_open(&side, FLUSH, 11));
+	side.order[0] = '\0';
+	assert_int_equal(attacher__leave_out(attacher, &image->base.public, 0, &parted), 0);
+	assert_false(parted);
+	assert_true(is_open(&side, FLUSH, 10) && is_open(&side, FLUSH, 11));
+	assert_int_equal(attacher__leave_out(attacher, &image->base.public, 1U << unit, &parted), 0);
+	assert_false(parted);
+	assert_null(strstr(side.order, ":100")); /* MPI_Bcast's links stayed */
+	assert_int_equal(attach(attacher, 12, true), 0);
+	assert_true(is_open(&side, BCAST, 12) && !is_open(&side, FLUSH, 12));
+	end(attacher);
+
+	attacher = begin(ATTACH_MODE_SESSION, 0, &image);
+	add_flush(attacher, image);
+	spared.units = 1U << unit;
+	assert_int_equal(attach(attacher, 13, true), 0);
+	spared = (struct functions_spared){0};
+	assert_true(is_open(&side, BCAST, 13) && !is_open(&side, FLUSH, 13));
 	end(attacher);
 }
 
@@ -516,6 +601,8 @@ int main(void)
 	    cmocka_unit_test(the_expensive_links_are_open_for_least_time),
 	    cmocka_unit_test(a_known_program_begins_without_its_costly_functions),
 	    cmocka_unit_test(units_are_left_out_while_others_are_closed),
+	    cmocka_unit_test(functions_are_short_by_their_calls),
+	    cmocka_unit_test(a_short_function_gets_links_of_its_own),
 	    cmocka_unit_test(refused_functions_are_named_and_the_others_probed),
 	    cmocka_unit_test(a_probe_moves_without_a_gap),
 	    cmocka_unit_test(returns_that_stay_away_move_a_probe_to_its_entry),

@@ -112,7 +112,7 @@ static void put_side_size(char *text, size_t size, const char *which, const stru
 /* Names functions that are not probed: their calls may lie between two probed ones. */
 static void put_set(char *text, size_t size, const struct kernel_vertex_key *key)
 {
-	char names[96];
+	char names[FUNCTIONS_UNITS_TEXT];
 
 	if (!key->set)
 		return;

@@ -14,7 +14,7 @@
 
 #include "collect/callsites.h"
 
-#define LABELS_MAX 384
+#define LABELS_MAX 512
 #define LABELS_COMMS 256
 
 /* Communicators of one process, numbered by first sight from 2 on (0 = WORLD, 1 = SELF). */

@@ -84,10 +84,10 @@ static bool is_forgotten(void *ctx, const void *key, const void *value)
 	return false;
 }
 
-static int leave_out(void *ctx, const struct attached_image *image, uint32_t units)
+static int leave_out(void *ctx, const struct attached_image *image, uint32_t units, bool *parted)
 {
 	const struct tracker *tracker = ctx;
-	int status = attacher__leave_out(tracker->parts.attacher, image, units);
+	int status = attacher__leave_out(tracker->parts.attacher, image, units, parted);
 
 	map_walk__delete(kernel_side__map(tracker->parts.side, KERNEL_MAP_REQUESTS), is_forgotten,
 			 &(struct forgetting){tracker, image});

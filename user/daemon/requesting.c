@@ -258,8 +258,7 @@ static void take_set(struct daemon *daemon, const struct wire_request *request)
 	uint32_t units;
 
 	if (!functions__read_units(request->without, &units)) {
-		refuse(daemon, "'%s' is no list of functions that never wait, and no others are left out",
-		       request->without);
+		refuse(daemon, "'%s' is no list of functions that can be left out", request->without);
 		return;
 	}
 	snprintf(why, sizeof(why),

@@ -218,7 +218,7 @@ static int emit_facts(struct tracker *tracker, struct tracked *tracked, uint64_t
 	struct kernel_counters before = tracked->window, delta = {0}, now = before;
 	struct stream_event event = {.type = STREAM_FACTS};
 	uint64_t emitted = tracker__counters(tracker, tracked)->emitted;
-	char without[128], own[128];
+	char without[FUNCTIONS_UNITS_TEXT], own[FUNCTIONS_UNITS_TEXT];
 	uint64_t from = begin_ns > tracked->attached_ns ? begin_ns : tracked->attached_ns;
 	uint64_t to = tracked->ended_ns && tracked->ended_ns < end_ns ? tracked->ended_ns : end_ns;
 	uint64_t delivered = collector__delivered(tracker->parts.collector, tracked->slot) - tracked->delivered_before;

@@ -327,73 +327,74 @@ bool functions__never_waits(const struct function_row *row)
 	       !row->blocking && !row->polling;
 }
 
-/* Loops call a function with a unit of its own; one that is called once for many operations has none. */
-static bool is_unit_of_its_own(const struct function_row *row)
-{
-	return row->common && functions__never_waits(row) && !(row->roles.flags & VAPRO_ROLE_PERSISTENT);
-}
+/* Names of units, which are those of their functions. Those from FIRST_WAITING on can wait. */
+static const char *const units[FUNCTIONS_UNITS] = {
+    "Isend",
+    "Irecv",
+    "Start",
+    "Startall",
+    "others",
+    "Put",
+    "Get",
+    "Accumulate",
+    "Get_accumulate",
+    "Fetch_and_op",
+    "Win_lock",
+    "Win_unlock",
+    "Win_flush",
+    "Win_flush_all",
+    "Win_flush_local",
+    "Win_flush_local_all",
+};
+
+#define OTHERS 4
+#define FIRST_WAITING 5
+
+_Static_assert(KERNEL_SET_POSTS == (1U << FIRST_WAITING) - 1, "functions that never wait are those that post");
 
 int functions__other_unit(void)
 {
-	int units = 0;
-
-	for (unsigned int i = 0; i < function_row_count; i++)
-		units += is_unit_of_its_own(&function_rows[i]);
-	return units;
+	return OTHERS;
 }
 
 int functions__unit(unsigned int number)
 {
-	int unit = 0;
-
-	if (number >= function_row_count || !functions__never_waits(&function_rows[number]))
+	if (number >= function_row_count)
 		return -1;
-	if (!is_unit_of_its_own(&function_rows[number]))
-		return functions__other_unit();
-	for (unsigned int i = 0; i < number; i++)
-		unit += is_unit_of_its_own(&function_rows[i]);
-	return unit;
+	for (int unit = 0; unit < FUNCTIONS_UNITS; unit++)
+		if (!strcmp(function_rows[number].symbol + strlen("MPI_"), units[unit]))
+			return unit;
+	return functions__never_waits(&function_rows[number]) ? OTHERS : -1;
 }
 
-void functions__name_units(uint32_t units, char *text, size_t size)
+void functions__name_units(uint32_t set, char *text, size_t size)
 {
-	unsigned int unit = 0;
 	size_t used = 0;
 
 	*text = '\0';
-	for (unsigned int i = 0; i <= function_row_count && unit < FUNCTIONS_UNITS; i++) {
-		const char *name = "others";
+	for (int unit = 0; unit < FUNCTIONS_UNITS; unit++) {
 		int n;
 
-		if (i < function_row_count) {
-			if (!is_unit_of_its_own(&function_rows[i]))
-				continue;
-			name = function_rows[i].symbol + strlen("MPI_");
-		}
-		if (!(units >> unit++ & 1))
+		if (!(set >> unit & 1))
 			continue;
-		n = snprintf(text + used, size - used, "%s%s", used ? "," : "", name);
+		n = snprintf(text + used, size - used, "%s%s", used ? "," : "", units[unit]);
 		if (n < 0 || (size_t)n >= size - used)
 			return;
 		used += (size_t)n;
 	}
 }
 
-bool functions__read_units(const char *text, uint32_t *units)
+bool functions__read_units(const char *text, uint32_t *set)
 {
-	*units = 0;
+	*set = 0;
 	for (size_t length;; text += length + 1) {
-		uint32_t before = *units;
+		uint32_t before = *set;
 
 		length = strcspn(text, ",");
-		for (int unit = 0; unit <= functions__other_unit(); unit++) {
-			char name[32];
-
-			functions__name_units(1U << unit, name, sizeof(name));
-			if (strlen(name) == length && !strncmp(name, text, length))
-				*units |= 1U << unit;
-		}
-		if (*units == before)
+		for (int unit = 0; unit < FUNCTIONS_UNITS; unit++)
+			if (strlen(units[unit]) == length && !strncmp(units[unit], text, length))
+				*set |= 1U << unit;
+		if (*set == before)
 			return false;
 		if (!text[length])
 			return true;

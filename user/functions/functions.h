@@ -63,11 +63,19 @@ unsigned int functions__arguments(const struct function_row *row);
 bool functions__never_waits(const struct function_row *row);
 
 /*
- * Functions that never wait may be left out together, unit by unit, where calls cost too much: each one that loops
- * call is a unit, and the last unit is all others. A bitmap of units says which are left out; it means the same to all
- * ranks and runs of one version. Functions that can wait have unit -1.
+ * Functions may be left out, unit by unit, where calls cost too much. Those that never wait: each one that loops call
+ * is a unit, and one unit is all others. Of those that can wait, each that programs call in short loops has a unit: it
+ * is left out only where its calls are measured to wait hardly ever. A bitmap of units says which are left out; it
+ * means the same to all ranks and runs of one version. All other functions have unit -1.
  */
 #define FUNCTIONS_UNITS 16
+#define FUNCTIONS_UNITS_TEXT 192			      /* bytes of the names of all units */
+#define FUNCTIONS_UNITS_WAITING (0xffffu & ~KERNEL_SET_POSTS) /* units of functions that can wait */
+
+static inline bool functions__unit_waits(int unit)
+{
+	return unit >= 0 && FUNCTIONS_UNITS_WAITING >> unit & 1;
+}
 
 int functions__unit(unsigned int number);
 int functions__other_unit(void);
@@ -85,10 +93,10 @@ static inline bool functions__is_costly(const struct functions_spared *spared, u
 }
 
 /* "Isend,Irecv,others"; what does not fit is left out. */
-void functions__name_units(uint32_t units, char *text, size_t size);
+void functions__name_units(uint32_t set, char *text, size_t size);
 
 /* Reads such a text. Returns false where it names anything but units, or nothing. */
-bool functions__read_units(const char *text, uint32_t *units);
+bool functions__read_units(const char *text, uint32_t *set);
 
 /* Argument bits for a probe's cookie and KERNEL_SITE_PLAIN, or 0 where a call needs more than registers. */
 uint32_t functions__plain(const struct function_row *row);

@@ -381,14 +381,10 @@ static void report_step(const struct enforcer *enforcer, const struct governed *
 		    load, budget, thin_ms, plan->saved * 100, plan->covered * 100);
 }
 
-/* Evaluates the recent cost of a process, whose account may be overdrawn. Returns the plan for that process. */
-static struct governor_plan look(const struct enforcer *enforcer, struct governed *governed, bool overdrawn,
-				 uint64_t now_ns)
+void enforcer__read_spans(const struct enforcer *enforcer, struct governed *governed)
 {
-	struct kernel_governed *orders = governed->process.orders;
+	const struct kernel_governed *orders = governed->process.orders;
 	const struct costs *costs = enforcer->costs;
-	unsigned before = governed->steps.thin;
-	struct governor_plan plan;
 
 	/* links of other processes hijack each return as well */
 	if (governed->process.spares_returns)
@@ -398,11 +394,23 @@ static struct governor_plan look(const struct enforcer *enforcer, struct governe
 		governed->load.calls[i] = (double)(orders->calls[i] - governed->calls[i]);
 		governed->load.time_ns[i] = (double)(orders->time_ns[i] - governed->time_ns[i]);
 	}
+}
+
+/* Evaluates the recent cost of a process, whose account may be overdrawn. Returns the plan for that process. */
+static struct governor_plan look(const struct enforcer *enforcer, struct governed *governed, bool overdrawn,
+				 uint64_t now_ns)
+{
+	struct kernel_governed *orders = governed->process.orders;
+	unsigned before = governed->steps.thin;
+	struct governor_plan plan;
+
+	enforcer__read_spans(enforcer, governed);
 	if (governor__step(&enforcer->governor, &governed->steps, &governed->load, overdrawn, now_ns, &plan)) {
 		__atomic_store_n(&orders->thin_ns, governor__thin_ns(governed->steps.thin), __ATOMIC_RELAXED);
 		report_step(enforcer, governed, &plan, before);
 	}
 	governed->cost = plan.cost;
+	governed->covered = governor__covered(&governed->load, governed->steps.thin);
 	return plan;
 }
 
@@ -547,6 +555,7 @@ uint64_t enforcer__pass(struct enforcer *enforcer, uint64_t now_ns)
 	}
 	for (struct image_duty *duty = enforcer->duties; duty; duty = duty->next) {
 		enforcer__cycle_image(enforcer, duty, now_ns);
+		enforcer__watch_coverage(enforcer, duty, now_ns);
 		enforcer__probe_again(enforcer, duty, now_ns);
 		enforcer__carry_out_requests(enforcer, duty, now_ns);
 		alert |= now_ns < duty->cycle.opened_ns + ALERT_NS;

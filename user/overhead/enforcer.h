@@ -50,10 +50,16 @@ struct enforcer_ops {
 	/* Adds the rows of the functions that cost so much that the image was closed. */
 	void (*costly)(void *ctx, const struct attached_image *image, struct functions_spared *spared);
 
-	/* Probes all units (functions__unit()) of an image but these, and forgets the requests that were posted. */
-	int (*leave_out)(void *ctx, const struct attached_image *image, uint32_t units);
+	/*
+	 * Probes all units (functions__unit()) of an image but these, and forgets the requests that were posted.
+	 * *parted: links of other functions had to be closed for that; open_image() is to follow once links are no
+	 * longer being removed, and calls under way are not seen to return.
+	 */
+	int (*leave_out)(void *ctx, const struct attached_image *image, uint32_t units, bool *parted);
 
-	/* Shares of units in the cost of an image's calls since counting began. */
+	/* Shares of units in the cost of an image's calls since counting began: of functions that never wait, or were
+	 * seen to wait hardly ever.
+	 */
 	void (*unit_shares)(void *ctx, const struct attached_image *image, double shares[FUNCTIONS_UNITS]);
 	void (*begin_count)(void *ctx, const struct attached_image *image);
 

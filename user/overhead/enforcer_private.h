@@ -56,6 +56,7 @@ struct governed {
 	uint64_t load_ns, load_calls, load_io, load_thinned_io;
 	uint64_t calls[KERNEL_SPANS], time_ns[KERNEL_SPANS];
 	double cost;	     /* cost of the last load, share of the process's time */
+	double covered;	     /* share of its calls' time whose returns are not suppressed; 0: not known yet */
 	bool looked;	     /* the check soon after the attachment was made */
 	uint64_t checked_ns; /* last check of what could be left out, before the allowance is used up */
 	uint64_t gap_ns;     /* begin of the time with unseen calls that is not counted yet; 0 = all is seen */
@@ -72,6 +73,15 @@ struct followed_set {
 	char why[ENFORCER_WHY];		    /* of the latest request */
 };
 
+/* The covered share of time of an image's processes since a set began to hold, and what it is compared with. */
+struct coverage_watch {
+	uint64_t since_ns, last_ns, closed_ns;
+	double covered;	    /* in the last time that was watched; 0: none yet */
+	uint32_t tried;	    /* units of functions that can wait, left out at since_ns */
+	double before;	    /* covered share that is to be expected without that */
+	uint64_t barred_ns; /* such units stay probed until then: leaving them out lowered the covered time */
+};
+
 /* An image's probes: the functions left out, and the duty cycle. */
 struct image_duty {
 	const struct attached_image *image;
@@ -80,6 +90,7 @@ struct image_duty {
 	struct governed *first;	 /* process of the image */
 	struct governor_set set; /* what this node needs */
 	struct followed_set followed;
+	struct coverage_watch watch;
 	uint64_t counted_ns; /* begin of the count of calls, for the shares of functions */
 	struct governor_duty cycle;
 	bool closed; /* its functions that are called most, or all, are not seen at present */
@@ -181,15 +192,24 @@ void enforcer__close_image(struct enforcer *enforcer, struct governed *worst, ui
 /* Opens an image's probes, or ends its duty cycle, when it is time for that. */
 void enforcer__cycle_image(struct enforcer *enforcer, struct image_duty *duty, uint64_t now_ns);
 
+/* Reads a process's calls by span into its load. */
+void enforcer__read_spans(const struct enforcer *enforcer, struct governed *governed);
+
 /*
- * Leaves functions that never wait out of the image of a process that costs too much. Returns whether there were any:
- * then it costs less from now on.
+ * Watches the covered share of time of an image's processes. Functions that can wait and were left out are probed again
+ * where it has fallen.
+ */
+void enforcer__watch_coverage(struct enforcer *enforcer, struct image_duty *duty, uint64_t now_ns);
+
+/*
+ * Leaves functions that hardly ever wait out of the image of a process that costs too much. Returns whether there were
+ * any: then it costs less from now on.
  */
 bool enforcer__leave_out(struct enforcer *enforcer, struct governed *governed, uint64_t now_ns);
 
 /*
- * Leaves functions that never wait out of an image that was closed for the cost of its worst process, where all other
- * functions keep the rate: a burst of posts does not hide these for long. cost: of the calls, as a share of the
+ * Leaves functions that hardly ever wait out of an image that was closed for the cost of its worst process, where all
+ * other functions keep the rate: a burst of posts does not hide these for long. cost: of the calls, as a share of the
  * process's time; excess: that cost in words. Returns whether functions were left out: then the closed period is set.
  */
 bool enforcer__leave_out_closed(struct enforcer *enforcer, struct governed *worst, double cost, const char *excess,

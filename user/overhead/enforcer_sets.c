@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where calls cost too much, functions that never wait are left out of the probes before anything else (governor.h).
- * An image has one set for all processes that map it, since they share its links. A change of the set discards open
- * calls and forgets posted requests; from then on all states carry the set, in the kernel side's keys and in their
- * labels.
+ * Where calls cost too much, functions that never wait, or were measured to wait hardly ever, are left out of the
+ * probes before anything else (governor.h). An image has one set for all processes that map it, since they share its
+ * links. A change of the set discards open calls and forgets posted requests; from then on all states carry the set, in
+ * the kernel side's keys and in their labels.
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,6 +15,8 @@ _Static_assert(GOVERNOR_UNITS == FUNCTIONS_UNITS, "a share for each unit");
 
 #define LEAST_COUNT_NS 5e6	   /* open time before a process's cost in it is trusted */
 #define LEAST_LOOK_NS 2e7	   /* the same before the first check of a process that has not spent its allowance */
+#define WORTH_MORE 1.2		   /* factor of covered time that is worth leaving out functions that can wait */
+#define NOT_LOWER 0.9		   /* share of the covered time without that; less is not the noise of a minute */
 #define CHECK_EACH_NS 500000000ULL /* each check reads a counter of each function on each CPU */
 
 /* Requests under way when posts are probed again are unknown; nearly all of them end within this time. */
@@ -29,61 +31,170 @@ static void publish_set(const struct image_duty *duty, uint32_t without, uint64_
 	}
 }
 
+static void begin_watch(struct coverage_watch *watch, uint64_t now_ns)
+{
+	watch->since_ns = watch->last_ns = now_ns;
+	watch->closed_ns = 0;
+	watch->tried = 0;
+}
+
 /* Changes an image's probes to enforcer__without(); before: units left out until now. */
 static void enforcer__change_set(struct enforcer *enforcer, struct image_duty *duty, uint32_t before)
 {
+	bool parted = false;
 	int status;
 
 	publish_set(duty, before, UINT64_MAX);
 	enforcer__begin_change(duty, enforcer->ops.now());
-	status = enforcer->ops.leave_out(enforcer->ctx, duty->image, enforcer__without(duty));
+	status = enforcer->ops.leave_out(enforcer->ctx, duty->image, enforcer__without(duty), &parted);
 	if (status)
 		enforcer__warn_unopened(enforcer, duty, status);
+	if (parted && !duty->closed) {
+		/* opened as soon as the old links are gone */
+		duty->closed = true;
+		duty->cycle.closed_until_ns = enforcer->ops.now();
+	}
+	for (struct governed *governed = duty->first; governed; governed = governed->next_of_image)
+		governed->process.orders->drop_open_epoch += parted;
 	publish_set(duty, enforcer__without(duty), enforcer->ops.now() + UNDER_WAY_NS);
 	duty->counted_ns = enforcer__end_change(enforcer, duty);
+	begin_watch(&duty->watch, duty->counted_ns);
+}
+
+/* Returns what is left out in words: functions that never wait, or measured to wait hardly ever. */
+static const char *kind_of(uint32_t units)
+{
+	return units & FUNCTIONS_UNITS_WAITING ? "hardly ever wait" : "never wait";
+}
+
+/* Returns what is not known any more without these units, in words. */
+static const char *loss_of(uint32_t units)
+{
+	if (!(units & KERNEL_SET_POSTS))
+		return "the time between two other calls is one computation then, with any wait in these functions";
+	if (units & FUNCTIONS_UNITS_WAITING)
+		return "the time between two other calls is one computation then, with any wait in these functions, "
+		       "and what completions transfer is unknown";
+	return "the time between two other calls is one computation then, and what completions transfer is unknown";
+}
+
+/* What a set is chosen by, of an image's worst process, as shares of time. */
+struct choice {
+	struct governor_set set;
+	double rest;		   /* cost of all that stays */
+	double covered, otherwise; /* with the set, and without its functions that can wait */
+};
+
+/* Returns the share of time that is covered at most where calls cost so much, and their returns can be suppressed. */
+static double covered_at_most(const struct enforcer *enforcer, const struct governor_load *load, double cost)
+{
+	double rate = enforcer->governor.rate;
+
+	cost *= load->cost_ns > 0 ? fmax(0, 1 - load->return_ns * load->entries / load->cost_ns) : 1;
+	return cost > rate ? rate / cost : 1;
+}
+
+/* Returns the share of time that is covered where nothing more is left out: by the plan, or at most before there is
+ * one. */
+static double covered_otherwise(const struct enforcer *enforcer, struct governed *worst, double cost)
+{
+	struct governor_plan plan;
+
+	enforcer__read_spans(enforcer, worst);
+	plan = governor__plan(&enforcer->governor, &worst->load);
+	return plan.cost > 0 ? plan.covered * plan.open : covered_at_most(enforcer, &worst->load, cost);
+}
+
+/* Chooses a set by the units' shares of the calls of a process. Returns whether it leaves out more. */
+static bool choose_by(const struct enforcer *enforcer, const struct governed *worst,
+		      const double of_calls[FUNCTIONS_UNITS], double cost, uint64_t now_ns, struct choice *choice)
+{
+	const struct governor *governor = &enforcer->governor;
+	const struct image_duty *duty = worst->duty;
+	uint32_t before = enforcer__without(duty);
+	double shares[FUNCTIONS_UNITS];
+
+	memcpy(shares, of_calls, sizeof(shares));
+	governor__saved_shares(&worst->load, shares);
+	choice->set = duty->set;
+	if (!governor__leave_out(governor, &choice->set, shares, cost, now_ns))
+		return false;
+	choice->rest = cost;
+	for (int i = 0; i < FUNCTIONS_UNITS; i++)
+		choice->rest -= (choice->set.without & ~before) >> i & 1 ? shares[i] * cost : 0;
+	choice->covered = choice->rest > governor->rate ? governor->rate / choice->rest : 1;
+	return true;
 }
 
 /*
- * Removes the probes of the units that the set of the process's image has gained; before: units left out until now;
- * excess: what the calls of the process cost and over which budget, in words.
+ * Chooses what is left out of the image of a process whose calls cost so much. Functions that can wait are part of it
+ * where more time is covered without them than by any other way to keep the budget. Returns whether there is anything.
  */
-static void leave_out(struct enforcer *enforcer, const struct governed *governed, uint32_t before, const char *excess)
+static bool choose_set(const struct enforcer *enforcer, struct governed *worst, double cost, uint64_t now_ns,
+		       struct choice *choice)
+{
+	const struct image_duty *duty = worst->duty;
+	double shares[FUNCTIONS_UNITS], posts[FUNCTIONS_UNITS] = {0},
+					otherwise = covered_otherwise(enforcer, worst, cost);
+	struct choice all = {0};
+	bool any;
+
+	enforcer->ops.unit_shares(enforcer->ctx, duty->image, shares);
+	for (int i = 0; i < FUNCTIONS_UNITS; i++)
+		posts[i] = functions__unit_waits(i) ? 0 : shares[i];
+	any = choose_by(enforcer, worst, posts, cost, now_ns, choice);
+	/* calls whose returns are suppressed are not counted by function */
+	if (now_ns < duty->watch.barred_ns || worst->steps.thin ||
+	    !choose_by(enforcer, worst, shares, cost, now_ns, &all))
+		return any;
+	all.otherwise = any ? fmax(otherwise, covered_at_most(enforcer, &worst->load, choice->rest)) : otherwise;
+	if (!(all.set.without & ~duty->set.without & FUNCTIONS_UNITS_WAITING) ||
+	    all.covered <= all.otherwise * WORTH_MORE)
+		return any;
+	*choice = all;
+	return true;
+}
+
+/* Leaves out what was chosen. excess: what the calls of the process cost and over which budget, in words. */
+static void leave_out(struct enforcer *enforcer, const struct governed *governed, const struct choice *choice,
+		      const char *excess)
 {
 	struct image_duty *duty = governed->duty;
-	char names[96];
+	struct coverage_watch *watch = &duty->watch;
+	uint32_t before = enforcer__without(duty), tried = choice->set.without & ~before & FUNCTIONS_UNITS_WAITING;
+	char names[FUNCTIONS_UNITS_TEXT], brings[96] = "";
 
+	duty->set = choice->set;
 	functions__name_units(duty->set.without, names, sizeof(names));
 	enforcer__change_set(enforcer, duty, before);
-	enforcer__warn(
-	    enforcer, "coarser", governed->process.pid,
-	    "%s: functions of %s that never wait (%s) are not probed for at least "
-	    "%.0f s, which saves %.0f %% of that; the time between two other calls is one computation then, and "
-	    "what completions transfer is unknown",
-	    excess, duty->path, names, (double)(GOVERNOR_KEEP_NS << duty->set.level) * 1e-9,
-	    duty->set.ratio / (1 + duty->set.ratio) * 100);
+	watch->tried = tried;
+	watch->before = watch->covered > 0 ? fmin(choice->otherwise, watch->covered) : choice->otherwise;
+	if (tried)
+		snprintf(brings, sizeof(brings), ", so that %.0f %% of the time is covered instead of at most %.0f %%",
+			 choice->covered * 100, choice->otherwise * 100);
+	enforcer__warn(enforcer, "coarser", governed->process.pid,
+		       "%s: functions of %s that %s (%s) are not probed for at least "
+		       "%.0f s, which saves %.0f %% of that%s; %s",
+		       excess, duty->path, kind_of(duty->set.without), names,
+		       (double)(GOVERNOR_KEEP_NS << duty->set.level) * 1e-9,
+		       duty->set.ratio / (1 + duty->set.ratio) * 100, brings, loss_of(duty->set.without));
 }
 
 bool enforcer__leave_out(struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
 {
 	const struct governor_load *load = &governed->load;
-	struct image_duty *duty = governed->duty;
-	double shares[FUNCTIONS_UNITS], cost;
-	uint32_t before;
+	struct choice choice;
 	char text[512];
 	size_t used;
 
-	if (!duty || duty->closed || load->open_ns < LEAST_COUNT_NS)
-		return false;
-	cost = fmax(load->cost_ns / load->open_ns, governed->account.mean);
-	before = enforcer__without(duty);
-	enforcer->ops.unit_shares(enforcer->ctx, duty->image, shares);
-	governor__saved_shares(load, shares);
-	if (!governor__leave_out(&enforcer->governor, &duty->set, shares, cost, now_ns))
+	if (!governed->duty || governed->duty->closed || load->open_ns < LEAST_COUNT_NS ||
+	    !choose_set(enforcer, governed, fmax(load->cost_ns / load->open_ns, governed->account.mean), now_ns,
+			&choice))
 		return false;
 	enforcer__describe_load(governed, text, sizeof(text));
 	used = strlen(text);
 	snprintf(text + used, sizeof(text) - used, ", over the budget of %.2g %%", enforcer->governor.budget * 100);
-	leave_out(enforcer, governed, before, text);
+	leave_out(enforcer, governed, &choice, text);
 	return true;
 }
 
@@ -91,23 +202,63 @@ bool enforcer__leave_out_closed(struct enforcer *enforcer, struct governed *wors
 				uint64_t now_ns)
 {
 	struct image_duty *duty = worst->duty;
-	uint32_t before = enforcer__without(duty);
-	struct governor_set set = duty->set;
-	double shares[FUNCTIONS_UNITS], rest = 1;
+	struct choice choice;
 
-	enforcer->ops.unit_shares(enforcer->ctx, duty->image, shares);
-	governor__saved_shares(&worst->load, shares);
-	if (!governor__leave_out(&enforcer->governor, &set, shares, cost, now_ns))
+	if (!choose_set(enforcer, worst, cost, now_ns, &choice) || choice.rest >= enforcer->governor.rate)
 		return false;
-	for (int i = 0; i < FUNCTIONS_UNITS; i++)
-		rest -= (set.without & ~before) >> i & 1 ? shares[i] : 0;
-	rest *= cost;
-	if (rest >= enforcer->governor.rate)
-		return false;
-	duty->set = set;
-	leave_out(enforcer, worst, before, excess);
-	governor__close_for_rest(&enforcer->governor, &duty->cycle, now_ns, rest, governor__savings(&worst->account));
+	leave_out(enforcer, worst, &choice, excess);
+	governor__close_for_rest(&enforcer->governor, &duty->cycle, now_ns, choice.rest,
+				 governor__savings(&worst->account));
 	return true;
+}
+
+/* Returns the share of time that was covered since a set began to hold, of the process that was covered least. */
+static double covered_since(const struct image_duty *duty)
+{
+	const struct coverage_watch *watch = &duty->watch;
+	double covered = 1;
+
+	for (const struct governed *governed = duty->first; governed; governed = governed->next_of_image)
+		if (governed->covered > 0)
+			covered = fmin(covered, governed->covered);
+	return covered * (1 - (double)watch->closed_ns / (double)(watch->last_ns - watch->since_ns));
+}
+
+/* Probes functions again that were left out to no avail, and not soon again without them. */
+static void undo(struct enforcer *enforcer, struct image_duty *duty, uint64_t now_ns)
+{
+	uint32_t before = enforcer__without(duty), again = duty->watch.tried;
+	double covered = duty->watch.covered, otherwise = duty->watch.before;
+	char names[FUNCTIONS_UNITS_TEXT];
+
+	duty->watch.barred_ns = now_ns + 2 * governor__undo(&duty->set, again, now_ns);
+	again &= before & ~enforcer__without(duty);
+	if (!again)
+		return; /* other nodes need them left out */
+	enforcer__change_set(enforcer, duty, before);
+	functions__name_units(again, names, sizeof(names));
+	enforcer__warn(enforcer, "released", 0,
+		       "functions of %s that hardly ever wait (%s) are probed again: without them %.0f %% of the time "
+		       "was covered, and with them about %.0f %% can be",
+		       duty->path, names, covered * 100, otherwise * 100);
+}
+
+void enforcer__watch_coverage(struct enforcer *enforcer, struct image_duty *duty, uint64_t now_ns)
+{
+	struct coverage_watch *watch = &duty->watch;
+
+	if (!watch->since_ns)
+		begin_watch(watch, now_ns);
+	if (now_ns < watch->last_ns)
+		return;
+	watch->closed_ns += duty->closed ? now_ns - watch->last_ns : 0;
+	watch->last_ns = now_ns;
+	if (duty->closed || now_ns < watch->since_ns + GOVERNOR_KEEP_NS)
+		return;
+	watch->covered = covered_since(duty);
+	if (watch->tried && watch->covered < watch->before * NOT_LOWER)
+		undo(enforcer, duty, now_ns);
+	begin_watch(watch, now_ns);
 }
 
 /*
@@ -141,7 +292,7 @@ bool enforcer__leave_out_early(struct enforcer *enforcer, struct governed *gover
 void enforcer__probe_again(struct enforcer *enforcer, struct image_duty *duty, uint64_t now_ns)
 {
 	uint32_t before = enforcer__without(duty), again;
-	char names[96];
+	char names[FUNCTIONS_UNITS_TEXT];
 	double cost = 0, mean = 0;
 
 	if (duty->closed)
@@ -164,9 +315,9 @@ void enforcer__probe_again(struct enforcer *enforcer, struct image_duty *duty, u
 	functions__name_units(again, names, sizeof(names));
 	enforcer__change_set(enforcer, duty, before);
 	enforcer__warn(enforcer, "released", 0,
-		       "functions of %s that never wait (%s) are probed again: no process that maps it would cost over "
+		       "functions of %s that %s (%s) are probed again: no process that maps it would cost over "
 		       "%.2g %% of its time with them",
-		       duty->path, names, enforcer->governor.budget * 100 * GOVERNOR_GIVE_BACK);
+		       duty->path, kind_of(again), names, enforcer->governor.budget * 100 * GOVERNOR_GIVE_BACK);
 }
 
 /*
@@ -222,7 +373,7 @@ void enforcer__carry_out_requests(struct enforcer *enforcer, struct image_duty *
 	uint32_t before = enforcer__without(duty), fewer, again;
 	uint64_t until_ns;
 	uint32_t units = requested(followed, now_ns, &until_ns);
-	char names[96];
+	char names[FUNCTIONS_UNITS_TEXT];
 
 	if (units == followed->without || duty->closed ||
 	    (followed->changed_ns && now_ns < followed->changed_ns + GOVERNOR_STEP_NS))
@@ -237,19 +388,18 @@ void enforcer__carry_out_requests(struct enforcer *enforcer, struct image_duty *
 	enforcer__change_set(enforcer, duty, before);
 	if (fewer) {
 		functions__name_units(fewer, names, sizeof(names));
-		enforcer__warn(
-		    enforcer, "coarser", 0,
-		    "functions of %s that never wait (%s) are not probed for at least %.0f s: %s; the time "
-		    "between two other calls is one computation then, and what completions transfer is unknown",
-		    duty->path, names, (double)(until_ns - now_ns) * 1e-9, followed->why);
+		enforcer__warn(enforcer, "coarser", 0,
+			       "functions of %s that %s (%s) are not probed for at least %.0f s: %s; %s", duty->path,
+			       kind_of(fewer), names, (double)(until_ns - now_ns) * 1e-9, followed->why,
+			       loss_of(fewer));
 	}
 	if (again) {
 		functions__name_units(again, names, sizeof(names));
 		enforcer__warn(
 		    enforcer, "released", 0,
-		    "functions of %s that never wait (%s) are probed again: no worker has requested to leave "
-		    "them out for all nodes of a job any more",
-		    duty->path, names);
+		    "functions of %s that %s (%s) are probed again: no worker has requested to leave them out for all "
+		    "nodes of a job any more",
+		    duty->path, kind_of(again), names);
 	}
 }
 
@@ -338,16 +488,16 @@ struct functions_spared enforcer__former(const struct enforcer *enforcer, uid_t 
 
 static void warn_of_set(const struct enforcer *enforcer, const struct image_duty *duty, const struct governed *first)
 {
-	char names[96];
+	char names[FUNCTIONS_UNITS_TEXT];
 
 	functions__name_units(duty->set.without, names, sizeof(names));
 	enforcer__warn(
 	    enforcer, "coarser", first->process.pid,
-	    "process %d (%s): functions of %s that never wait (%s) are not probed for at least %.0f s, since they were "
-	    "over the overhead budget of %.2g %% when the program ran before; the time between two other calls is one "
-	    "computation then, and what completions transfer is unknown",
-	    first->process.pid, first->exe, duty->path, names, (double)(GOVERNOR_KEEP_NS << duty->set.level) * 1e-9,
-	    enforcer->governor.budget * 100);
+	    "process %d (%s): functions of %s that %s (%s) are not probed for at least %.0f s, since they were "
+	    "over the overhead budget of %.2g %% when the program ran before; %s",
+	    first->process.pid, first->exe, duty->path, kind_of(duty->set.without), names,
+	    (double)(GOVERNOR_KEEP_NS << duty->set.level) * 1e-9, enforcer->governor.budget * 100,
+	    loss_of(duty->set.without));
 }
 
 /* Begins a duty cycle with a closed period. */

@@ -173,20 +173,29 @@ bool governor__is_close(const struct governor *governor, const struct governor_a
 	return account->speed > governor->rate && spendable(governor, account) < account->speed * AHEAD_NS;
 }
 
-static struct governor_plan plan_of(double rate, const struct governor_load *load, unsigned thin)
+double governor__covered(const struct governor_load *load, unsigned thin)
 {
-	struct governor_plan plan = {.thin = thin, .open = 1};
-	double time = 0, covered = 0, now_saved = 0, saved = 0;
+	double time = 0, covered = 0;
 
 	for (unsigned i = 0; i < KERNEL_SPANS; i++) {
 		time += load->time_ns[i];
 		covered += i >= thin ? load->time_ns[i] : 0;
+	}
+	return time > 0 ? covered / time : 1;
+}
+
+static struct governor_plan plan_of(double rate, const struct governor_load *load, unsigned thin)
+{
+	struct governor_plan plan = {.thin = thin, .open = 1};
+	double now_saved = 0, saved = 0;
+
+	for (unsigned i = 0; i < KERNEL_SPANS; i++) {
 		now_saved += i < load->thin ? load->calls[i] * load->return_ns : 0;
 		saved += i < thin ? load->calls[i] * load->return_ns : 0;
 	}
 	plan.cost = (load->cost_ns + now_saved - saved) / load->open_ns;
 	plan.saved = saved / load->open_ns;
-	plan.covered = time > 0 ? covered / time : 1;
+	plan.covered = governor__covered(load, thin);
 	if (plan.cost > rate)
 		plan.open = rate / plan.cost;
 	return plan;
@@ -316,6 +325,17 @@ bool governor__restore(const struct governor *governor, struct governor_set *set
 		return false;
 	*set = (struct governor_set){.restored_ns = now_ns, .level = set->level};
 	return true;
+}
+
+uint64_t governor__undo(struct governor_set *set, uint32_t units, uint64_t now_ns)
+{
+	set->without &= ~units;
+	if (!set->without)
+		set->ratio = 0;
+	if (set->level < MOST_LEVEL)
+		set->level++;
+	set->restored_ns = set->changed_ns = now_ns;
+	return retention_ns(set);
 }
 
 void governor__close(struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double credit_ns)

@@ -5,9 +5,9 @@
  *
  * The cost of a process beyond the allowance is removed in this order, and given back in reverse, at
  * most one step in 10 s:
- *  (a) functions that never wait are not probed, most expensive first, by all processes of an image and for at
- *      least a minute: all time stays covered, but the time between two calls that can wait is one computation,
- *      and what completions transfer is unknown;
+ *  (a) functions that never wait, or were measured to wait hardly ever, are not probed, most expensive first, by all
+ *      processes of an image and for at least a minute: all time stays covered, but the time between two other calls
+ *      is one computation, and without posts it is unknown what completions transfer;
  *  (b) the return half of calls in states whose span, entry to entry, is short: the entry's trap stays,
  *      the call and what follows it are no fragments. Short ones go first, since least time is lost;
  *  (c) polling calls and the functions of a site or a thread library (row_attacher.h);
@@ -143,6 +143,9 @@ struct governor_plan {
 /* Returns the plan for a load, the present one where the load is empty. */
 struct governor_plan governor__plan(const struct governor *governor, const struct governor_load *load);
 
+/* Returns the share of calls' time that is covered while the returns of so many octaves are suppressed. */
+double governor__covered(const struct governor_load *load, unsigned thin);
+
 /* The steps of one process. */
 struct governor_steps {
 	unsigned thin;
@@ -165,7 +168,7 @@ bool governor__step(const struct governor *governor, struct governor_steps *step
 bool governor__can_wait(const struct governor *governor, const struct governor_account *account,
 			const struct governor_steps *steps, const struct governor_plan *plan, uint64_t now_ns);
 
-/* The functions that never wait and are left out of an image: a bitmap of units (functions__unit()). */
+/* The functions that are left out of an image: a bitmap of units (functions__unit()). */
 #define GOVERNOR_UNITS 16
 #define GOVERNOR_KEEP_NS 60000000000ULL /* least time that a set stays */
 
@@ -196,6 +199,9 @@ bool governor__leave_out(const struct governor *governor, struct governor_set *s
  * without, would keep the budget with a margin, and the set is old enough. Returns whether the set was emptied.
  */
 bool governor__restore(const struct governor *governor, struct governor_set *set, double cost, uint64_t now_ns);
+
+/* Takes units out of a set that were left out to no avail. Returns how long the next set stays, ns. */
+uint64_t governor__undo(struct governor_set *set, uint32_t units, uint64_t now_ns);
 
 /* The duty cycle of probes or of system calls. */
 struct governor_duty {

@@ -9,6 +9,7 @@
 
 #include <vapro/analysis.h>
 
+#include "functions/functions.h"
 #include "wire/subject.h"
 
 #define WIRE_REQUEST_VERSION 1
@@ -39,10 +40,10 @@ struct wire_request {
 	enum vapro_hop hop;	     /* up, back, or stays */
 	char site[512], symbol[512]; /* symbol "": unknown */
 	/* set */
-	char image[256];	  /* file name of the MPI functions, as in struct vapro_process_facts */
-	char without[128];	  /* functions, as in functions__name_units() */
-	char host[WIRE_TEXT_MAX]; /* a node whose own governor leaves some of them out */
-	char worker[256];	  /* id */
+	char image[256];		    /* file name of the MPI functions, as in struct vapro_process_facts */
+	char without[FUNCTIONS_UNITS_TEXT]; /* functions, as in functions__name_units() */
+	char host[WIRE_TEXT_MAX];	    /* a node whose own governor leaves some of them out */
+	char worker[256];		    /* id */
 };
 
 /* Writes a request as text. Returns its length, or -ENOSPC where it does not fit, or -ENOMEM. */

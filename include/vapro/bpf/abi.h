@@ -108,6 +108,9 @@ struct bpf_process_state {
 #define KERNEL_PROCESS_MPICH 2	  /* MPICH's ABI: handles are 32-bit numbers, not addresses */
 #define KERNEL_PROCESS_STANDARD 4 /* the ABI of MPI 5: predefined handles are small numbers, others addresses */
 
+/* Units of functions that never wait, in kernel_governed.set: without the posts completions are unknown. */
+#define KERNEL_SET_POSTS 0x1fu
+
 /*
  * The governor's limits on a process's calls, and its observations of them; by slot. The span of a
  * state is the mean time from its entry to the next entry: the loss of a thread's time when the return

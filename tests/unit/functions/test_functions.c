@@ -349,17 +349,39 @@ static void test_classes(void **state)
 	assert_false(function_rows[functions__find("MPI_Wait")].polling);
 }
 
-/* Units may be left out: no unit has functions that the standard allows to wait, or file access. */
+/* Units may be left out: functions that the standard allows to wait have units apart, and file access has none. */
 static void test_units(void **state)
 {
 	static const char *const posts[] = {"MPI_Isend", "MPI_Irecv", "MPI_Start", "MPI_Startall"};
 	static const char *const others[] = {"MPI_Ibsend", "MPI_Irsend", "MPI_Issend", "MPI_Iallreduce",
 					     "MPI_Send_init"};
-	static const char *const wait[] = {"MPI_Send",	"MPI_Recv", "MPI_Wait",	     "MPI_Waitall",	"MPI_Sendrecv",
-					   "MPI_Probe", "MPI_Put",  "MPI_Win_fence", "MPI_File_iwrite", "MPI_Barrier",
-					   "MPI_Test",	"MPI_Get",  "MPI_Bcast",     "MPI_Comm_dup",	"MPI_Rput"};
+	static const char *const may_wait[] = {"MPI_Put",
+					       "MPI_Get",
+					       "MPI_Accumulate",
+					       "MPI_Get_accumulate",
+					       "MPI_Fetch_and_op",
+					       "MPI_Win_lock",
+					       "MPI_Win_unlock",
+					       "MPI_Win_flush",
+					       "MPI_Win_flush_all",
+					       "MPI_Win_flush_local",
+					       "MPI_Win_flush_local_all"};
+	static const char *const wait[] = {"MPI_Send",
+					   "MPI_Recv",
+					   "MPI_Wait",
+					   "MPI_Waitall",
+					   "MPI_Sendrecv",
+					   "MPI_Probe",
+					   "MPI_Test",
+					   "MPI_Win_fence",
+					   "MPI_File_iwrite",
+					   "MPI_Barrier",
+					   "MPI_Bcast",
+					   "MPI_Rput",
+					   "MPI_Compare_and_swap",
+					   "MPI_Comm_dup"};
 	uint32_t seen = 0;
-	char text[96];
+	char text[FUNCTIONS_UNITS_TEXT];
 
 	(void)state;
 	assert_in_range(functions__other_unit(), sizeof(posts) / sizeof(posts[0]), FUNCTIONS_UNITS - 1);
@@ -374,13 +396,28 @@ static void test_units(void **state)
 	}
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		assert_int_equal(functions__unit((unsigned int)functions__find(others[i])), functions__other_unit());
+	for (size_t i = 0; i < sizeof(may_wait) / sizeof(may_wait[0]); i++) {
+		unsigned int row = (unsigned int)functions__find(may_wait[i]);
+		int unit = functions__unit(row);
+
+		/* their requests, if any, would be unknown without a label that says so */
+		assert_true(functions__unit_waits(unit) && function_rows[row].blocking);
+		assert_false(function_rows[row].roles.request || function_rows[row].roles.requests);
+		assert_false(seen >> unit & 1);
+		seen |= 1U << unit;
+		functions__name_units(1U << unit, text, sizeof(text));
+		assert_string_equal(text, may_wait[i] + strlen("MPI_"));
+	}
+	assert_int_equal(seen | 1U << functions__other_unit(), (1U << FUNCTIONS_UNITS) - 1);
+	assert_false(functions__unit_waits(functions__other_unit()) || functions__unit_waits(-1));
 	for (size_t i = 0; i < sizeof(wait) / sizeof(wait[0]); i++)
 		assert_int_equal(functions__unit((unsigned int)functions__find(wait[i])), -1);
 	assert_int_equal(functions__unit(function_row_count), -1);
 	functions__name_units(0, text, sizeof(text));
 	assert_string_equal(text, "");
 	functions__name_units(UINT32_MAX, text, sizeof(text)); /* all, and each once */
-	assert_string_equal(text, "Isend,Irecv,Start,Startall,others");
+	assert_string_equal(text, "Isend,Irecv,Start,Startall,others,Put,Get,Accumulate,Get_accumulate,Fetch_and_op,"
+				  "Win_lock,Win_unlock,Win_flush,Win_flush_all,Win_flush_local,Win_flush_local_all");
 }
 
 /* Names of units are read back; anything else is refused. */
@@ -388,11 +425,11 @@ static void test_read_units(void **state)
 {
 	static const char *const wrong[] = {"",		 "Waitall", "Isend,", ",Isend", "isend",       "Isend,,Irecv",
 					    "MPI_Isend", "Isen",    "Isend2", "Send",	"Isend Irecv", "Isend,Recv"};
-	char text[64];
+	char text[FUNCTIONS_UNITS_TEXT];
 	uint32_t units;
 
 	(void)state;
-	for (uint32_t set = 1; set < 1U << (functions__other_unit() + 1); set++) {
+	for (uint32_t set = 1; set < 1U << FUNCTIONS_UNITS; set++) {
 		functions__name_units(set, text, sizeof(text));
 		assert_true(functions__read_units(text, &units));
 		assert_int_equal(units, set);

@@ -193,7 +193,7 @@ static void test_sets(void **state)
 {
 	struct labels_process process = {0};
 	struct kernel_vertex_key wait = vertex("MPI_Waitall"), reduce = vertex("MPI_Reduce_scatter_block");
-	char labels[LABELS_MAX], common[LABELS_MAX], names[96], last[128];
+	char labels[LABELS_MAX], common[LABELS_MAX], names[FUNCTIONS_UNITS_TEXT], last[FUNCTIONS_UNITS_TEXT + 16];
 
 	(void)state;
 	wait.requests = 8;

@@ -116,7 +116,7 @@ static void test_refused(void **state)
 	    {SET("a", "", "h") ",\"worker\":\"w\"}", "impossible"},
 	    {SET("", "Isend", "h") ",\"worker\":\"w\"}", "impossible"},
 	    {SET("a", "Is\\nend", "h") ",\"worker\":\"w\"}", "impossible"},
-	    {SET("a", LONG LONG, "h") ",\"worker\":\"w\"}", "impossible"},
+	    {SET("a", LONG LONG LONG, "h") ",\"worker\":\"w\"}", "impossible"},
 	};
 
 	(void)state;

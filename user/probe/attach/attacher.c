@@ -26,9 +26,11 @@ static int64_t set_of(unsigned int row, bool frugal)
 {
 	int unit = functions__unit(row);
 
-	if (frugal || (unit >= 0 && unit != functions__other_unit()))
+	if (frugal)
 		return row;
-	return unit < 0 ? SET_CALM : SET_OTHERS;
+	if (unit < 0 || functions__unit_waits(unit))
+		return SET_CALM;
+	return unit == functions__other_unit() ? SET_OTHERS : (int64_t)row;
 }
 
 /* Adds a probe to an array. 0, also where it has one, or -ENOMEM. */

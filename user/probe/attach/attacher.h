@@ -101,13 +101,17 @@ void attacher__costly(const struct attacher *attacher, const struct attached_ima
 int attacher__open(struct attacher *attacher, const struct attached_image *image);
 
 /*
- * Leaves out these units of functions that never wait, and probes again those units that are left out no longer. The
- * caller ensures that the kernel side records no fragment meanwhile and knows the set. Returns 0 or the first -errno of
- * links that could not be opened again.
+ * Leaves out these units, and probes again those that are left out no longer. The caller ensures that the kernel side
+ * records no fragment meanwhile and knows the set. Links that functions shared which are left out for the first time
+ * are closed (*parted), in the background: attacher__open() is to follow once they are gone, and the image is not seen
+ * until then. Returns 0 or the first -errno of links that could not be opened again.
  */
-int attacher__leave_out(struct attacher *attacher, const struct attached_image *image, uint32_t units);
+int attacher__leave_out(struct attacher *attacher, const struct attached_image *image, uint32_t units, bool *parted);
 
-/* Shares of units in the cost of calls since counting began. stepped: as of attacher__close(). */
+/*
+ * Shares of units in the cost of calls since counting began. Units of functions that can wait have a share only where
+ * hardly any of these calls waited. stepped: as of attacher__close().
+ */
 void attacher__unit_shares(struct attacher *attacher, const struct attached_image *image, double stepped,
 			   double shares[FUNCTIONS_UNITS]);
 

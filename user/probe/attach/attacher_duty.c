@@ -9,12 +9,15 @@
 #include "probe/attach/attacher.h"
 #include "probe/attach/mpi_image.h"
 
-#define COSTLY (1.0 / 256) /* share of the cost: a function with less is closed only since all are */
+#define SHORT_CALLS 1000     /* a function called less often since counting began may still wait */
+#define SHORT_WAITS 0.001    /* most of the calls of a short function that take KERNEL_WAIT_NS or longer */
+#define SHORT_WAITED_NS 1000 /* most of their time, divided among all its calls */
+#define COSTLY (1.0 / 256)   /* share of the cost: a function with less is closed only since all are */
 
 /* Reads the calls of each probe's row so far. */
 static void read_calls(const struct attachments *all, struct mpi_image *image)
 {
-	uint64_t calls[KERNEL_FUNCTIONS];
+	struct function_calls calls[KERNEL_FUNCTIONS];
 	uint32_t first = KERNEL_FUNCTIONS, end = 0;
 
 	for (size_t i = 0; i < image->probe_count; i++) {
@@ -33,7 +36,7 @@ void mpi_image__begin_count(const struct attachments *all, struct mpi_image *ima
 {
 	read_calls(all, image);
 	for (size_t i = 0; i < image->probe_count; i++)
-		image->probes[i].entered = image->probes[i].calls;
+		image->probes[i].before = image->probes[i].calls;
 	image->learning.seen = 0;
 }
 
@@ -46,7 +49,8 @@ static double count_costs(const struct attacher *attacher, struct mpi_image *ima
 	for (size_t i = 0; i < image->probe_count; i++) {
 		struct probe *probe = &image->probes[i];
 
-		probe->cost = (double)(probe->calls - probe->entered) * (probe->class == SITE_STEPPED ? stepped : 1);
+		probe->cost =
+		    (double)(probe->calls.calls - probe->before.calls) * (probe->class == SITE_STEPPED ? stepped : 1);
 		all += probe->cost;
 	}
 	return all;
@@ -102,6 +106,41 @@ static bool choose_hot(const struct attacher *attacher, struct mpi_image *image,
 	return changed;
 }
 
+/* Adds a link, closed, of a function that shared one until now, for each process that had the other. 0 or -ENOMEM. */
+static int add_own_links(const struct attachments *all, struct mpi_image *image, int64_t shared, int64_t set)
+{
+	int status = 0;
+
+	for (size_t i = 0, count = image->base.link_count; i < count && !status; i++) {
+		struct attached_link fresh = {.pid = image->base.links[i].pid, .set = set};
+
+		if (image->base.links[i].set == shared && !attached__find_link(&image->base, set, fresh.pid))
+			status = attached__add_link(all, &image->base, &fresh);
+	}
+	return status;
+}
+
+/*
+ * Gives functions that are to be left out, and share links with others, links of their own. Returns whether there were
+ * any: the shared links have to be opened again, without them.
+ */
+static bool part_links(const struct attachments *all, struct mpi_image *image, uint32_t units)
+{
+	bool parted = false;
+
+	for (size_t i = 0; i < image->probe_count; i++) {
+		struct probe *probe = &image->probes[i];
+
+		if (probe->unit < 0 || !(units >> probe->unit & 1) ||
+		    (probe->set != SET_CALM && probe->set != SET_HOT) ||
+		    add_own_links(all, image, probe->set, (int64_t)probe->row))
+			continue;
+		probe->set = (int64_t)probe->row;
+		parted = true;
+	}
+	return parted;
+}
+
 void mpi_image__spare(const struct attachments *all, struct mpi_image *image, const struct functions_spared *spared)
 {
 	bool any = false;
@@ -114,6 +153,7 @@ void mpi_image__spare(const struct attachments *all, struct mpi_image *image, co
 		if (probe->set == SET_CALM || probe->set == SET_HOT)
 			probe->set = probe->hot ? SET_HOT : SET_CALM;
 	}
+	part_links(all, image, spared->units);
 	image->base.public.without = spared->units;
 	image->base.public.closed = spared->closed && any;
 	mpi_image__describe_rows(all, image);
@@ -225,6 +265,18 @@ void attacher__begin_count(struct attacher *attacher, const struct attached_imag
 		mpi_image__begin_count(&attacher->base, image);
 }
 
+/*
+ * Returns whether a function hardly ever waited since counting began: fewer than one call in a thousand were long, and
+ * these took so little that, divided among all, each call was short.
+ */
+static bool is_short(const struct probe *probe)
+{
+	double calls = (double)(probe->calls.calls - probe->before.calls);
+
+	return calls >= SHORT_CALLS && (double)(probe->calls.waits - probe->before.waits) <= calls * SHORT_WAITS &&
+	       (double)(probe->calls.waited_ns - probe->before.waited_ns) <= calls * SHORT_WAITED_NS;
+}
+
 void attacher__unit_shares(struct attacher *attacher, const struct attached_image *public, double stepped,
 			   double shares[FUNCTIONS_UNITS])
 {
@@ -243,24 +295,28 @@ void attacher__unit_shares(struct attacher *attacher, const struct attached_imag
 			continue;
 		counted[probe->row] = true;
 		all += probe->cost;
-		if (probe->unit >= 0)
+		if (probe->unit >= 0 && (!functions__unit_waits(probe->unit) || is_short(probe)))
 			shares[probe->unit] += probe->cost;
 	}
 	for (int i = 0; i < FUNCTIONS_UNITS && all > 0; i++)
 		shares[i] /= all;
 }
 
-int attacher__leave_out(struct attacher *attacher, const struct attached_image *public, uint32_t units)
+int attacher__leave_out(struct attacher *attacher, const struct attached_image *public, uint32_t units, bool *parted)
 {
 	struct mpi_image *image = mpi_image__find(attacher, public);
-	int status;
+	int status = 0;
 
+	*parted = false;
 	if (!image || attacher->base.paused)
 		return 0;
 	image->base.public.without = units;
+	*parted = part_links(&attacher->base, image, units);
 	mpi_image__describe_rows(&attacher->base, image);
-	close_links(attacher, image, false);
-	status = mpi_image__open_links(attacher, image);
+	close_links(attacher, image, *parted);
+	/* links are not opened before old ones are gone */
+	if (!*parted && !image->base.public.closed)
+		status = mpi_image__open_links(attacher, image);
 	mpi_image__begin_count(&attacher->base, image);
 	return status;
 }

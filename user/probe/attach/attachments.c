@@ -280,7 +280,7 @@ static uint32_t read_rows(const struct attachments *all, uint32_t first, uint32_
 	return count;
 }
 
-void attachments__count_calls(const struct attachments *all, uint32_t first, uint32_t end, uint64_t *calls)
+void attachments__count_calls(const struct attachments *all, uint32_t first, uint32_t end, struct function_calls *calls)
 {
 	memset(calls, 0, (end - first) * sizeof(*calls));
 	while (first < end) {
@@ -291,8 +291,11 @@ void attachments__count_calls(const struct attachments *all, uint32_t first, uin
 			return;
 		first += count;
 		for (; count; count--, calls++)
-			for (uint32_t cpu = 0; cpu < all->cpus; cpu++, counters++)
-				*calls += counters->enter + counters->calls;
+			for (uint32_t cpu = 0; cpu < all->cpus; cpu++, counters++) {
+				calls->calls += counters->enter + counters->calls;
+				calls->waits += counters->waits;
+				calls->waited_ns += counters->waited_ns;
+			}
 	}
 }
 

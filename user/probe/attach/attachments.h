@@ -83,9 +83,15 @@ void attachments__pause(struct attachments *all);
 /* What each CPU counted of a function; valid until the next call, NULL where it cannot be read. */
 const struct kernel_function_counters *attachments__counters(const struct attachments *all, uint32_t row);
 
+/* Calls of a function, and those of them that took KERNEL_WAIT_NS or longer, with their time. */
+struct function_calls {
+	uint64_t calls, waits, waited_ns;
+};
+
 /* Counts the calls of the rows from first to before end, of all CPUs: end - first counts, 0 where they cannot be read.
  */
-void attachments__count_calls(const struct attachments *all, uint32_t first, uint32_t end, uint64_t *calls);
+void attachments__count_calls(const struct attachments *all, uint32_t first, uint32_t end,
+			      struct function_calls *calls);
 
 /* Describes functions to the kernel side, each completed by what its row states. */
 void attachments__describe(const struct attachments *all, const uint32_t *rows, struct bpf_function_state *functions,

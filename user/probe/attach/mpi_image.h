@@ -12,21 +12,22 @@ struct probe {
 	uint64_t row;
 	const char *name;
 	enum site_class class;
-	uint32_t departed; /* checks in a row at which returns were missing */
-	uint64_t calls;	   /* of the row, when they were last read */
-	uint64_t entered;  /* calls of the row until counting began */
-	double cost;	   /* of its calls since then, in calls at emulated sites */
-	bool large;	   /* the large-count form of its row */
-	bool hot;	   /* closed in duty cycles */
-	bool costly;	   /* had a part of the cost when it became hot */
-	int unit;	   /* functions__unit() of its row: -1 where its calls can wait */
-	int64_t set;	   /* functions that share its links: its row where it is alone, or SET_* */
+	uint32_t departed;	      /* checks in a row at which returns were missing */
+	struct function_calls calls;  /* of the row, when they were last read */
+	struct function_calls before; /* the same until counting began */
+	double cost;		      /* of its calls since then, in calls at emulated sites */
+	bool large;		      /* the large-count form of its row */
+	bool hot;		      /* closed in duty cycles */
+	bool costly;		      /* had a part of the cost when it became hot */
+	int unit;		      /* functions__unit() of its row */
+	int64_t set;		      /* functions that share its links: its row where it is alone, or SET_* */
 };
 
 /*
  * Functions that can wait are divided into those that stay and those that are closed in duty cycles, at first all into
- * the former. Functions that never wait share SET_OTHERS; each one that loops call is alone, and where links are slow
- * to close each function is. Polling calls that are learnt have a set that no other code opens.
+ * the former; one that is left out once is alone from then on. Functions that never wait share SET_OTHERS; each one
+ * that loops call is alone, and where links are slow to close each function is. Polling calls that are learnt have a
+ * set that no other code opens.
  */
 enum { SET_CALM = -1, SET_HOT = -2, SET_OTHERS = -3, SET_POLLING = -4 };
 
