@@ -188,6 +188,29 @@ def test_persistent(tap, jobs):
     test_posts(tap, jobs, "--start")
 
 
+def test_flushes(tap, jobs):
+    """Many flushes that can wait and do not: they are left out, and other calls are seen, with labels that say so."""
+    if not works("session") and not works("multi"):
+        return  # perf links have the common functions only
+    program = own(jobs, "busy_calls", "busy_flushes")
+    capture = os.path.join(jobs.directory, "run.capture")
+    daemon, out, _ = watch(jobs, "busy_flushes", "--capture", capture, "--overhead-budget", 0.2, "--overhead-cap", 2)
+    job = jobs.start(j.mpirun(1, program, "--rate", 40000, "--seconds", 20, "--delay", 5, "--flush"), "busy_calls")
+    attached(out, [ready_pid(job)])
+    tap.equal(jobs.wait(job, 120), 0, "the program ends well")
+    tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
+    lines = records(out)
+    reported = warned(lines, "coarser")
+    tap.ok(reported and all(words in reported[0] for words in ("calls/s", "hardly ever wait (Win_flush_local_all)", "is covered instead of")),
+           "a warning names the function that is not probed any more, and what that brings", reported)
+    without = [s for s in graph(jobs, capture) if label(s, "without")]
+    tap.ok(any("at" in s and label(s, "function") == "MPI_Barrier" for s in without), "other calls are seen",
+           [s["labels"] for s in without])
+    tap.ok(not any(label(s, "function") == "MPI_Win_flush_local_all" for s in without if "at" in s),
+           "no state is of the function that is left out", [s["labels"] for s in without])
+    valid(tap, out)
+
+
 def test_slow_caller(tap, jobs):
     program = own(jobs, "flat_out", "slow_flat_out")
     daemon, out, _ = watch(jobs, "slow_flat_out")
@@ -253,4 +276,4 @@ def reads_of(pid):
         return int(file.read().split("syscr:")[1].split()[0])
 
 
-main(test_io, test_io_at_once, test_posts, test_persistent, test_flat_out, test_own_time, test_short_states, test_slow_caller, test_no_cap)
+main(test_io, test_io_at_once, test_posts, test_persistent, test_flushes, test_flat_out, test_own_time, test_short_states, test_slow_caller, test_no_cap)

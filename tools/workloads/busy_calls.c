@@ -3,9 +3,10 @@
  * Many MPI calls a second on every rank, with fixed work between them: the governor must observe them more
  * coarsely before it stops. By default a step is four MPI_Irecv and four MPI_Isend to the neighbours, one
  * MPI_Waitall, and work; --start starts eight persistent requests instead; --sendrecv has one MPI_Sendrecv
- * per step, which can wait and therefore cannot be dropped.
+ * per step, which can wait and therefore cannot be dropped; --flush has eight MPI_Win_flush_local_all of a window that
+ * nobody accesses, which can wait and never do, and one MPI_Barrier.
  *
- *   mpirun -n 2 busy_calls [--rate 10000] [--seconds 30] [--delay 3] [--start | --sendrecv] [--log DIR]
+ *   mpirun -n 2 busy_calls [--rate 10000] [--seconds 30] [--delay 3] [--start | --sendrecv | --flush] [--log DIR]
  *
  * The work of a step is the number of lcg() iterations that reaches the rate on quiet CPUs (each rank
  * measures the speed of its CPU; the fastest CPU sets the number for all), so a disturbed rank falls behind.
@@ -25,17 +26,25 @@
 #define CALL_NS 700	    /* time of each call in a step; a guess, since it only sets the rate */
 #define MEASURED 2000000ULL /* iterations that measure the speed of the CPU */
 
-enum mode { POSTS, START, SENDRECV };
+enum mode { POSTS, START, SENDRECV, FLUSH };
 
 struct exchange {
 	enum mode mode;
 	int right, left;
 	uint64_t out[PAIRS][WORDS], in[PAIRS][WORDS];
 	MPI_Request requests[2 * PAIRS];
+	MPI_Win window; /* FLUSH */
 };
 
 static void begin(struct exchange *exchange)
 {
+	void *memory;
+
+	if (exchange->mode == FLUSH) {
+		MPI_Win_allocate(sizeof(exchange->in), sizeof(uint64_t), MPI_INFO_NULL, MPI_COMM_WORLD, &memory,
+				 &exchange->window);
+		MPI_Win_lock_all(0, exchange->window);
+	}
 	for (int i = 0; exchange->mode == START && i < PAIRS; i++) {
 		MPI_Recv_init(exchange->in[i], WORDS, MPI_UINT64_T, exchange->left, i, MPI_COMM_WORLD,
 			      &exchange->requests[i]);
@@ -48,6 +57,10 @@ static void finish(struct exchange *exchange)
 {
 	for (int i = 0; exchange->mode == START && i < 2 * PAIRS; i++)
 		MPI_Request_free(&exchange->requests[i]);
+	if (exchange->mode == FLUSH) {
+		MPI_Win_unlock_all(exchange->window);
+		MPI_Win_free(&exchange->window);
+	}
 }
 
 static void swap(struct exchange *exchange)
@@ -55,6 +68,12 @@ static void swap(struct exchange *exchange)
 	if (exchange->mode == SENDRECV) {
 		MPI_Sendrecv(exchange->out[0], WORDS, MPI_UINT64_T, exchange->right, 0, exchange->in[0], WORDS,
 			     MPI_UINT64_T, exchange->left, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		return;
+	}
+	if (exchange->mode == FLUSH) {
+		for (int i = 0; i < 2 * PAIRS; i++)
+			MPI_Win_flush_local_all(exchange->window);
+		MPI_Barrier(MPI_COMM_WORLD);
 		return;
 	}
 	for (int i = 0; exchange->mode == START && i < 2 * PAIRS; i++)
@@ -88,10 +107,15 @@ static double ns_per_iteration(void)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-	    {"rate", required_argument, NULL, 'r'},  {"seconds", required_argument, NULL, 's'},
-	    {"delay", required_argument, NULL, 'd'}, {"log", required_argument, NULL, 'l'},
-	    {"start", no_argument, NULL, 'p'},	     {"sendrecv", no_argument, NULL, 'w'},
-	    {"help", no_argument, NULL, 'h'},	     {NULL, 0, NULL, 0},
+	    {"rate", required_argument, NULL, 'r'},
+	    {"seconds", required_argument, NULL, 's'},
+	    {"delay", required_argument, NULL, 'd'},
+	    {"log", required_argument, NULL, 'l'},
+	    {"start", no_argument, NULL, 'p'},
+	    {"sendrecv", no_argument, NULL, 'w'},
+	    {"flush", no_argument, NULL, 'f'},
+	    {"help", no_argument, NULL, 'h'},
+	    {NULL, 0, NULL, 0},
 	};
 	static struct exchange exchange;
 	double rate = 10000, seconds = 30, delay = 0, step_ns;
@@ -115,10 +139,12 @@ int main(int argc, char **argv)
 			directory = optarg;
 		else if (opt == 'p' || opt == 'w')
 			exchange.mode = opt == 'p' ? START : SENDRECV;
+		else if (opt == 'f')
+			exchange.mode = FLUSH;
 		else {
 			fprintf(opt == 'h' ? stdout : stderr,
 				"usage: mpirun -n N busy_calls [--rate CALLS_PER_SECOND] [--seconds T] [--delay T] "
-				"[--start | --sendrecv] [--log DIR]\n");
+				"[--start | --sendrecv | --flush] [--log DIR]\n");
 			MPI_Finalize();
 			return opt == 'h' ? 0 : 2;
 		}
