@@ -180,6 +180,8 @@ static __always_inline bool is_frozen(struct task_struct *task)
 static __always_inline void leaves(struct bpf_thread_state *thread, u32 cpu, struct task_struct *prev,
 				   enum kernel_away away, u64 now)
 {
+	if (thread->off.waiter)
+		end_of_wait(thread, now); /* its switch to the CPU went unseen */
 	offcpu_begin(&thread->off, now, away);
 	if (away == KERNEL_AWAY_RUNNABLE)
 		waits(thread, prev, cpu, now);
