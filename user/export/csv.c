@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "export/csv_private.h"
 #include "export/row_order.h"
 #include "report/json.h"
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "export/csv_private.h"
+#include "export/csv.h"
 #include "report/record.h"
 
 /* Writes where a group's ranks are: functions and lines, where those are known. */

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "export/csv_private.h"
+#include "export/csv.h"
 
 static void write_hosts(struct csv_row *row, const cJSON *noise)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/csv_private.h"
+#include "export/csv.h"
 #include "model/state_id.h"
 #include "report/cause_text.h"
 #include "report/json.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "export/csv_private.h"
+#include "export/csv.h"
 #include "report/record.h"
 
 static void write_workload(const struct run_report *report, const cJSON *record, struct csv_row *row)

@@ -12,7 +12,7 @@
 
 #include "base/utf8.h"
 #include "export/csv.h"
-#include "export/csv_private.h"
+#include "export/csv.h"
 #include "export/row_order.h"
 #include "export/svg.h"
 #include "export/trace.h"
