@@ -234,8 +234,8 @@ static double transfer_in(const struct variance *variance, const struct heatmap 
 	return sum;
 }
 
-/* Whether all ranks of the job were observed from the begin of a variance to its end: another one may be late. */
-static bool all_seen(const struct variance *variance, const struct stg_job *job)
+/* Whether all ranks of the job were observed from the begin of a variance on, to its end: another one may be late. */
+static bool all_seen(const struct variance *variance, const struct stg_job *job, bool to_end)
 {
 	uint32_t seen = 0;
 
@@ -243,7 +243,7 @@ static bool all_seen(const struct variance *variance, const struct stg_job *job)
 		const struct stg_row *at = &job->rows[row];
 
 		seen += at->rank >= 0 && !at->thread && at->from_ns && at->from_ns / VAPRO_BIN_NS <= variance->begin &&
-			(!at->to_ns || at->to_ns >= (variance->end - 1) * VAPRO_BIN_NS);
+			(!to_end || !at->to_ns || at->to_ns >= (variance->end - 1) * VAPRO_BIN_NS);
 	}
 	return seen >= job->world_size;
 }
@@ -305,7 +305,7 @@ void evidence__judge_waiting(struct variance *variance, const struct evidence_in
 
 	effect__waits(variance, input->map);
 	/* each operation shows by itself that nobody was late */
-	exact = variance->transfers && tally->single_calls >= share * lost && all_seen(variance, input->job) &&
+	exact = variance->transfers && tally->single_calls >= share * lost && all_seen(variance, input->job, true) &&
 		!has(tally, input, is_one_sided);
 	if (variance->late >= variance->transfer) {
 		variance->effect_of = effect__cause(variance, input->map, input->job, book);
@@ -321,7 +321,7 @@ void evidence__judge_waiting(struct variance *variance, const struct evidence_in
 		evidence__say(variance, false, "threads of a process waited for each other");
 	else if (evidence__gave_way(variance, share))
 		evidence__say_oversubscribed(variance);
-	else if (input->partial)
+	else if (input->partial || (variance->transfers && !all_seen(variance, input->job, false)))
 		evidence__say(variance, false, "not all ranks of the job are seen: one of them may be late");
 	else if (input->job->row_count < 2)
 		evidence__say(variance, false, "only one rank is seen: a peer may be late");

@@ -161,20 +161,27 @@ static int is_same(const struct search *search, uint32_t leader, uint32_t row)
 
 /*
  * The number of the communicator that a row belongs to, from 0; COMMUNICATORS_MOST: the view does not show it, or there
- * are too many.
+ * are too many. Rows of several communicators may leave at one moment throughout a view: then that one counts which was
+ * seen before.
  */
 static size_t find_leader(struct search *search, uint32_t row)
 {
-	size_t at = 0;
-	int same = 0;
+	const uint32_t *before = search->group->of;
+	size_t found = search->leader_count;
+	bool sure = false;
 
-	while (at < search->leader_count && !(same = is_same(search, search->leaders[at], row)))
-		at++;
-	if (same < 0)
-		return COMMUNICATORS_MOST;
-	if (at == search->leader_count && at < COMMUNICATORS_MOST)
+	for (size_t at = 0; at < search->leader_count && !sure; at++) {
+		int same = is_same(search, search->leaders[at], row);
+
+		if (same < 0)
+			return COMMUNICATORS_MOST;
+		sure = same && (!before[row] || before[search->leaders[at]] == before[row]);
+		if (same && (sure || found == search->leader_count))
+			found = at;
+	}
+	if (found == search->leader_count && found < COMMUNICATORS_MOST)
 		search->leaders[search->leader_count++] = row;
-	return at;
+	return found;
 }
 
 /*
