@@ -325,7 +325,8 @@ void evidence__judge_waiting(struct variance *variance, const struct evidence_in
 		evidence__say(variance, false, "not all ranks of the job are seen: one of them may be late");
 	else if (input->job->row_count < 2)
 		evidence__say(variance, false, "only one rank is seen: a peer may be late");
-	else if (exact && known && tally->provisional < share * lost && is_stretch(variance, input->map))
+	else if (exact && known && tally->provisional < share * lost &&
+		 (variance->proven |= is_stretch(variance, input->map))) /* the map forgets what was before */
 		evidence__say(variance, true, "in each operation even the last rank's call takes longer than usual");
 	else if (exact && known && tally->provisional < share * lost)
 		evidence__say(variance, false, "so few operations are slow, or others as well, that it may be chance");

@@ -43,7 +43,7 @@ struct variance {
 	enum vapro_class class;
 	double late, transfer; /* ns, of a waiting variance */
 	bool confirmed, alarm;
-	bool proven;   /* the kernel attributed most of its loss once, or of a variance merged into it */
+	bool proven;   /* once: most of its loss was attributed, or of one merged into it, or its transfers stood out */
 	bool alike;    /* all ranks slowed alike, and nothing attributes it: work or speed of all */
 	bool outlier;  /* one fragment that nothing attributes */
 	bool lone;     /* its ranks became slow at once, and no others changed */
