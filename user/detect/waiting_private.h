@@ -75,9 +75,8 @@ struct long_calls {
 /* The least excess of a group's members in a bin. */
 struct least {
 	double ns;
-	double calls; /* of the row with the least */
-	size_t rows;  /* rows with an excess */
-	bool known;   /* final: absent members are counted */
+	size_t rows; /* rows with an excess */
+	bool known;  /* final: absent members are counted */
 };
 
 /* Rows that belong together: lists by leader. Numbers are + 1, 0 is the end. */

@@ -395,7 +395,7 @@ int waiting__split_singles(struct waiting *waiting, const struct stg_job *job, c
 
 /*
  * Splits merged calls of one call-site that end in one bin, [from, to) of the order: the least excess of any member
- * is the transfer of each. Single calls whose operation was not found have as much as such a call in the mean.
+ * is the transfer of each.
  */
 static void split_merged_in(struct waiting *waiting, const struct stg_job *job, const struct group *group, size_t from,
 			    size_t to)
@@ -410,11 +410,10 @@ static void split_merged_in(struct waiting *waiting, const struct stg_job *job, 
 
 		if (waiting->last[row] != waiting->operation) {
 			waiting->last[row] = waiting->operation;
-			waiting->sums[row] = waiting->paths[row] = 0;
+			waiting->sums[row] = 0;
 			waiting->least[leader_of(group, job, row)] = (struct least){.ns = INFINITY};
 		}
 		waiting->sums[row] += item->n > 1 ? item->ns : 0;
-		waiting->paths[row] += item->n > 1 ? item->n : 0;
 	}
 	waiting->operation++;
 	for (size_t i = from; i < to; i++) {
@@ -428,10 +427,7 @@ static void split_merged_in(struct waiting *waiting, const struct stg_job *job, 
 		if (!(waiting->sums[row] > 0))
 			continue;
 		least->rows++;
-		if (waiting->sums[row] >= least->ns)
-			continue;
-		least->ns = waiting->sums[row];
-		least->calls = waiting->paths[row];
+		least->ns = fmin(least->ns, waiting->sums[row]);
 	}
 	for (size_t i = from; i < to; i++) {
 		struct excess *item = waiting__item(waiting, i);
@@ -443,8 +439,6 @@ static void split_merged_in(struct waiting *waiting, const struct stg_job *job, 
 			return;
 		if (item->n > 1 && waiting->sums[item->row] > 0)
 			item->transfer_ns = item->ns * fmin(1, least->ns / waiting->sums[item->row]);
-		else if (item->n == 1 && item->transfer_ns <= 0 && least->ns > 0)
-			item->transfer_ns = fmax(0, fmin(item->ns, least->ns / least->calls));
 	}
 }
 
