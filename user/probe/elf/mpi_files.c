@@ -118,16 +118,20 @@ struct file_response {
 };
 
 /* Queries a reader. 0, or as confine__query(). The caller frees about->response.data. */
-static int query_file(int fd, uid_t owner, struct file_response *about, char *err, size_t err_size)
+static int query_file(int fd, const struct process *process, const struct process_mapping *mapping,
+		      struct file_response *about, char *err, size_t err_size)
 {
 	/* a process may map all libraries of the node: its owner pays for the readers of those, too */
 	struct confine_query query = {
-	    .service = MPI_FILES_SERVICE, .files = {fd}, .file_count = 1, .owner = owner, .charged = true};
+	    .service = MPI_FILES_SERVICE, .files = {fd}, .file_count = 1, .owner = process->owner, .charged = true};
 	struct flat_reader reader;
-	int status = confine__query(&query, &about->response, err, err_size);
+	char reason[256] = "";
+	int status = confine__query(&query, &about->response, reason, sizeof(reason));
 
-	if (status)
+	if (status) {
+		snprintf(err, err_size, "%s: %s", mapping->path, reason);
 		return status;
+	}
 	reader = (struct flat_reader){.at = about->response.data, .end = about->response.data + about->response.size};
 	about->mpi = (enum process_mpi)flat__get_upto(&reader, PROCESS_STANDARD_ABI);
 	about->name = flat__get_text(&reader, MPI_FILES_TEXT_MAX);
@@ -180,7 +184,7 @@ static int look_at(struct mpi_files *files, const struct process *process, const
 		goto out;
 	}
 	if (*left)
-		status = query_file(fd, process->owner, &about, err, err_size);
+		status = query_file(fd, process, mapping, &about, err, err_size);
 	else
 		status = -EINPROGRESS;
 	if (confine__is_later(status))
@@ -243,7 +247,7 @@ static int query_mapped(const struct process *process, const struct process_mapp
 			struct file_response *about, char *err, size_t err_size)
 {
 	int fd = refer(process, mapping);
-	int status = fd < 0 ? -ENOENT : query_file(fd, process->owner, about, err, err_size);
+	int status = fd < 0 ? -ENOENT : query_file(fd, process, mapping, about, err, err_size);
 
 	if (fd >= 0)
 		close(fd);
