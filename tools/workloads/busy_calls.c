@@ -4,7 +4,7 @@
  * coarsely before it stops. By default a step is four MPI_Irecv and four MPI_Isend to the neighbours, one
  * MPI_Waitall, and work; --start starts eight persistent requests instead; --sendrecv has one MPI_Sendrecv
  * per step, which can wait and therefore cannot be dropped; --flush has eight MPI_Win_flush_local_all of a window that
- * nobody accesses, which can wait and never do, and one MPI_Barrier.
+ * no other rank accesses, which can wait and never do, and one MPI_Barrier.
  *
  *   mpirun -n 2 busy_calls [--rate 10000] [--seconds 30] [--delay 3] [--start | --sendrecv | --flush] [--log DIR]
  *

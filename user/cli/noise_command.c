@@ -7,36 +7,30 @@
 #include "base/duration.h"
 #include "base/exit_codes.h"
 #include "base/printable.h"
-#include "cli/broker_rows.h"
 #include "cli/commands.h"
 #include "cli/shared_rows.h"
-#include "page/report_input.h"
+#include "cli/shown.h"
 #include "page/run_report.h"
 #include "report/noise_text.h"
-#include "report/pager.h"
 #include "report/record.h"
 
 struct choice {
-	bool json, no_pager;
+	struct shown shown;
 	double min_share;
-	const char *job;
-	struct source_options source; /* a broker in place of files */
-	int run;
-	struct option_list files;
 };
 
 /* clang-format off */
 static const struct option_row rows[] = {
-    {.type = OPTION_SWITCH, OPTION_AT(struct choice, json), .name = "json",
+    {.type = OPTION_SWITCH, OPTION_AT(struct choice, shown.json), .name = "json",
      .help = "print the records themselves, the latest of each component"},
     {.type = OPTION_SHARE, OPTION_AT(struct choice, min_share), .name = "min-share", .value = "SHARE", .max = 1,
      .help = "only components that took so much of the time of the ranks that they hit (0%)"},
-    {.type = OPTION_SWITCH, OPTION_AT(struct choice, no_pager), .name = "no-pager",
+    {.type = OPTION_SWITCH, OPTION_AT(struct choice, shown.no_pager), .name = "no-pager",
      .help = "write to the terminal itself, also what is longer than it"},
-    JOB_ROW(struct choice, job, "only this job, as records name it (all jobs)"),
-    RUN_ROW(struct choice, run, "of a file that holds"),
+    JOB_ROW(struct choice, shown.job, "only this job, as records name it (all jobs)"),
+    RUN_ROW(struct choice, shown.run, "of a file that holds"),
     OPTIONS_HELP_ROW,
-    FROM_ROWS(struct choice, source),
+    FROM_ROWS(struct choice, shown.source),
 };
 /* clang-format on */
 
@@ -58,7 +52,7 @@ const struct command noise_command = {
 		"vapro noise --json run.capture\tthe records of a capture's replay",
     .rows = rows,
     .row_count = sizeof(rows) / sizeof(*rows),
-    .operands = offsetof(struct choice, files),
+    .operands = offsetof(struct choice, shown.files),
     .main = noise__main,
 };
 
@@ -128,12 +122,15 @@ static void print_component(FILE *out, const cJSON *record)
 static bool is_wanted(const struct choice *choice, const cJSON *record)
 {
 	return record__number(record, KEY(noise, time_pct_of_ranks), 0) >= 100 * choice->min_share &&
-	       (!choice->job || choice->source.broker.servers || !strcmp(choice->job, job_of(record)));
+	       (!choice->shown.job || choice->shown.source.broker.servers ||
+		!strcmp(choice->shown.job, job_of(record)));
 }
 
 /* Prints the components. Returns 0 or an exit code. */
-static int print(const struct choice *choice, const struct record_list *list, FILE *out)
+static int print(const void *of, const struct run_report *report, FILE *out)
 {
+	const struct choice *choice = of;
+	const struct record_list *list = &report->noise;
 	const char *job = NULL;
 	size_t printed = 0;
 
@@ -146,7 +143,7 @@ static int print(const struct choice *choice, const struct record_list *list, FI
 		if (!is_wanted(choice, record))
 			continue;
 		printed++;
-		if (choice->json) {
+		if (choice->shown.json) {
 			line = cJSON_PrintUnformatted(record);
 			if (!line)
 				return EXIT_FAILED;
@@ -165,69 +162,15 @@ static int print(const struct choice *choice, const struct record_list *list, FI
 		}
 		print_component(out, record);
 	}
-	if (!printed && !choice->json)
+	if (!printed && !choice->shown.json)
 		fprintf(out, "no noise was recorded%s\n",
 			choice->min_share > 0 ? " that took so much of the ranks' time" : "");
 	return EXIT_OK;
 }
 
-/* Reads the input and prints its components. Returns an exit code. */
-static int show(const struct choice *choice)
-{
-	struct source_results results = {.file = NULL};
-	const char *name;
-	struct report_input input = {
-	    .command = "noise", .files = choice->files.items, .count = choice->files.count, .run = choice->run};
-	struct run_report report;
-	char err[SOURCE_ERR];
-	int code = EXIT_FAILED, ret;
-	FILE *out;
-
-	if (choice->source.broker.servers) {
-		struct source_options source = choice->source;
-
-		source.job = choice->job;
-		ret = source__results(&source, &results, err, sizeof(err));
-		if (ret) {
-			fprintf(stderr, "vapro noise: %s\n", err);
-			return broker_rows__code(ret);
-		}
-		name = results.job.job;
-		input.files = &name;
-		input.count = 1;
-		input.live = results.file;
-		input.bad_lines = results.bad;
-	}
-	if (report_input__read(&input, &report, err, sizeof(err))) {
-		fprintf(stderr, "vapro noise: %s\n", err);
-	} else {
-		out = pager__open(!choice->no_pager);
-		code = print(choice, &report.noise, out);
-		pager__close(out);
-	}
-	if (!code && input.bad_lines) {
-		fprintf(stderr, "vapro noise: %llu bad line%s refused\n", (unsigned long long)input.bad_lines,
-			input.bad_lines == 1 ? " was" : "s were");
-		code = EXIT_FAILED;
-	}
-	run_report__free(&report);
-	if (results.file)
-		fclose(results.file);
-	return code || input.cut ? EXIT_FAILED : EXIT_OK;
-}
-
 static int noise__main(int argc, char **argv)
 {
-	struct choice choice = {.run = RUN_OPTION_LAST, .source.broker.name = "vapro noise"};
-	int code = command__parse(&noise_command, &choice, argc, argv);
-	char err[SOURCE_ERR];
+	struct choice choice = {0};
 
-	if (!code && broker_rows__check(&choice.source, err, sizeof(err)))
-		code = command__fail(&noise_command, EXIT_USAGE, "%s", err);
-	if (!code && !choice.files.count == !choice.source.broker.servers)
-		code = command__fail(&noise_command, EXIT_USAGE, "files or --broker are needed, not both; see --help");
-	if (!code)
-		code = show(&choice);
-	option_list__clear(&choice.files);
-	return code == COMMAND_DONE ? EXIT_OK : code;
+	return shown__main(&noise_command, &choice, &choice.shown, argc, argv, print);
 }

@@ -304,7 +304,7 @@ void evidence__judge_waiting(struct variance *variance, const struct evidence_in
 	bool known = tally->no_reference < share * lost, exact;
 
 	effect__waits(variance, input->map);
-	/* each operation shows by itself that nobody was late */
+	/* each operation shows by itself that no rank was late */
 	exact = variance->transfers && tally->single_calls >= share * lost && all_seen(variance, input->job, true) &&
 		!has(tally, input, is_one_sided);
 	if (variance->late >= variance->transfer) {

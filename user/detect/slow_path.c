@@ -346,7 +346,7 @@ static int find_long_calls(struct waiting *waiting)
 
 /* Whether no rank can be late for a call: in its middle no other rank is in a long call, for which others would wait.
  */
-static bool waits_for_nobody(struct waiting *waiting, const struct excess *item)
+static bool has_no_late_peer(struct waiting *waiting, const struct excess *item)
 {
 	uint64_t middle = item->start_ns + (item->end_ns - item->start_ns) / 2;
 	const struct long_calls *last;
@@ -390,7 +390,7 @@ static bool is_uncoupled(struct waiting *waiting, const struct series_book *book
 			continue;
 		all += open_excess(item);
 		if ((!arrived_late(waiting, site, item, &others) && 2 * others >= site->users - 1) ||
-		    waits_for_nobody(waiting, item))
+		    has_no_late_peer(waiting, item))
 			apart += open_excess(item);
 	}
 	return all > 0 && apart >= APART_SHARE * all;

@@ -185,8 +185,8 @@ static size_t find_leader(struct search *search, uint32_t row)
 }
 
 /*
- * Divides the rows of a group. A rank that nobody waits for has short calls, which are merged: where it is not known
- * whose it is, or where one leaves alone, the view does not show the communicators.
+ * Divides the rows of a group. A rank for which the others wait has short calls, which are merged: where it is not
+ * known whose it is, or where one leaves alone, the view does not show the communicators.
  */
 static void divide(struct search *search)
 {

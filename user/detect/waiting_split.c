@@ -225,7 +225,7 @@ static struct single *singles_of(const struct waiting *waiting, const struct stg
 
 /*
  * What a single call took, ns, without time in which others had its CPU: it may have been over before that. first_ns:
- * when the first rank left the operation, which nobody leaves before it is over; 0: not known.
+ * when the first rank left the operation, which no rank leaves before it is over; 0: not known.
  */
 static double duration_of(const struct excess *item, uint64_t first_ns)
 {

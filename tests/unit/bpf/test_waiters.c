@@ -73,7 +73,7 @@ static void a_thread_that_moves_is_charged_where_it_waited(void **state)
 	assert_int_equal(waiter_slice(&table.at[number - 1], 8100, 0), 100);
 }
 
-static void throttled_time_is_nobody_s(void **state)
+static void throttled_time_is_not_charged(void **state)
 {
 	struct waiter *waiter = &table.at[0];
 
@@ -112,7 +112,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup(several_threads_wait_for_one_cpu, fresh),
 	    cmocka_unit_test_setup(a_thread_that_moves_is_charged_where_it_waited, fresh),
-	    cmocka_unit_test_setup(throttled_time_is_nobody_s, fresh),
+	    cmocka_unit_test_setup(throttled_time_is_not_charged, fresh),
 	    cmocka_unit_test_setup(a_full_table_refuses, fresh),
 	    cmocka_unit_test_setup(a_forgotten_thread_goes, fresh),
 	};

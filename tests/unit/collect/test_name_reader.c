@@ -132,7 +132,7 @@ static void test_missing(void **state)
 	name_reader__finish(fixture.reader, LIMIT_NS);
 	assert_true(name_reader__trouble(fixture.reader, text, sizeof(text)));
 	assert_non_null(strstr(text, "text: functions and lines of its call-sites are not known"));
-	/* nobody compiles what a distribution made */
+	/* users do not compile what a distribution built */
 	want(&fixture, "/usr/bin/env", "env", at, true, false);
 	name_reader__finish(fixture.reader, LIMIT_NS);
 	assert_true(name_reader__trouble(fixture.reader, text, sizeof(text)));

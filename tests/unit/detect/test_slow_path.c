@@ -287,9 +287,9 @@ static const struct {
 
 /*
  * All ranks have long calls in turn, beside which the others' are merged, so that none shows a beginning. Where no rank
- * computes as long at a time, and none is in such a call itself, nobody can be late for them.
+ * computes as long at a time, and none is in such a call itself, no rank can be late for them.
  */
-static void test_nobody_late(void **state)
+static void test_no_rank_late(void **state)
 {
 	(void)state;
 	for (size_t c = 0; c < sizeof(long_cases) / sizeof(long_cases[0]); c++) {
@@ -473,7 +473,7 @@ int main(void)
 	    EIGHT(test_uncoupled),	EIGHT(test_threads),	     EIGHT(test_beside_transfer),
 	    EIGHT(test_sparse),		EIGHT(test_draft),	     EIGHT(test_several_states),
 	    EIGHT(test_partners),	EIGHT(test_a_little_later),  EIGHT(test_just_known),
-	    EIGHT(test_nobody_late),	EIGHT(test_sparse_for_long),
+	    EIGHT(test_no_rank_late),	EIGHT(test_sparse_for_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
