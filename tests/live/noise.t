@@ -16,13 +16,15 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from live import VAPRO, VAPROD, attached, j, main, of_type, ready_pid, records, tool  # noqa: E402
 
 SECONDS = 20
-# Pins itself, uses so much CPU time in each period, and prints how often it got a CPU and for how long: ticker CPU US HZ SECONDS
+# Uses so much CPU time on a CPU in each period, and prints how often it got that CPU and for how long: ticker CPU US HZ SECONDS.
+# It starts and ends on the other CPU, or the slices of the interpreter's start would be charged and not printed.
 TICKER = """
 import os, sys, time
 cpu, burst, period, seconds = int(sys.argv[1]), float(sys.argv[2]) / 1e6, 1 / float(sys.argv[3]), float(sys.argv[4])
+elsewhere = os.sched_getaffinity(0)
 open("/proc/self/comm", "w").write("ticker")
-os.sched_setaffinity(0, {cpu})
 got = lambda: [int(x) for x in open("/proc/self/schedstat").read().split()]
+os.sched_setaffinity(0, {cpu})
 begin, start = got(), time.monotonic()
 for i in range(int(seconds / period)):
     end = time.clock_gettime(time.CLOCK_THREAD_CPUTIME_ID) + burst
@@ -30,6 +32,7 @@ for i in range(int(seconds / period)):
         pass
     time.sleep(max(0, start + (i + 1) * period - time.monotonic()))
 end = got()
+os.sched_setaffinity(0, elsewhere)
 print(end[2] - begin[2], (end[0] - begin[0]) / 1e9)
 """
 
@@ -48,7 +51,10 @@ def stalled(jobs, victims, us, hz):
                          "--window", 6], f"vaprod{us}")
     attached(out, pids)
     time.sleep(1)
+    cpus = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {1})
     ticker = jobs.start([sys.executable, "-c", TICKER, 0, us, hz, SECONDS], f"ticker{us}")
+    os.sched_setaffinity(0, cpus)
     if jobs.wait(ticker, 4 * SECONDS):
         raise RuntimeError(ticker.err())
     time.sleep(1)
@@ -68,7 +74,9 @@ def compare(tap, jobs, victims, us, hz):
     tap.ok(finals and all(record["pid"] == pid and record["relation"] == "foreign" for record in finals),
            f"{name}: the ticker is a component, with its pid", found)
     tap.ok(abs(n - victims * stays) <= max(3, 0.01 * victims * stays), f"{name}: {n} slices of {victims} x {stays}")
-    tap.ok(abs(lost - victims * seconds) <= 0.05 * victims * seconds, f"{name}: {lost:.4f} s of {victims} x {seconds:.4f} s")
+    # The kernel's figure begins at the wake-up, before the switch, and has no time of interrupts: some 10 us a slice, either way.
+    tap.ok(abs(lost - victims * seconds) <= victims * (0.05 * seconds + 40e-6 * stays),
+           f"{name}: {lost:.4f} s of {victims} x {seconds:.4f} s")
     tap.ok(all(lost / n * 1e6 <= record["longest_us"] + 1 for record in finals), f"{name}: no slice is longer than the longest", finals)
     lines = records(out)
     tap.equal(sum(window["lost"]["interference"] for window in of_type(lines, "window")), 0, f"{name}: no slice had no room")
