@@ -160,9 +160,10 @@ static int merge_into(struct variance_book *book, struct variance *from, uint32_
 {
 	struct variance *survivor = variance__find(book, survivor_id);
 
-	from->merged_into = survivor_id;
+	/* What was reported as closed keeps its loss, and its case. */
 	if (from->over)
 		return 0;
+	from->merged_into = survivor_id;
 	survivor->proven |= from->proven;
 	if (tally__merge(&survivor->history, &from->history))
 		return -ENOMEM;

@@ -281,7 +281,8 @@ static void test_little(void **state)
 	assert_non_null(find(result, "preempted", &variance));
 }
 
-/* Soft interrupts for 8 s, timed but for the first: they are the cause, and that second is a region that is not proven. */
+/* Soft interrupts for 8 s, timed but for the first: they are the cause, and that second is a region that is not proven.
+ */
 static void test_soft_interrupts(void **state)
 {
 	static const struct injection injections[] = {{2, 20, 25, VAPRO_FACTORS, 5 * MS, 0, NULL},
@@ -363,6 +364,33 @@ static void test_merged(void **state)
 	assert_string_equal(merged->diagnosis.advice, text);
 }
 
+/*
+ * A region that was reported as closed keeps its loss when another one is found to contain its cells. What is
+ * attributed in the survivor is its own part of these cells, and no more than it lost.
+ */
+static void test_merged_after_its_end(void **state)
+{
+	static const struct injection two[] = {{4, 40, 51, VAPRO_THROTTLED, 15 * MS, 0, NULL},
+					       {4, 57, 75, VAPRO_STOPPED, 15 * MS, 0, NULL}},
+				      late = {4, 51, 57, VAPRO_STOPPED, 15 * MS, 0, NULL},
+				      on = {4, 75, 80, VAPRO_STOPPED, 15 * MS, 0, NULL};
+	const struct job_result *result;
+	const struct result_factor *factors;
+
+	(void)state;
+	result = run(two, 2);
+	assert_int_equal(result->variance_count, 2);
+	for (uint32_t bin = 51; bin < 57; bin++)
+		add_bundle(4, bin, 0, &late, 1);
+	result = window(BINS, BINS + 50, &on, 1);
+	assert_int_equal(result->variance_count, 1);
+	factors = result->variances[0].diagnosis.factors;
+	assert_string_equal(factors[0].name, "suspension");
+	/* 30 bins from 50 on: those before were dropped with the first region */
+	assert_true(fabs(factors[0].impact_seconds - 30 * FRAGMENTS * 15e-3) < 1e-6);
+	assert_true(fabs(factors[0].impact_seconds - result->variances[0].lost_seconds) < 1e-6);
+}
+
 /* Work that becomes shorter makes up for no time without a CPU: a window's performance says what the account says. */
 static void test_shorter_work(void **state)
 {
@@ -397,6 +425,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_soft_interrupts, begin, end),
 	    cmocka_unit_test_setup_teardown(test_interrupts_beside, begin, end),
 	    cmocka_unit_test_setup_teardown(test_merged, begin, end),
+	    cmocka_unit_test_setup_teardown(test_merged_after_its_end, begin, end),
 	    cmocka_unit_test_setup_teardown(test_shorter_work, begin, end),
 	    cmocka_unit_test_setup_teardown(test_quiet, begin, end),
 	};
