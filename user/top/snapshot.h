@@ -36,7 +36,7 @@ struct top_job {
 	/* sums over its regions that last and are no effects of others */
 	size_t region_count, alarm_count;
 	double lost_s; /* lost and caused */
-	char *hang;    /* time without progress in words, the one that lasts or else the last one; NULL: there is none */
+	char *hang; /* time without progress in words, the one that lasts or else the last one; NULL: there is none */
 	bool hang_lasts, hang_alarm;
 };
 

@@ -380,22 +380,23 @@ static void test_findings(void **state)
 
 	(void)state;
 	assert_int_equal(
-	    view(MAP("io", "00.0", "0", ROW("0", "1")) HEAD
-		 "\"type\":\"rare\",\"source\":\"a -> b\",\"rank\":2,\"members\":3,\"seconds\":1.5,"
-		 "\"cluster\":4}\n" HEAD "\"type\":\"drift\",\"from\":\"a\",\"to\":\"b\",\"ratio\":1.1,"
-		 "\"windows\":3}\n" HEAD "\"type\":\"imbalance\",\"from\":\"a\",\"to\":\"b\",\"ranks\":\"1\","
-		 "\"ratio\":1.4,\"ratio_slow\":1.8,\"states\":1,\"time_pct_of_job\":30}\n" HEAD
-		 "\"type\":\"imbalance\",\"from\":\"a\",\"to\":\"c\",\"ranks\":\"43-63\","
-		 "\"ratio\":1.24,\"ratio_least\":1.1,\"ratio_most\":1.3,\"states\":2,\"time_pct_of_job\":60,"
-		 "\"lost_seconds\":3,\"certain\":true,\"shared\":[{\"fact\":\"host\",\"value\":\"n\\u001b2\","
-		 "\"others\":0}],\"variance\":null}\n" HEAD
-		 "\"type\":\"noise\",\"id\":1,\"what\":\"tick\\u001ber\",\"relation\":\"foreign\",\"pid\":71,\"n\":2000,"
-		 "\"longest_us\":312,\"period_ms\":10,\"time_pct_of_ranks\":2,\"lost_seconds\":0.4,\"ranks\":\"0\"}"
-		 "\n" HEAD
-		 "\"type\":\"noise\",\"id\":1,\"what\":\"ticker\",\"relation\":\"foreign\",\"pid\":null,\"n\":5000,"
-		 "\"longest_us\":312,\"period_ms\":10,\"time_pct_of_ranks\":2,\"lost_seconds\":1,\"ranks\":\"?,0\"}"
-		 "\n" HEAD "\"type\":\"noise\",\"id\":2,\"what\":\"a\"}\n" HEAD "\"type\":\"rare\"}\n",
-		 &plain),
+	    view(
+		MAP("io", "00.0", "0", ROW("0", "1")) HEAD
+		"\"type\":\"rare\",\"source\":\"a -> b\",\"rank\":2,\"members\":3,\"seconds\":1.5,"
+		"\"cluster\":4}\n" HEAD "\"type\":\"drift\",\"from\":\"a\",\"to\":\"b\",\"ratio\":1.1,"
+		"\"windows\":3}\n" HEAD "\"type\":\"imbalance\",\"from\":\"a\",\"to\":\"b\",\"ranks\":\"1\","
+		"\"ratio\":1.4,\"ratio_slow\":1.8,\"states\":1,\"time_pct_of_job\":30}\n" HEAD
+		"\"type\":\"imbalance\",\"from\":\"a\",\"to\":\"c\",\"ranks\":\"43-63\","
+		"\"ratio\":1.24,\"ratio_least\":1.1,\"ratio_most\":1.3,\"states\":2,\"time_pct_of_job\":60,"
+		"\"lost_seconds\":3,\"certain\":true,\"shared\":[{\"fact\":\"host\",\"value\":\"n\\u001b2\","
+		"\"others\":0}],\"variance\":null}\n" HEAD
+		"\"type\":\"noise\",\"id\":1,\"what\":\"tick\\u001ber\",\"relation\":\"foreign\",\"pid\":71,\"n\":2000,"
+		"\"longest_us\":312,\"period_ms\":10,\"time_pct_of_ranks\":2,\"lost_seconds\":0.4,\"ranks\":\"0\"}"
+		"\n" HEAD
+		"\"type\":\"noise\",\"id\":1,\"what\":\"ticker\",\"relation\":\"foreign\",\"pid\":null,\"n\":5000,"
+		"\"longest_us\":312,\"period_ms\":10,\"time_pct_of_ranks\":2,\"lost_seconds\":1,\"ranks\":\"?,0\"}"
+		"\n" HEAD "\"type\":\"noise\",\"id\":2,\"what\":\"a\"}\n" HEAD "\"type\":\"rare\"}\n",
+		&plain),
 	    0);
 	assert_int_equal(bad, 2);
 	has("\nnoise       ticker stalled these processes 5000 times: 0.2 ms each, at most 0.312 ms, each rank about "
