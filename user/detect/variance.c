@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #define EMITTED_LEAST_S 0.01 /* least change of an emitted loss that is worth another line */
 
@@ -63,6 +64,23 @@ static int compare_overlaps(const void *a, const void *b)
 static enum vapro_class owned(const struct draft *draft, const struct region_cell *cell)
 {
 	return draft->transfers ? HEATMAP_TRANSFERS : cell->class;
+}
+
+/* Sets what follows from a draft's cells. */
+static void span_cells(struct draft *draft)
+{
+	memset(draft->has, 0, sizeof(draft->has));
+	draft->begin = UINT64_MAX;
+	draft->end = 0;
+	for (size_t c = 0; c < draft->cell_count; c++) {
+		const struct region_cell *at = &draft->cells[c];
+
+		draft->has[at->class] = true;
+		if (at->bin < draft->begin)
+			draft->begin = at->bin;
+		if (at->bin >= draft->end)
+			draft->end = at->bin + 1;
+	}
 }
 
 static int find_overlaps(const struct variance_book *book, const struct heatmap *map,
@@ -160,9 +178,6 @@ static int merge_into(struct variance_book *book, struct variance *from, uint32_
 {
 	struct variance *survivor = variance__find(book, survivor_id);
 
-	/* What was reported as closed keeps its loss, and its case. */
-	if (from->over)
-		return 0;
 	from->merged_into = survivor_id;
 	survivor->proven |= from->proven;
 	if (tally__merge(&survivor->history, &from->history))
@@ -187,39 +202,91 @@ static int write_owners(struct heatmap *map, const struct region_result *drafts,
 	return 0;
 }
 
-int variance__match(struct variance_book *book, struct heatmap *map, const struct stg_job *job,
-		    const struct region_result *drafts, uint64_t end, bool last)
+/*
+ * What was reported as closed keeps its cells, and so its loss, where a draft that another variance continues has them,
+ * too: they become a draft of their own, the last of all. Returns 0 or -ENOMEM.
+ */
+static int part_closed(struct region_result *drafts, size_t from, const struct heatmap *map, uint32_t id)
 {
-	uint32_t *ids = calloc(drafts->count ? drafts->count : 1, sizeof(*ids));
+	struct draft *draft, part;
+	size_t kept = 0;
+
+	if (grow(&drafts->drafts, &drafts->capacity, drafts->count + 1, sizeof(*drafts->drafts)))
+		return -ENOMEM;
+	draft = &drafts->drafts[from];
+	part = *draft;
+	part.cell_count = 0;
+	part.cell_capacity = draft->cell_count;
+	part.cells = malloc(draft->cell_count * sizeof(*part.cells));
+	if (!part.cells)
+		return -ENOMEM;
+	for (size_t c = 0; c < draft->cell_count; c++) {
+		const struct region_cell at = draft->cells[c];
+
+		if (heatmap__owner(map, at.row, at.bin, owned(draft, &at)) == id)
+			part.cells[part.cell_count++] = at;
+		else
+			draft->cells[kept++] = at;
+	}
+	draft->cell_count = kept;
+	span_cells(draft);
+	span_cells(&part);
+	drafts->drafts[drafts->count++] = part;
+	return 0;
+}
+
+/* Gives drafts the ids of the variances that they continue. Returns 0 or -ENOMEM. */
+static int continue_variances(struct variance_book *book, const struct heatmap *map, struct region_result *drafts,
+			      const struct overlap *overlaps, size_t count, uint32_t *ids)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct variance *variance = variance__find(book, overlaps[i].id);
+
+		if (!variance || variance->matched || ids[overlaps[i].draft])
+			continue;
+		ids[overlaps[i].draft] = variance->id;
+		variance->matched = true;
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct variance *variance = variance__find(book, overlaps[i].id);
+
+		if (!variance || variance->matched || !variance->over)
+			continue;
+		if (part_closed(drafts, overlaps[i].draft, map, variance->id))
+			return -ENOMEM;
+		ids[drafts->count - 1] = variance->id;
+		variance->matched = true;
+	}
+	return 0;
+}
+
+int variance__match(struct variance_book *book, struct heatmap *map, const struct stg_job *job,
+		    struct region_result *drafts, uint64_t end, bool last)
+{
 	struct overlap *overlaps = NULL;
 	size_t overlap_count = 0;
+	uint32_t *ids = NULL; /* of drafts */
 	int error = -ENOMEM;
 
 	for (size_t i = 0; i < book->count; i++) {
 		book->variances[i].matched = false;
 		book->variances[i].merged_into = 0;
 	}
-	if (!ids || find_overlaps(book, map, drafts, &overlaps, &overlap_count))
+	if (find_overlaps(book, map, drafts, &overlaps, &overlap_count))
 		goto cleanup;
-	for (size_t i = 0; i < overlap_count; i++) {
-		struct variance *variance = variance__find(book, overlaps[i].id);
-
-		if (!variance || variance->matched || ids[overlaps[i].draft])
-			continue;
-		ids[overlaps[i].draft] = variance->id;
-		if (take_over(variance, &drafts->drafts[overlaps[i].draft], map, job))
-			goto cleanup;
-	}
+	ids = calloc(drafts->count + overlap_count + 1, sizeof(*ids));
+	if (!ids || continue_variances(book, map, drafts, overlaps, overlap_count, ids))
+		goto cleanup;
 	for (size_t d = 0; d < drafts->count; d++) {
 		struct variance *variance;
 
-		if (ids[d])
-			continue;
-		if (grow(&book->variances, &book->capacity, book->count + 1, sizeof(*book->variances)))
-			goto cleanup;
-		variance = &book->variances[book->count++];
-		*variance = (struct variance){.id = ++*book->last_id};
-		ids[d] = variance->id;
+		if (!ids[d]) {
+			if (grow(&book->variances, &book->capacity, book->count + 1, sizeof(*book->variances)))
+				goto cleanup;
+			book->variances[book->count++] = (struct variance){.id = ++*book->last_id};
+			ids[d] = *book->last_id;
+		}
+		variance = variance__find(book, ids[d]);
 		if (take_over(variance, &drafts->drafts[d], map, job))
 			goto cleanup;
 	}

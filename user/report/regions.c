@@ -389,7 +389,7 @@ const char *regions__waiters(const struct region *cause, const struct region *ef
 		/* threads of one rank wait for each other, a rank does not wait for itself */
 		who = effect->class && !strncmp(who, "thread", 6) ? who : NULL;
 	} else if (!count && effect->rank_count && cause->ranks[0] >= 0) {
-		snprintf(text, size, "%s, for each other,", who);
+		snprintf(text, size, "%s, for %s,", who, effect->rank_count > 1 ? "each other" : "other ranks");
 		who = text;
 	} else if (count && count < effect->rank_count) {
 		list = json__ranks(ranks, count);
@@ -412,7 +412,7 @@ static void print_effects(const struct regions *regions, const struct effects *e
 
 		const char *who = regions__waiters(&regions->items[at], effect, text, sizeof(text));
 
-		if (!who)
+		if (!who || regions__is_nothing(effect))
 			continue;
 		duration__text(effect->lost_seconds, lost, sizeof(lost));
 		print(out, head, width, "%s waited %s of that time (%s)", who, lost,

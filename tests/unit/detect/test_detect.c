@@ -208,8 +208,10 @@ static void test_merging_variances(void **state)
 	match(&book, FIRST + 30, false);
 	assert_int_equal(book.variances[0].merged_into, 0);
 	assert_false(book.variances[1].proven);
+	assert_int_equal(book.variances[0].end, FIRST + 15);
+	assert_int_equal(heatmap__owner(&map, 0, FIRST + 14, VAPRO_COMPUTATION), 1);
 	assert_int_equal(book.variances[0].state, VAPRO_REGION_CLOSED);
-	assert_int_equal(book.variances[1].begin, FIRST + 10);
+	assert_int_equal(book.variances[1].begin, FIRST + 15);
 	variance__free(&book);
 }
 
