@@ -209,7 +209,7 @@ static int write_owners(struct heatmap *map, const struct region_result *drafts,
 static int part_closed(struct region_result *drafts, size_t from, const struct heatmap *map, uint32_t id)
 {
 	struct draft *draft, part;
-	size_t kept = 0;
+	size_t live = 0;
 
 	if (grow(&drafts->drafts, &drafts->capacity, drafts->count + 1, sizeof(*drafts->drafts)))
 		return -ENOMEM;
@@ -226,9 +226,9 @@ static int part_closed(struct region_result *drafts, size_t from, const struct h
 		if (heatmap__owner(map, at.row, at.bin, owned(draft, &at)) == id)
 			part.cells[part.cell_count++] = at;
 		else
-			draft->cells[kept++] = at;
+			draft->cells[live++] = at;
 	}
-	draft->cell_count = kept;
+	draft->cell_count = live;
 	span_cells(draft);
 	span_cells(&part);
 	drafts->drafts[drafts->count++] = part;
