@@ -424,7 +424,8 @@ static void close_io(struct enforcer *enforcer, struct governed *governed, uint6
 {
 	char load[512];
 
-	governor__close(&enforcer->governor, &governed->io, now_ns, governor__savings(&governed->account));
+	governor__close(&enforcer->governor, &governed->io, now_ns, governed->account.speed,
+			governor__savings(&governed->account));
 	__atomic_store_n(&governed->process.orders->no_io, 1, __ATOMIC_RELEASE);
 	governor__adjusted(&governed->account);
 	enforcer__refresh_gap(governed, now_ns);

@@ -134,11 +134,10 @@ void enforcer__close_image(struct enforcer *enforcer, struct governed *worst, ui
 	if (again)
 		governor__prolong(governor, &duty->cycle, now_ns, governor__savings(&worst->account));
 	else
-		governor__close(governor, &duty->cycle, now_ns, governor__savings(&worst->account));
-	if (duty->reported && duty->cycle.level <= duty->reported_level)
+		governor__close(governor, &duty->cycle, now_ns, cost, governor__savings(&worst->account));
+	if (duty->reported)
 		return;
 	duty->reported = true;
-	duty->reported_level = duty->cycle.level;
 	enforcer__warn(
 	    enforcer, "governed", worst->process.pid,
 	    "%s: the probes of %u of %u functions of %s (most calls: %s) are closed for "
@@ -158,7 +157,6 @@ static void release_image(struct enforcer *enforcer, struct image_duty *duty, ui
 		if (governed->cost > enforcer->governor.rate * GOVERNOR_GIVE_BACK)
 			return;
 	duty->reported = false;
-	duty->reported_level = 0;
 	duty->cost = 0;
 	duty->cycle = (struct governor_duty){.opened_ns = duty->cycle.opened_ns};
 	enforcer__warn(enforcer, "released", 0,

@@ -95,7 +95,6 @@ struct image_duty {
 	struct governor_duty cycle;
 	bool closed; /* its functions that are called most, or all, are not seen at present */
 	bool reported;
-	unsigned reported_level;
 	double cost;	   /* share of time that all its functions cost when they were closed last; 0: never */
 	unsigned unopened; /* runs of the program so far at whose end they had not been opened once */
 };

@@ -17,12 +17,13 @@
 #define LEAST_SPELL_NS 1e9
 #define OPEN_PERIOD_NS 1e8  /* open time that is worth opening probes, of a program that is known to be expensive */
 #define LEAST_PERIOD_NS 2e7 /* open time until it can be closed again */
-#define REFILL 0.5	    /* of the room, that a closed period fills up */
-#define MOST_LEVEL 4	    /* 16 s */
-#define FAR_OVERDRAWN 0.25  /* of the room: two bursts of such a cost would exceed the cap within 5 s */
-#define SHORT_WINDOW_NS 1000000000ULL
-#define PAYING_BACK 0.8		  /* share of the budget that the plan of an overdrawn account uses */
-#define CALM 0.5		  /* share of the budget: a load that pays back an earlier burst by itself */
+#define FIRST_PERIOD 0.5    /* most of the room that is saved up for that */
+#define REFILL 0.6	    /* least part of the savings wanted with which probes are opened; at most all of it */
+#define MOST_LEVEL 4	    /* 16 times as long */
+#define FAR_OVERDRAWN 0.25  /* of the room: the reserve of the cap, which two such bursts within 5 s may exceed */
+#define PAID_FAR 1.5	    /* times that a debt beyond the cap's reserve is paid back */
+#define PAYING_BACK 0.8	    /* share of the budget that the plan of an overdrawn account uses */
+#define CALM 0.5	    /* share of the budget: a load that pays back an earlier burst by itself */
 #define SETTLING_NS 1000000000ULL /* from a step to what it has saved */
 #define WORTH_LESS 0.9		  /* the same where probes stay open by that, instead of a duty cycle */
 #define WORTH_MORE 1.1		  /* factor of covered time that is worth suppressing more */
@@ -338,28 +339,19 @@ uint64_t governor__undo(struct governor_set *set, uint32_t units, uint64_t now_n
 	return retention_ns(set);
 }
 
-void governor__close(struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double credit_ns)
+void governor__close(struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double cost,
+		     double credit_ns)
 {
 	bool far = credit_ns < -FAR_OVERDRAWN * governor->room_ns;
-	uint64_t since_ns = far ? now_ns : duty->opened_ns;
-	bool in_vain = duty->count && now_ns < duty->opened_ns + SHORT_WINDOW_NS;
-	double closed_ns = (governor->room_ns * REFILL - credit_ns) / governor->rate, least;
+	double least = (far ? (double)GOVERNOR_OPENING_NS : LEAST_SPELL_NS) * (1 + 0.25 * governor__random(governor));
+	double wanted = ldexp(governor__period_ns(governor, cost), (int)(duty->count < 16 ? duty->count : 16));
 
-	if (in_vain && duty->level < MOST_LEVEL)
-		duty->level++;
-	else if (!in_vain)
-		duty->level = 0;
-	least = LEAST_SPELL_NS * (double)(1U << duty->level) * (1 + 0.5 * governor__random(governor));
-	/* on average the overdraft is paid back, and no more: a full allowance grows no further */
-	closed_ns *= 0.75 + 0.5 * governor__random(governor);
-	if (closed_ns < least)
-		closed_ns = least;
-	if ((far || duty->count) && since_ns + GOVERNOR_OPENING_NS > now_ns) {
-		least = (double)(since_ns + GOVERNOR_OPENING_NS - now_ns) * (1 + 0.5 * governor__random(governor));
-		if (closed_ns < least)
-			closed_ns = least;
-	}
-	duty->closed_until_ns = now_ns + (uint64_t)closed_ns;
+	/* a full allowance grows no further: longer closed periods would leave a part of the budget unused */
+	wanted = fmin(wanted, governor->room_ns) * (REFILL + (1 - REFILL) * governor__random(governor));
+	/* the next opening may overdraw as much, and a mean that begins with a full room has to hold, too */
+	if (far)
+		credit_ns *= PAID_FAR;
+	duty->closed_until_ns = now_ns + (uint64_t)fmax((wanted - credit_ns) / governor->rate, least);
 	duty->count++;
 }
 
@@ -382,7 +374,7 @@ void governor__prolong(const struct governor *governor, struct governor_duty *du
 
 double governor__period_ns(const struct governor *governor, double cost)
 {
-	double wanted = fmin(cost * (OPEN_PERIOD_NS + REACTION_NS), governor->room_ns * REFILL);
+	double wanted = fmin(cost * (OPEN_PERIOD_NS + REACTION_NS), governor->room_ns * FIRST_PERIOD);
 
 	/* the first look and closing are paid in any case */
 	return fmin(fmax(wanted, cost * (LEAST_PERIOD_NS + REACTION_NS)), governor->room_ns);

@@ -12,9 +12,9 @@
  *      the call and what follows it are no fragments. Short ones go first, since least time is lost;
  *  (c) polling calls and the functions of a site or a thread library (row_attacher.h);
  *  (d) where even entries are too expensive, or returns cannot be suppressed: probes are closed and
- *      opened in a duty cycle, the most expensive functions alone if that is enough. Closed periods are
- *      randomised, so that neither a periodic program nor other nodes keep step, and double while a
- *      second of the opened probes cannot be afforded.
+ *      opened in a duty cycle, the most expensive functions alone if that is enough. A closed period
+ *      lasts until most of the allowance is saved up, and no longer: what a process may spend is spent on open
+ *      probes. It is randomised, so that neither a periodic program nor other nodes keep step.
  * An allowance that is overdrawn closes at once: the cap holds whatever the plan was.
  *
  * Of several ways to keep the budget, the one that leaves most time covered is chosen: where all states
@@ -30,7 +30,7 @@
 #include <vapro/bpf/abi.h>
 
 #define GOVERNOR_STEP_NS 10000000000ULL	  /* time between two steps */
-#define GOVERNOR_OPENING_NS 5000000000ULL /* time between two openings */
+#define GOVERNOR_OPENING_NS 5000000000ULL /* time from an overdraft beyond the reserve of the cap to an opening */
 #define GOVERNOR_PEAK_NS 5000000000ULL	  /* time over which the cap holds */
 #define GOVERNOR_GIVE_BACK 0.7		  /* share of the budget that must be enough before a step is undone */
 
@@ -207,12 +207,17 @@ uint64_t governor__undo(struct governor_set *set, uint32_t units, uint64_t now_n
 struct governor_duty {
 	uint64_t closed_until_ns; /* 0 = open */
 	uint64_t opened_ns;	  /* time of the last opening */
-	unsigned level;		  /* the next closed period is at least 2^level seconds */
 	uint32_t count;		  /* closed periods so far */
 };
 
-/* Closes for long enough to pay back what the worst account lacks of its room. */
-void governor__close(struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double credit_ns);
+/*
+ * Closes until the worst account, which has so much and costs such a share of time, would have saved up most of its
+ * room; at first only what a short open period needs, and each time twice as much: what was seen in a disturbed moment
+ * is soon looked at again. At least for a second, and for GOVERNOR_OPENING_NS where the account is overdrawn by so much
+ * that a second burst like it might exceed the cap.
+ */
+void governor__close(struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double cost,
+		     double credit_ns);
 
 /*
  * Closes after expensive functions were left out. rest: the cost of all other functions, as a share of time, below the

@@ -46,7 +46,7 @@ static void hot_programs_keep_budget_and_cap(void **state)
 				/* observation is not simply switched off */
 				assert_true(fake__mean(&fake, process, 0) > 0.001);
 				assert_true(fake.openings > 5);
-				assert_true(fake.least_between_openings >= GOVERNOR_OPENING_NS);
+				assert_true(fake.least_between_openings >= FAKE_SECOND);
 				assert_true(process->least_between_steps_ns >= GOVERNOR_STEP_NS);
 				assert_true(process->reported > 0);
 				end(state);
@@ -291,17 +291,29 @@ static void the_cap_alone_holds(void **state)
 	}
 }
 
-/* Probes that cost three times the budget are open for nearly a third of the time: saved credit is used. */
+/*
+ * Probes that cost k times the rate are open for nearly 1/k of the time, however short the open periods are: saved
+ * credit is used. The rest is what closing costs: links take a while to go.
+ */
 static void a_duty_cycle_uses_the_budget(void **state)
 {
-	const struct fake_program program = {.calls = {0.027 / ((FAKE_ENTRY_NS + FAKE_RETURN_NS) * 1e-9)}};
-	struct fake_process *process = begin(&program, 7, 300);
+	static const double costs[] = {0.015, 0.027, 0.05, 0.08, 0.15, 0.3, 0.6};
 
-	fake__run(&fake, 300);
-	assert_true(fake__mean(&fake, process, 0) < 0.01);
-	assert_true(fake__peak(&fake, process) < 0.02);
-	assert_true(fake.open_looks > 0.26 * (double)fake.looks);
-	end(state);
+	for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++)
+		for (uint64_t seed = 1; seed < 6; seed++) {
+			const struct fake_program program = {
+			    .calls = {costs[i] / ((FAKE_ENTRY_NS + FAKE_RETURN_NS) * 1e-9)}};
+			struct fake_process *process = begin(&program, governor__seed("host", seed), 300);
+
+			fake__run(&fake, 300);
+			assert_true(fake__mean(&fake, process, 0) < 0.01);
+			assert_true(fake__peak(&fake, process) < 0.02);
+			/* the calls of a process that is slowed down cost less of its time */
+			assert_true(fake__mean(&fake, process, 0) > 0.75 * fake.governor.rate);
+			assert_true(process->covered_ns >
+				    0.75 * fake.governor.rate / costs[i] * (double)(fake.looks * FAKE_LOOK));
+			end(state);
+		}
 }
 
 /* Bursts of short calls, a little over the budget: their returns are suppressed, and no burst closes the probes. */

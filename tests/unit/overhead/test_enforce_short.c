@@ -88,6 +88,31 @@ static void calls_that_wait_stay(void **state)
 	end(state);
 }
 
+/*
+ * In the first moment a thread was preempted in such a call, which looks like a wait, and a small budget has all of
+ * them closed: they are looked at again after seconds, not when the room is full, which takes 40 s.
+ */
+static void what_a_disturbed_moment_showed_is_looked_at_again(void **state)
+{
+	static const struct fake_program many = {.calls = {40000, 100}, .octaves = {2, 12}};
+	struct fake_process *process;
+
+	for (uint64_t seed = 1; seed < 10; seed++) {
+		fake__begin(&fake, 0.2, 2, seed, 20);
+		process = fake__start(&fake, &many);
+		fake.brief = false;
+		fake__run(&fake, 1);
+		assert_int_equal(fake.closings, 1);
+		fake.brief = true;
+		fake__run(&fake, 11);
+		assert_int_equal(process->orders.set, SHORT);
+		assert_int_equal(process->orders.probe_epoch & 1, 0);
+		assert_int_equal(fake__warned(&fake, "coarser"), 1);
+		assert_true(fake__mean(&fake, process, 0) < 0.002);
+		end(state);
+	}
+}
+
 /* Links that others share are opened again without the function: calls under way do not return, and a gap is counted.
  */
 static void links_are_divided_once(void **state)
@@ -222,6 +247,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(short_calls_are_left_out),
 	    cmocka_unit_test(calls_that_wait_stay),
+	    cmocka_unit_test(what_a_disturbed_moment_showed_is_looked_at_again),
 	    cmocka_unit_test(links_are_divided_once),
 	    cmocka_unit_test(what_is_covered_otherwise_stays),
 	    cmocka_unit_test(requested_functions_part_links_as_well),

@@ -53,39 +53,68 @@ static void hosts_do_not_keep_step(void **state)
 	governor__init(&one, 1, 2, a);
 	governor__init(&other, 1, 2, b);
 	for (int i = 0; i < 20; i++) {
-		governor__close(&one, &first, 0, -1e7);
-		governor__close(&other, &second, 0, -1e7);
+		governor__close(&one, &first, 0, 0.05, -1e7);
+		governor__close(&other, &second, 0, 0.05, -1e7);
 		equal += first.closed_until_ns == second.closed_until_ns;
 		assert_true(first.closed_until_ns >= SECOND);
 	}
 	assert_int_equal(equal, 0);
 }
 
-static void spells_double_while_in_vain(void **state)
+/* However short the open periods are, a closed one ends when the room is full: longer ones would waste the budget. */
+static void closed_periods_end_when_the_room_is_full(void **state)
 {
+	static const double credits[] = {2e7, 0, -1e7, -1.2e7, -6e7};
 	struct governor governor;
-	struct governor_duty duty = {0};
-	uint64_t now = 0, before = 0, longest = 0;
+	struct governor_duty duty = {.count = 10};
+	uint64_t now = 0, before = 0;
 
 	(void)state;
-	governor__init(&governor, 50, 100, 9); /* the debt alone would need little */
-	for (int i = 0; i < 6; i++) {
-		governor__close(&governor, &duty, now, governor.room_ns);
-		before = duty.closed_until_ns - now;
-		longest = before > longest ? before : longest;
+	governor__init(&governor, 1, 2, 9);
+	for (int i = 0; i < 100; i++) {
+		double credit = credits[i % 5], savings;
+
+		governor__close(&governor, &duty, now, 0.05, credit);
+		assert_true(duty.closed_until_ns >= now + SECOND);
+		savings = credit + governor.rate * (double)(duty.closed_until_ns - now);
+		/* an overdraft that uses up the reserve of the cap is not repeated within the time of the cap */
+		if (credit < -0.25 * governor.room_ns)
+			assert_true(duty.closed_until_ns >= now + GOVERNOR_PEAK_NS &&
+				    savings > 0.65 * governor.room_ns);
+		else
+			assert_true(savings > 0.59 * governor.room_ns && savings < 1.01 * governor.room_ns);
 		now = duty.closed_until_ns;
 		assert_true(governor__is_due(&duty, now));
 		assert_false(governor__is_due(&duty, now));
 		now += SECOND / 10;
 	}
-	assert_true(longest >= 16 * SECOND && longest <= 24 * SECOND);
-	assert_int_equal(duty.level, 4);
-	now += 30 * SECOND; /* after a long open period, vain closings no longer count */
-	governor__close(&governor, &duty, now, governor.room_ns);
-	assert_int_equal(duty.level, 0);
+	governor__close(&governor, &duty, now, 0.05, governor.room_ns);
 	before = duty.closed_until_ns;
+	assert_true(before >= now + SECOND && before <= now + 5 * SECOND / 4);
 	governor__prolong(&governor, &duty, now, governor.room_ns - 100e9);
 	assert_true(duty.closed_until_ns > before);
+}
+
+/* Under a small budget the room takes a minute to fill: what the first moments showed is looked at again before. */
+static void the_first_closed_periods_are_short(void **state)
+{
+	struct governor governor;
+	struct governor_duty duty = {0};
+	uint64_t now = 0, closed, last = 0;
+
+	(void)state;
+	governor__init(&governor, 0.2, 2, 9);
+	for (int i = 0; i < 8; i++) {
+		governor__close(&governor, &duty, now, 0.03, 0);
+		closed = duty.closed_until_ns - now;
+		if (!i)
+			assert_true(closed < 3 * SECOND);
+		else if (i < 4)
+			assert_true(closed > last * 3 / 2);
+		last = closed;
+		now += closed;
+	}
+	assert_true((double)last > 0.59 * governor.room_ns / governor.rate);
 }
 
 /* Functions that never wait are left out, the most expensive first, until the rest meets the budget with a margin. */
@@ -375,7 +404,8 @@ int main(void)
 	    cmocka_unit_test(a_burst_closes_no_cheap_load),
 	    cmocka_unit_test(what_is_lost_counts_as_it_was),
 	    cmocka_unit_test(hosts_do_not_keep_step),
-	    cmocka_unit_test(spells_double_while_in_vain),
+	    cmocka_unit_test(closed_periods_end_when_the_room_is_full),
+	    cmocka_unit_test(the_first_closed_periods_are_short),
 	    cmocka_unit_test(posts_are_left_out_by_their_cost),
 	    cmocka_unit_test(a_set_is_changed_once_more_and_then_stays),
 	    cmocka_unit_test(posts_are_probed_again_where_they_can_be_afforded),
