@@ -45,10 +45,19 @@ static uint64_t to_mono(const struct daemon *daemon, uint64_t utc)
 	return utc - (daemon->clock.utc_ns - daemon->clock.mono_ns);
 }
 
+/* What could be judged decides which functions are left out. */
+static void take_result(void *arg, const struct job_result *result)
+{
+	const struct daemon *daemon = arg;
+
+	tracker__judged(daemon->tracker, result, to_mono(daemon, result->begin_ns), to_mono(daemon, result->end_ns));
+}
+
 static void begin(struct daemon *daemon)
 {
 	uint64_t span = (uint64_t)(daemon->options->config.window_s * 1e9);
 
+	pipeline__give(daemon->tee.pipeline, take_result, daemon);
 	daemon->begin_ns = mono_now();
 	daemon->recalibration.due_ns = daemon->begin_ns + RECALIBRATE_EVERY_NS;
 	daemon->next_second = daemon->begin_ns; /* at once, to decide whether IO is traced */

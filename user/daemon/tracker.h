@@ -15,6 +15,7 @@
 #include "report/board.h"
 #include "target/selection.h"
 #include "wire/request.h"
+#include <vapro/analysis.h>
 
 struct tracker;
 
@@ -137,6 +138,10 @@ int tracker__end_window(struct tracker *tracker, uint64_t begin_ns, uint64_t end
 
 /* Gives what processes that are not watched paid for hits since the last window's end. */
 void tracker__bystanders_of_window(struct tracker *tracker, double seconds, double *hits, double *pct);
+
+/* Enters which share of the time of a user's job in a window (CLOCK_MONOTONIC) could be judged: enforcer__judged(). */
+void tracker__judged(struct tracker *tracker, const struct job_result *result, uint64_t begin_ns, uint64_t end_ns);
+
 /* Notes that the analysis of that window is done: it has cost vaprod what was run since. */
 void tracker__analysed(struct tracker *tracker);
 

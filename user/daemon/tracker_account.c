@@ -404,6 +404,17 @@ int tracker__end_window(struct tracker *tracker, uint64_t begin_ns, uint64_t end
 	return status;
 }
 
+void tracker__judged(struct tracker *tracker, const struct job_result *result, uint64_t begin_ns, uint64_t end_ns)
+{
+	for (size_t i = 0; i < tracker->count; i++) {
+		const struct tracked *tracked = &tracker->tracked[i];
+
+		if (!tracked->ended_ns && (uint32_t)tracked->identity.uid + 1 == result->user &&
+		    !strcmp(tracked->identity.job, result->job))
+			enforcer__judged(tracked->governed, begin_ns, end_ns, result->coverage_total);
+	}
+}
+
 void tracker__analysed(struct tracker *tracker)
 {
 	enforcer__ran(tracker->enforcer, ENFORCER_WINDOW);

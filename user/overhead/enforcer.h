@@ -179,6 +179,12 @@ double enforcer__caused(const struct enforcer *enforcer, uid_t owner);
 /* Returns whether probes of an image are closed. */
 bool enforcer__is_closed(const struct enforcer *enforcer);
 
+/*
+ * Enters which share of a process's time in a window (CLOCK_MONOTONIC) the analysis could judge. Functions whose
+ * absence leaves little to judge are probed again.
+ */
+void enforcer__judged(struct governed *governed, uint64_t begin_ns, uint64_t end_ns, double share);
+
 /* Resets the rates of a process some of whose functions were closed: earlier costs predict nothing. */
 void enforcer__reset_rates(struct governed *governed);
 

@@ -73,13 +73,21 @@ struct followed_set {
 	char why[ENFORCER_WHY];		    /* of the latest request */
 };
 
-/* The covered share of time of an image's processes since a set began to hold, and what it is compared with. */
+/*
+ * The covered share of time of an image's processes since a set began to hold, and what it is compared with. Time in
+ * which probes are open is covered as far as the enforcer knows; the analysis says how much of it could be judged.
+ */
 struct coverage_watch {
 	uint64_t since_ns, last_ns, closed_ns;
-	double covered;	    /* in the last time that was watched; 0: none yet */
-	uint32_t tried;	    /* units of functions that can wait, left out at since_ns */
-	double before;	    /* covered share that is to be expected without that */
-	uint64_t barred_ns; /* such units stay probed until then: leaving them out lowered the covered time */
+	double judged_ns, analysed_ns; /* what could be judged of the windows in this time, and these windows */
+	double covered;		       /* in the last time that was watched; 0: none yet */
+	uint32_t tried;		       /* units of functions that can wait, left out at since_ns */
+	double before;		       /* covered share that is to be expected without that */
+	double otherwise;	       /* the same without any unit of the set; 0: the set is older */
+	uint32_t doubted; /* units that were probed again, or had been, to compare what can be judged with them */
+	double judged;	  /* share of time that could be judged without these */
+	uint32_t barred;  /* units that stay probed until barred_ns: leaving them out lowered the covered time */
+	uint64_t barred_ns;
 };
 
 /* An image's probes: the functions left out, and the duty cycle. */

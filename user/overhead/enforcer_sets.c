@@ -13,10 +13,12 @@
 
 _Static_assert(GOVERNOR_UNITS == FUNCTIONS_UNITS, "a share for each unit");
 
-#define LEAST_COUNT_NS 5e6	   /* open time before a process's cost in it is trusted */
-#define LEAST_LOOK_NS 2e7	   /* the same before the first check of a process that has not spent its allowance */
-#define WORTH_MORE 1.2		   /* factor of covered time that is worth leaving out functions that can wait */
-#define NOT_LOWER 0.9		   /* share of the covered time without that; less is not the noise of a minute */
+#define LEAST_COUNT_NS 5e6 /* open time before a process's cost in it is trusted */
+#define LEAST_LOOK_NS 2e7  /* the same before the first check of a process that has not spent its allowance */
+#define WORTH_MORE 1.2	   /* factor of covered time that is worth leaving out functions that can wait */
+#define NOT_LOWER 0.9	   /* share of the covered time without that; less is not the noise of a minute */
+#define DOUBTFUL 0.5	   /* share of the time that probes could be open with all units, of which less is judged */
+#define WARM_UP_NS 15000000000ULL  /* time until the states of a new set have a history */
 #define CHECK_EACH_NS 500000000ULL /* each check reads a counter of each function on each CPU */
 
 /* Requests under way when posts are probed again are unknown; nearly all of them end within this time. */
@@ -35,7 +37,9 @@ static void begin_watch(struct coverage_watch *watch, uint64_t now_ns)
 {
 	watch->since_ns = watch->last_ns = now_ns;
 	watch->closed_ns = 0;
+	watch->judged_ns = watch->analysed_ns = 0;
 	watch->tried = 0;
+	watch->otherwise = 0;
 }
 
 /* Changes an image's probes to enforcer__without(); before: units left out until now. */
@@ -83,6 +87,7 @@ struct choice {
 	struct governor_set set;
 	double rest;		   /* cost of all that stays */
 	double covered, otherwise; /* with the set, and without its functions that can wait */
+	double with_all;	   /* with nothing left out */
 };
 
 /* Returns the share of time that is covered at most where calls cost so much, and their returns can be suppressed. */
@@ -140,12 +145,15 @@ static bool choose_set(const struct enforcer *enforcer, struct governed *worst, 
 	bool any;
 
 	enforcer->ops.unit_shares(enforcer->ctx, duty->image, shares);
-	for (int i = 0; i < FUNCTIONS_UNITS; i++)
+	for (int i = 0; i < FUNCTIONS_UNITS; i++) {
+		if (now_ns < duty->watch.barred_ns && duty->watch.barred >> i & 1)
+			shares[i] = 0;
 		posts[i] = functions__unit_waits(i) ? 0 : shares[i];
+	}
+	choice->with_all = all.with_all = otherwise;
 	any = choose_by(enforcer, worst, posts, cost, now_ns, choice);
 	/* calls whose returns are suppressed are not counted by function */
-	if (now_ns < duty->watch.barred_ns || worst->steps.thin ||
-	    !choose_by(enforcer, worst, shares, cost, now_ns, &all))
+	if (worst->steps.thin || !choose_by(enforcer, worst, shares, cost, now_ns, &all))
 		return any;
 	all.otherwise = any ? fmax(otherwise, covered_at_most(enforcer, &worst->load, choice->rest)) : otherwise;
 	if (!(all.set.without & ~duty->set.without & FUNCTIONS_UNITS_WAITING) ||
@@ -167,6 +175,7 @@ static void leave_out(struct enforcer *enforcer, const struct governed *governed
 	duty->set = choice->set;
 	functions__name_units(duty->set.without, names, sizeof(names));
 	enforcer__change_set(enforcer, duty, before);
+	watch->otherwise = choice->with_all;
 	watch->tried = tried;
 	watch->before = watch->covered > 0 ? fmin(choice->otherwise, watch->covered) : choice->otherwise;
 	if (tried)
@@ -224,13 +233,17 @@ static double covered_since(const struct image_duty *duty)
 	return covered * (1 - (double)watch->closed_ns / (double)(watch->last_ns - watch->since_ns));
 }
 
-/* Probes functions again that were left out to no avail, and not soon again without them. */
-static void undo(struct enforcer *enforcer, struct image_duty *duty, uint64_t now_ns)
+/*
+ * Probes functions again that were left out to no avail, and not soon again without them. covered, otherwise: the
+ * covered shares of time without and with them.
+ */
+static void undo(struct enforcer *enforcer, struct image_duty *duty, uint32_t again, double covered, double otherwise,
+		 uint64_t now_ns)
 {
-	uint32_t before = enforcer__without(duty), again = duty->watch.tried;
-	double covered = duty->watch.covered, otherwise = duty->watch.before;
+	uint32_t before = enforcer__without(duty);
 	char names[FUNCTIONS_UNITS_TEXT];
 
+	duty->watch.barred = again | FUNCTIONS_UNITS_WAITING;
 	duty->watch.barred_ns = now_ns + 2 * governor__undo(&duty->set, again, now_ns);
 	again &= before & ~enforcer__without(duty);
 	if (!again)
@@ -238,9 +251,40 @@ static void undo(struct enforcer *enforcer, struct image_duty *duty, uint64_t no
 	enforcer__change_set(enforcer, duty, before);
 	functions__name_units(again, names, sizeof(names));
 	enforcer__warn(enforcer, "released", 0,
-		       "functions of %s that hardly ever wait (%s) are probed again: without them %.0f %% of the time "
+		       "functions of %s that %s (%s) are probed again: without them %.0f %% of the time "
 		       "was covered, and with them about %.0f %% can be",
-		       duty->path, names, covered * 100, otherwise * 100);
+		       duty->path, kind_of(again), names, covered * 100, otherwise * 100);
+}
+
+void enforcer__judged(struct governed *governed, uint64_t begin_ns, uint64_t end_ns, double share)
+{
+	struct coverage_watch *watch = governed->duty ? &governed->duty->watch : NULL;
+
+	if (!watch || !watch->since_ns || begin_ns < watch->since_ns + WARM_UP_NS || end_ns <= begin_ns)
+		return;
+	watch->judged_ns += share * (double)(end_ns - begin_ns);
+	watch->analysed_ns += (double)(end_ns - begin_ns);
+}
+
+/*
+ * Compares what can be judged with and without the units of a set: where that is little, as where the time between two
+ * other calls is of many kinds, they are probed again for a while, and left out again only if less is judged with them.
+ */
+static void compare_judged(struct enforcer *enforcer, struct image_duty *duty, uint64_t now_ns)
+{
+	struct coverage_watch *watch = &duty->watch;
+	double judged = watch->judged_ns / watch->analysed_ns, otherwise = watch->otherwise;
+
+	if (duty->set.without && !watch->doubted && judged < DOUBTFUL * otherwise) {
+		watch->doubted = duty->set.without;
+		watch->judged = judged;
+		undo(enforcer, duty, watch->doubted, judged, otherwise, now_ns);
+	} else if (watch->doubted && !(enforcer__without(duty) & watch->doubted)) {
+		if (judged < watch->judged)
+			watch->barred_ns = now_ns;
+		else
+			watch->doubted = 0;
+	}
 }
 
 void enforcer__watch_coverage(struct enforcer *enforcer, struct image_duty *duty, uint64_t now_ns)
@@ -257,7 +301,9 @@ void enforcer__watch_coverage(struct enforcer *enforcer, struct image_duty *duty
 		return;
 	watch->covered = covered_since(duty);
 	if (watch->tried && watch->covered < watch->before * NOT_LOWER)
-		undo(enforcer, duty, now_ns);
+		undo(enforcer, duty, watch->tried, watch->covered, watch->before, now_ns);
+	else if (watch->analysed_ns > 0)
+		compare_judged(enforcer, duty, now_ns);
 	begin_watch(watch, now_ns);
 }
 
@@ -309,6 +355,7 @@ void enforcer__probe_again(struct enforcer *enforcer, struct image_duty *duty, u
 	/* what others need does not count: the set is what this node would need alone */
 	if (!governor__restore(&enforcer->governor, &duty->set, fmax(cost, mean) * (1 + duty->followed.ratio), now_ns))
 		return;
+	duty->watch.doubted = 0; /* what the program does now is another comparison */
 	again = before & ~enforcer__without(duty);
 	if (!again)
 		return;

@@ -208,6 +208,8 @@ static int end_window(struct pipeline *pipeline, const struct stream_window *win
 	pipeline->totals.windows++;
 	for (uint32_t i = 0; !ret && i < count; i++) {
 		ret = add_totals(pipeline, &results[i]);
+		if (pipeline->take)
+			pipeline->take(pipeline->take_arg, &results[i]);
 		if (pipeline->board)
 			board__begin(pipeline->board, &results[i]);
 		if (!ret)
@@ -425,6 +427,12 @@ void pipeline__tap(struct pipeline *pipeline, void (*put)(void *arg, const char 
 void pipeline__count_states(struct pipeline *pipeline, struct state_totals *totals)
 {
 	pipeline->states = totals;
+}
+
+void pipeline__give(struct pipeline *pipeline, void (*take)(void *arg, const struct job_result *result), void *arg)
+{
+	pipeline->take = take;
+	pipeline->take_arg = arg;
 }
 
 void pipeline__show(struct pipeline *pipeline, struct board *board)

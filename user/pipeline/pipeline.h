@@ -48,6 +48,9 @@ void pipeline__narrate(struct pipeline *pipeline, struct narrator *narrator);
 /* From now on put() gets each line, too. */
 void pipeline__tap(struct pipeline *pipeline, void (*put)(void *arg, const char *line), void *arg);
 
+/* From now on take() gets each job's result of a window, which is valid during the call. */
+void pipeline__give(struct pipeline *pipeline, void (*take)(void *arg, const struct job_result *result), void *arg);
+
 /* From now on the board gets each window and line, too; it outlives the pipeline. */
 void pipeline__show(struct pipeline *pipeline, struct board *board);
 

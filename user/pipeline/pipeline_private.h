@@ -19,6 +19,8 @@ struct pipeline {
 	struct narrator *narrator;
 	void (*tap)(void *arg, const char *line); /* NULL: none */
 	void *tap_arg;
+	void (*take)(void *arg, const struct job_result *result); /* NULL: none */
+	void *take_arg;
 	struct board *board;	     /* or NULL */
 	struct state_totals *states; /* or NULL */
 	struct causes *causes;
