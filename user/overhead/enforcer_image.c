@@ -131,10 +131,7 @@ void enforcer__close_image(struct enforcer *enforcer, struct governed *worst, ui
 		return;
 	if (!again)
 		duty->cost = fmin(cost, 1);
-	if (again)
-		governor__prolong(governor, &duty->cycle, now_ns, governor__savings(&worst->account));
-	else
-		governor__close(governor, &duty->cycle, now_ns, cost, governor__savings(&worst->account));
+	governor__close(governor, &duty->cycle, now_ns, cost, governor__savings(&worst->account));
 	if (duty->reported)
 		return;
 	duty->reported = true;

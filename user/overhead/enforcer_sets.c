@@ -553,9 +553,7 @@ static void begin_closed(struct enforcer *enforcer, struct image_duty *duty, con
 {
 	duty->closed = duty->reported = true;
 	duty->unopened++;
-	governor__begin_closed(&enforcer->governor, &duty->cycle, now_ns,
-			       governor__period_ns(&enforcer->governor, duty->cost),
-			       governor__savings(&first->account));
+	governor__close(&enforcer->governor, &duty->cycle, now_ns, duty->cost, governor__savings(&first->account));
 	enforcer__warn(enforcer, "governed", first->process.pid,
 		       "process %d (%s): expensive functions of %s are not probed for the first %.1f s and then in a "
 		       "duty cycle, since calls cost %.2g %% of its time when the program ran before, over the budget "

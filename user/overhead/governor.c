@@ -364,30 +364,12 @@ void governor__close_for_rest(const struct governor *governor, struct governor_d
 	duty->count++;
 }
 
-void governor__prolong(const struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double credit_ns)
-{
-	uint64_t until = now_ns + (uint64_t)((governor->room_ns - credit_ns) / governor->rate);
-
-	if (duty->closed_until_ns < until)
-		duty->closed_until_ns = until;
-}
-
 double governor__period_ns(const struct governor *governor, double cost)
 {
 	double wanted = fmin(cost * (OPEN_PERIOD_NS + REACTION_NS), governor->room_ns * FIRST_PERIOD);
 
 	/* the first look and closing are paid in any case */
 	return fmin(fmax(wanted, cost * (LEAST_PERIOD_NS + REACTION_NS)), governor->room_ns);
-}
-
-void governor__begin_closed(struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double period_ns,
-			    double credit_ns)
-{
-	double closed_ns = fmax(0, period_ns - credit_ns) / governor->rate;
-
-	/* ranks on other nodes do not begin their turns at the same time */
-	duty->closed_until_ns = now_ns + (uint64_t)(closed_ns * (1 + 0.25 * governor__random(governor)));
-	duty->count++;
 }
 
 bool governor__is_due(struct governor_duty *duty, uint64_t now_ns)

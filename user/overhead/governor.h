@@ -226,15 +226,8 @@ void governor__close(struct governor *governor, struct governor_duty *duty, uint
 void governor__close_for_rest(const struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double rest,
 			      double credit_ns);
 
-/* Extends a closed period where calls left open overdrew and were closed too, until that is paid back. */
-void governor__prolong(const struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double credit_ns);
-
 /* Returns the savings with which probes of such a cost are opened for a period: at most the room. */
 double governor__period_ns(const struct governor *governor, double cost);
-
-/* Begins a duty cycle with a closed period, at whose end the savings are enough for a first open period. */
-void governor__begin_closed(struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double period_ns,
-			    double credit_ns);
 
 /* Returns true once, when a closed period is over. */
 bool governor__is_due(struct governor_duty *duty, uint64_t now_ns);
