@@ -180,6 +180,14 @@ static void begin_count(void *ctx, const struct attached_image *image)
 	memset(fake->counted, 0, sizeof(fake->counted));
 }
 
+static bool may_be_short(void *ctx, const struct attached_image *image)
+{
+	const struct fake *fake = ctx;
+
+	(void)image;
+	return fake->brief && fake->counted[FAKE_SHORT] > 0;
+}
+
 static uint32_t others(void *ctx, const struct attached_image *image)
 {
 	const struct fake *fake = ctx;
@@ -254,6 +262,7 @@ void fake__begin(struct fake *fake, double budget_pct, double cap_pct, uint64_t 
 						.leave_out = leave_out,
 						.unit_shares = unit_shares,
 						.begin_count = begin_count,
+						.may_be_short = may_be_short,
 						.others = others,
 						.share = share,
 						.govern_rows = govern_rows,

@@ -101,6 +101,13 @@ static void unit_shares(void *ctx, const struct attached_image *image, double sh
 	attacher__unit_shares(tracker->parts.attacher, image, costs__stepped_ratio(tracker->parts.costs), shares);
 }
 
+static bool may_be_short(void *ctx, const struct attached_image *image)
+{
+	const struct tracker *tracker = ctx;
+
+	return attacher__may_be_short(tracker->parts.attacher, image);
+}
+
 static void begin_count(void *ctx, const struct attached_image *image)
 {
 	const struct tracker *tracker = ctx;
@@ -163,6 +170,7 @@ struct enforcer *tracker__new_enforcer(struct tracker *tracker)
 						.leave_out = leave_out,
 						.unit_shares = unit_shares,
 						.begin_count = begin_count,
+						.may_be_short = may_be_short,
 						.others = others,
 						.share = share,
 						.govern_rows = govern_rows,

@@ -63,6 +63,9 @@ struct enforcer_ops {
 	void (*unit_shares)(void *ctx, const struct attached_image *image, double shares[FUNCTIONS_UNITS]);
 	void (*begin_count)(void *ctx, const struct attached_image *image);
 
+	/* Returns whether functions that can wait but may be short were called since counting began. */
+	bool (*may_be_short)(void *ctx, const struct attached_image *image);
+
 	/* Bounds the functions with exits of their own; hits: theirs so far. Returns whether the next call is due soon.
 	 */
 	bool (*govern_rows)(void *ctx, uint64_t hits, uint64_t now_ns);

@@ -9,6 +9,7 @@
 
 #define KEEP_MOST 0.0625 /* share of the cost that may stay open where the functions called most are closed */
 #define KEEP_SHARE 0.25	 /* share of the budget that calls left open may cost */
+#define RECOUNTS 2	 /* first closed periods after which all returns are seen, to count calls by function */
 #define OTHERS_SHARE 0.2 /* share of the cost of a process from which links of other processes are not worth it */
 
 struct image_duty *enforcer__duty_of(struct enforcer *enforcer, const struct attached_image *image, const char *path)
@@ -106,6 +107,15 @@ bool enforcer__end_learning(const struct enforcer *enforcer, const struct govern
 	return true;
 }
 
+/* No return is suppressed from now on. */
+static void time_all(struct image_duty *duty)
+{
+	for (struct governed *governed = duty->first; governed; governed = governed->next_of_image) {
+		governed->steps = (struct governor_steps){0};
+		__atomic_store_n(&governed->process.orders->thin_ns, 0, __ATOMIC_RELAXED);
+	}
+}
+
 void enforcer__close_image(struct enforcer *enforcer, struct governed *worst, uint64_t now_ns)
 {
 	struct governor *governor = &enforcer->governor;
@@ -118,6 +128,9 @@ void enforcer__close_image(struct enforcer *enforcer, struct governed *worst, ui
 	char text[512];
 
 	describe_excess(governor, worst, text, sizeof(text));
+	/* calls whose returns are suppressed do not show whether they wait */
+	if (duty->cycle.count < RECOUNTS && enforcer->ops.may_be_short(enforcer->ctx, duty->image))
+		time_all(duty);
 	/* the gap begins first: while links are removed, calls are seen only in part */
 	enforcer__begin_change(duty, now_ns);
 	enforcer->ops.close_image(enforcer->ctx, duty->image, keep, &closed);

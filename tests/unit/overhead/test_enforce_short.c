@@ -113,6 +113,29 @@ static void what_a_disturbed_moment_showed_is_looked_at_again(void **state)
 	}
 }
 
+/* Where returns were suppressed for what a program called before, calls are counted again once its probes had to close.
+ */
+static void suppressed_calls_are_counted_once_probes_close(void **state)
+{
+	static const struct fake_program mild = {.calls = {14000, 100}, .octaves = {0, 14}, .spares_returns = true};
+
+	for (uint64_t seed = 1; seed < 5; seed++) {
+		struct fake_program program = flushes;
+		struct fake_process *process = begin(&mild, seed, 100);
+
+		program.spares_returns = true;
+		program.octaves[FAKE_SHORT] = 0;
+		fake__run(&fake, 30);
+		assert_true(process->orders.thin_ns > 0);
+		process->program = &program;
+		fake__run(&fake, 30);
+		assert_int_equal(process->orders.set, SHORT);
+		assert_int_equal(process->orders.thin_ns, 0);
+		check_budget(process);
+		end(state);
+	}
+}
+
 /* Links that others share are opened again without the function: calls under way do not return, and a gap is counted.
  */
 static void links_are_divided_once(void **state)
@@ -247,6 +270,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(short_calls_are_left_out),
 	    cmocka_unit_test(calls_that_wait_stay),
+	    cmocka_unit_test(suppressed_calls_are_counted_once_probes_close),
 	    cmocka_unit_test(what_a_disturbed_moment_showed_is_looked_at_again),
 	    cmocka_unit_test(links_are_divided_once),
 	    cmocka_unit_test(what_is_covered_otherwise_stays),

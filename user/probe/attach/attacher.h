@@ -115,6 +115,10 @@ int attacher__leave_out(struct attacher *attacher, const struct attached_image *
 void attacher__unit_shares(struct attacher *attacher, const struct attached_image *image, double stepped,
 			   double shares[FUNCTIONS_UNITS]);
 
+/* Returns whether functions that can wait, but may be left out where they are short, were called since counting began.
+ */
+bool attacher__may_be_short(struct attacher *attacher, const struct attached_image *image);
+
 /* Starts counting calls. */
 void attacher__begin_count(struct attacher *attacher, const struct attached_image *image);
 

@@ -277,6 +277,19 @@ static bool is_short(const struct probe *probe)
 	       (double)(probe->calls.waited_ns - probe->before.waited_ns) <= calls * SHORT_WAITED_NS;
 }
 
+bool attacher__may_be_short(struct attacher *attacher, const struct attached_image *public)
+{
+	struct mpi_image *image = mpi_image__find(attacher, public);
+
+	if (image)
+		read_calls(&attacher->base, image);
+	for (size_t i = 0; image && i < image->probe_count; i++)
+		if (functions__unit_waits(image->probes[i].unit) &&
+		    image->probes[i].calls.calls > image->probes[i].before.calls)
+			return true;
+	return false;
+}
+
 void attacher__unit_shares(struct attacher *attacher, const struct attached_image *public, double stepped,
 			   double shares[FUNCTIONS_UNITS])
 {
