@@ -60,7 +60,7 @@ CPPFLAGS = -D_GNU_SOURCE -Iinclude -Iuser -I$(B)
 # Optimisation costs half of the building time. It is felt where bundles come in bulk: an analysis with -O2 there takes 5 %
 # more instructions. What runs once a command or a window has -O1. CFLAGS of the environment hold for all.
 ifeq ($(origin CFLAGS),undefined)
-BULK = analysis base capture collect detect model
+BULK = analysis base capture collect detect model node
 $(patsubst %,$(B)/user/%/%.o,$(filter-out $(BULK),$(notdir $(wildcard user/*)))): CFLAGS += -O1
 endif
 CFLAGS ?= -O3 -g
