@@ -10,11 +10,13 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "cli/check_node.h"
 #include "cli/commands.h"
 #include "cli/settings.h"
 #include "config/option.h"
 #include "daemon/daemon.h"
 #include "daemon/privileges.h"
+#include "node/generator.h"
 #include "probe/pmu/counters.h"
 #include "target/finder.h"
 #include "target/kernel_range.h"
@@ -398,8 +400,9 @@ static void check_disk(const struct check_disk *disk)
 }
 
 struct choice {
-	bool counters, json;
+	bool counters, node, json;
 	const char *config;
+	struct check_node of_node;
 };
 
 /* clang-format off */
@@ -410,7 +413,20 @@ static const struct option_row rows[] = {
     {.type = OPTION_STRING, OPTION_AT(struct choice, config), .name = "config", .letter = 'c', .value = "FILE",
      .help = "with the events of this configuration file, not of those of the site"},
     {.type = OPTION_SWITCH, OPTION_AT(struct choice, json), .name = "json",
-     .help = "one JSON object, for programs: can_run, capabilities, and the rows of the text"},
+     .help = "one JSON object, for programs: can_run, capabilities, and the rows of the text; with --node its verdict, "
+	     "kernels and records of variability"},
+    OPTION_HEADING_ROW("Of the node"),
+    {.type = OPTION_SWITCH, OPTION_AT(struct choice, node), .name = "node",
+     .help = "whether CPUs of this node are slow: runs five kernels on all CPUs that this process may use; exit code 0 "
+	     "good, 4 slow CPUs or wrong results, 7 slower than the profile, 6 undecided, 3 where ranks run"},
+    {.type = OPTION_SECONDS, OPTION_AT(struct choice, of_node.seconds), .name = "seconds", .min = GENERATOR_LEAST_S,
+     .max = GENERATOR_MOST_S, .help = "how long the kernels run (10)"},
+    {.type = OPTION_STRING, OPTION_AT(struct choice, of_node.store), .name = "store", .value = "FILE",
+     .help = "make this check the profile of this node, or of nodes of its class"},
+    {.type = OPTION_STRING, OPTION_AT(struct choice, of_node.profile), .name = "profile", .value = "FILE",
+     .help = "compare with the profile that --store wrote on this node or on one of its class"},
+    {.type = OPTION_SWITCH, OPTION_AT(struct choice, of_node.force), .name = "force",
+     .help = "run the kernels also while processes of MPI run"},
     OPTIONS_HELP_ROW,
 };
 /* clang-format on */
@@ -422,9 +438,14 @@ const struct command check_command = {
     .program = "vapro check",
     .summary = "say what this machine can do, what is missing and why",
     .synopsis = "[option]...",
-    .about = "Says what this machine can do, what is missing and why. Exit code 0 where vaprod can run here, 3 where "
-	     "kernel or privileges do not allow it.",
-    .examples = "vapro check\twhether vaprod can run here\nvapro check --counters\twhich events can be counted",
+    .about =
+	"Says what this machine can do, what is missing and why. Exit code 0 where vaprod can run here, 3 where "
+	"kernel or privileges do not allow it. With --node it says whether CPUs of this node are slow, which needs no "
+	"privileges.",
+    .examples = "vapro check\twhether vaprod can run here\nvapro check --counters\twhich events can be counted\n"
+		"vapro check --node\twhether CPUs of this node are slow, for a prolog or a health check\n"
+		"vapro check --node --store node.profile\tthe same, and remember it\n"
+		"vapro check --node --profile node.profile\twhether the node is slower than it was",
     .rows = rows,
     .row_count = sizeof(rows) / sizeof(*rows),
     .main = check__main,
@@ -481,6 +502,18 @@ static int check__main(int argc, char **argv)
 
 	if (code)
 		return code == COMMAND_DONE ? EXIT_OK : code;
+	if (choice.node && (choice.counters || choice.config))
+		return command__fail(&check_command, EXIT_USAGE, "--node needs neither --counters nor --config");
+	if (!choice.node &&
+	    (choice.of_node.seconds > 0 || choice.of_node.store || choice.of_node.profile || choice.of_node.force))
+		return command__fail(&check_command, EXIT_USAGE,
+				     "--seconds, --store, --profile and --force need --node");
+	if (choice.node) {
+		choice.of_node.json = choice.json;
+		if (!(choice.of_node.seconds > 0))
+			choice.of_node.seconds = CHECK_NODE_SECONDS;
+		return check_node__run(&choice.of_node);
+	}
 	if (choice.counters && choice.json)
 		return command__fail(&check_command, EXIT_USAGE,
 				     "--counters has no JSON; --json includes which counters are available");
