@@ -176,6 +176,7 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 				   offsetof(struct series, normal));
 			series__fetch_batches(context->series.series, job->recs, i, job->rec_count,
 					      offsetof(struct series, batches));
+			series__fetch_variation(context->series.series, job->recs, i, job->rec_count);
 		}
 		if (!pending(at, span))
 			at->is_new = 0;

@@ -51,10 +51,11 @@ int variability__add(struct series_book *book, const struct bundle_rec *rec)
 	struct variation_bundle bundle = {.bin = bundle_rec__bin(rec), .n = rec->n, .time_ns = rec->sum_ns};
 	double part[VARIATION_PARTS];
 
-	if (series->class == VAPRO_COMMUNICATION || rec->warm_up || rec->flags & VAPRO_BUNDLE_OPEN ||
-	    series->members < LEAST_MEMBERS)
+	if (series->class == VAPRO_COMMUNICATION || rec->warm_up || rec->flags & VAPRO_BUNDLE_OPEN)
 		return 0;
 	if (!series->variation) {
+		if (series->members < LEAST_MEMBERS)
+			return 0;
 		series->variation = calloc(1, sizeof(*series->variation));
 		if (!series->variation)
 			return -ENOMEM;

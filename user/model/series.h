@@ -110,6 +110,7 @@ struct series {
 	struct series_usual usual_live;
 	struct series_pile normal_live;
 	struct series_usual usual;
+	struct variation *variation;	  /* of computation and IO with some members, else NULL */
 	double frequency_ns, frequency_n; /* sums over undisturbed fragments */
 	struct series_pile normal;
 	double own_ns;	      /* its own typical time */
@@ -118,7 +119,6 @@ struct series {
 	double halves[2 * SERIES_WINDOWS]; /* mean net time per fragment by half window that it ran in, oldest first */
 	unsigned mean_count;		   /* windows */
 	bool varied;			   /* there is a variation */
-	struct variation *variation;	   /* of computation and IO with some members, else NULL */
 };
 
 struct workload {
@@ -302,6 +302,19 @@ SERIES_FETCH void series__fetch_batches(const struct series *series, const struc
 	batches = (const struct batches *)((const char *)&series[rec[i + BATCHES_AHEAD].series] + offset);
 	for (size_t line = 0; line < 192; line += 64)
 		__builtin_prefetch((const char *)batches->items + line, 1);
+}
+
+/* Fetches the variation of the history of a bundle that comes soon, as far as each bundle needs it. */
+SERIES_FETCH void series__fetch_variation(const struct series *series, const struct bundle_rec *rec, size_t i,
+					  size_t count)
+{
+	const struct variation *variation;
+
+	if (count - i <= BATCHES_AHEAD)
+		return;
+	variation = series[rec[i + BATCHES_AHEAD].series].variation;
+	__builtin_prefetch(variation, 1);
+	__builtin_prefetch((const char *)variation + 64, 1);
 }
 
 #endif

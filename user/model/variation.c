@@ -5,28 +5,40 @@
 #include <math.h>
 #include <string.h>
 
-int variation__close(struct variation *variation)
+int variation__add_waiting(struct variation *variation)
 {
-	uint32_t n = variation->open_n;
-	double value = n ? variation->open_ns / n : 0, delta = value - variation->moments.mean;
+	int error = 0;
 
-	if (variation__full(variation)) {
-		if (histogram__add_to(&variation->batches, histogram__index_of(value, VARIATION_OCTAVE_BITS), 1, value))
-			return -ENOMEM;
+	for (unsigned at = 0; at < variation->waiting; at++) {
+		double value = variation->value[at], delta = value - variation->moments.mean;
+
+		error =
+		    histogram__add_to(&variation->batches, histogram__index_of(value, VARIATION_OCTAVE_BITS), 1, value);
+		if (error)
+			break;
 		moments__add(&variation->moments, value);
-		for (int i = 0; i < VARIATION_PARTS; i++) {
-			double part = variation->open_part[i] / n;
+		for (int i = 0; variation->parted && i < VARIATION_PARTS; i++) {
+			double part = variation->part[at][i];
 
 			variation->part_mean[i] += (part - variation->part_mean[i]) / variation->moments.n;
 			variation->part_with[i] += delta * (part - variation->part_mean[i]);
 		}
-		variation->fragments += n;
-		variation->counted += variation->open_counted;
 	}
+	variation->waiting = 0;
+	memset(variation->value, 0, sizeof(variation->value));
+	if (variation->parted)
+		memset(variation->part, 0, sizeof(variation->part));
+	return error;
+}
+
+int variation__close(struct variation *variation)
+{
+	if (variation__full(variation))
+		variation__let_wait(variation);
 	variation->open_n = 0;
 	variation->open_ns = variation->open_counted = 0;
 	memset(variation->open_part, 0, sizeof(variation->open_part));
-	return 0;
+	return variation__add_waiting(variation);
 }
 
 int variation__merge(struct variation *into, const struct variation *from)
@@ -103,7 +115,9 @@ static const struct archive_column variation_columns[] = {
     ARCHIVE_ONE(struct variation, counted),	   ARCHIVE_ONE(struct variation, time_ns),
     ARCHIVE_ONE(struct variation, open_bin),	   ARCHIVE_ONE(struct variation, open_n),
     ARCHIVE_ONE(struct variation, open_ns),	   ARCHIVE_ONE(struct variation, open_counted),
-    ARCHIVE_MANY(struct variation, open_part),
+    ARCHIVE_MANY(struct variation, open_part),	   ARCHIVE_ONE(struct variation, waiting),
+    ARCHIVE_ONE(struct variation, parted),	   ARCHIVE_MANY(struct variation, value),
+    ARCHIVE_GRID(struct variation, part),
 };
 static const struct archive_table variation_table = ARCHIVE_TABLE("variation", struct variation, variation_columns);
 
@@ -112,7 +126,7 @@ void variation__archive(struct archive *archive, struct variation *variation)
 	archive__record(archive, &variation_table, variation);
 	histogram__archive(archive, &variation->batches);
 	archive__check(archive,
-		       variation->moments.n == variation->batches.n &&
+		       variation->waiting < VARIATION_WAITING && variation->moments.n == variation->batches.n &&
 			   !(variation->moments.n > 0 && !variation->batches.count),
 		       "a variation contradicts itself");
 }

@@ -131,15 +131,14 @@ static void test_batches(void **state)
 	bundle.bin = 4; /* too few: it goes on */
 	bundle.ns = 50;
 	assert_int_equal(variation__add(&variation, &bundle), 0);
-	assert_true(variation.moments.n == 0);
+	assert_true(variation.fragments == 0);
 	assert_int_equal(variation__add(&variation, &bundle), 0); /* the same bin */
 	bundle.bin = 5;
 	assert_int_equal(variation__add(&variation, &bundle), 0);
-	assert_true(variation.moments.n == 1);
-	assert_near(variation.moments.mean, 130.0 / 9, 1e-12);
 	assert_true(variation.fragments == 9);
 	assert_int_equal(variation__close(&variation), 0);
-	assert_true(variation.moments.n == 1);
+	assert_true(variation.moments.n == 1 && variation.fragments == 9);
+	assert_near(variation.moments.mean, 130.0 / 9, 1e-12);
 	assert_true(variation.time_ns == 120);
 	variation__clear(&variation);
 }
@@ -190,6 +189,81 @@ static void fill(struct variation *variations, size_t count)
 	}
 	for (size_t i = 0; i < count; i++)
 		assert_int_equal(variation__close(&variations[i]), 0);
+}
+
+/* Writes a variation, and reads it into another one, which is empty. */
+static void copy(struct variation *from, struct variation *into)
+{
+	struct archive *archive = archive__new(), *read;
+	size_t size;
+	const uint8_t *data;
+
+	assert_non_null(archive);
+	variation__archive(archive, from);
+	assert_int_equal(archive__error(archive), 0);
+	data = archive__data(archive, &size);
+	read = archive__open(data, size, 1 << 20);
+	assert_non_null(read);
+	variation__archive(read, into);
+	archive__end(read);
+	assert_int_equal(archive__error(read), 0);
+	archive__free(read);
+	archive__free(archive);
+}
+
+static void assert_same(const struct variation *variation, const struct variation *other)
+{
+	assert_memory_equal(&variation->moments, &other->moments, sizeof(variation->moments));
+	assert_memory_equal(variation->part_mean, other->part_mean, sizeof(variation->part_mean));
+	assert_memory_equal(variation->part_with, other->part_with, sizeof(variation->part_with));
+	assert_true(variation->fragments == other->fragments && variation->counted == other->counted);
+	assert_int_equal(variation->batches.count, other->batches.count);
+	for (size_t i = 0; i < variation->batches.count; i++) {
+		assert_int_equal(variation->batches.buckets[i].index, other->batches.buckets[i].index);
+		assert_true(variation->batches.buckets[i].n == other->batches.buckets[i].n);
+		assert_true(variation->batches.buckets[i].sum_ns == other->batches.buckets[i].sum_ns);
+	}
+}
+
+/* Batches that are added together are what they are one by one, whenever parts begin, and from a checkpoint on. */
+static void test_waiting(void **state)
+{
+	const int parts_begin = VARIATION_WAITING + 3, parts_end = 2 * VARIATION_WAITING + 2;
+
+	(void)state;
+	for (int stopped = 1; stopped < 4 * VARIATION_WAITING; stopped++) {
+		struct variation once = {.fragments = 0}, waiting = {.fragments = 0}, read = {.fragments = 0};
+		struct variation *at = &waiting;
+		uint64_t seed = 7;
+
+		for (int i = 0; i < 4 * VARIATION_WAITING; i++) {
+			double ns = 5000 + 1000 * draw(&seed);
+			const double part[VARIATION_PARTS] = {[VARIATION_SOFTWARE] = ns / 3, [VARIATION_STALLS] = 7};
+			const struct variation_bundle bundle = {
+			    .bin = (uint64_t)i,
+			    .n = 5,
+			    .time_ns = ns,
+			    .ns = ns,
+			    .counted = i % 3,
+			    .part = i >= parts_begin && i < parts_end ? part : NULL,
+			};
+
+			assert_int_equal(variation__add(&once, &bundle), 0);
+			assert_int_equal(variation__add_waiting(&once), 0);
+			if (i == stopped) {
+				copy(&waiting, &read);
+				at = &read;
+			}
+			assert_int_equal(variation__add(at, &bundle), 0);
+		}
+		assert_int_equal(variation__close(&once), 0);
+		assert_int_equal(variation__close(at), 0);
+		assert_true(at->moments.n == 4 * VARIATION_WAITING && at->part_with[VARIATION_SOFTWARE] != 0);
+		assert_same(at, &once);
+		variation__clear(&once);
+		variation__clear(&waiting);
+		variation__clear(&read);
+	}
 }
 
 /* The covariances of all parts add up to the variance. */
@@ -245,9 +319,9 @@ static void test_merge(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_exact),	 cmocka_unit_test(test_bounds),		cmocka_unit_test(test_mixture),
-	    cmocka_unit_test(test_equal_values), cmocka_unit_test(test_batches),	cmocka_unit_test(test_parts),
-	    cmocka_unit_test(test_merge),	 cmocka_unit_test(test_long_fragments),
+	    cmocka_unit_test(test_exact),	 cmocka_unit_test(test_bounds),	 cmocka_unit_test(test_mixture),
+	    cmocka_unit_test(test_equal_values), cmocka_unit_test(test_batches), cmocka_unit_test(test_waiting),
+	    cmocka_unit_test(test_parts),	 cmocka_unit_test(test_merge),	 cmocka_unit_test(test_long_fragments),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
