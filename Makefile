@@ -196,7 +196,7 @@ $(B)/test/source_cases_split $(B)/test/source_cases_linked: $(B)/test/source_cas
 		--add-gnu-debuglink=$(if $(filter linked,$*),.debug/)source_cases_$*.debug source_cases_$*
 
 # Its own allocator counts, and fails where a test requests it.
-$(B)/test/test_memory: TEST_LINK = -Wl,$(subst $() ,$(comma),$(addprefix --wrap=,malloc calloc realloc strdup free))
+$(B)/test/test_memory: TEST_LINK = -Wl,$(subst $() ,$(comma),$(addprefix --wrap=,malloc calloc realloc aligned_alloc strdup free))
 # Ends each window with a checkpoint where a test requests it.
 $(B)/test/test_checkpoint $(B)/test/test_checkpoint_damage: TEST_LINK = -Wl,--wrap=analysis__end_window,--wrap=analysis__new
 $(B)/test/test_checkpoint_damage: TEST_LINK += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc

@@ -33,10 +33,12 @@ static size_t live_bytes, allocations, fail_at; /* fail_at: number of the alloca
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *memory, size_t size);
+void *__real_aligned_alloc(size_t border, size_t size);
 void __real_free(void *memory);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
+void *__wrap_aligned_alloc(size_t border, size_t size);
 char *__wrap_strdup(const char *text);
 void __wrap_free(void *memory);
 
@@ -72,6 +74,11 @@ void *__wrap_realloc(void *memory, size_t size)
 	if (grown)
 		live_bytes -= before;
 	return counted(grown);
+}
+
+void *__wrap_aligned_alloc(size_t border, size_t size)
+{
+	return fails() ? NULL : counted(__real_aligned_alloc(border, size));
 }
 
 char *__wrap_strdup(const char *text)

@@ -4,6 +4,7 @@
 #include "model/alike.h"
 #include "model/groups.h"
 #include "base/grow.h"
+#include "base/large.h"
 #include "model/judgement.h"
 #include "model/own_part.h"
 #include "base/table.h"
@@ -92,7 +93,7 @@ static int widen(struct series_book *book)
 
 	if (book->count < book->capacity)
 		return 0;
-	series = realloc(book->series, capacity * sizeof(*series));
+	series = large__grow(book->series, book->count * sizeof(*series), capacity * sizeof(*series));
 	if (!series)
 		return -ENOMEM;
 	book->series = series;
