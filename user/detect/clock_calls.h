@@ -65,6 +65,7 @@ struct clock_track {
 /* The end of a call whose ordinal is certain. */
 struct clock_end {
 	double ordinal, ns; /* ns: since the origin */
+	double single_ns;   /* how long it took, where it is a bundle of its own; 0: one of several calls */
 };
 
 /* Ends of calls in order; the items belong to others. */

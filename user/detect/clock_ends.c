@@ -96,7 +96,10 @@ struct clock_ends clock_ends__list(const struct clock_track *track, uint64_t ori
 		if ((double)(sorted[track->count - 1].end_ns - sorted[i].end_ns) > SPAN_MOST_NS)
 			break;
 		if (sorted[i].end_ns <= later_ns)
-			*--first = (struct clock_end){ordinal, (double)(int64_t)(sorted[i].end_ns - origin_ns)};
+			*--first = (struct clock_end){
+			    .ordinal = ordinal,
+			    .ns = (double)(int64_t)(sorted[i].end_ns - origin_ns),
+			    .single_ns = sorted[i].n == 1 ? (double)(sorted[i].end_ns - sorted[i].start_ns) : 0};
 		ordinal -= sorted[i].n;
 		later_ns = sorted[i].start_ns < later_ns ? sorted[i].start_ns : later_ns;
 	}

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "detect/clock_ends.h"
+#include "detect/together.h"
 #include "model/judgement.h"
 
 enum { ROUGH_ENDS = 64 };	/* calls that the first sweep compares, of one host only */
@@ -268,13 +269,47 @@ static double spread(struct search *search, const struct clock_agreement *best, 
 	return farthest;
 }
 
+/*
+ * Whether calls that agree are of two operations: those of several communicators with one label, each of which its
+ * ranks leave together, or those of another slip. They follow each other closely where something else couples the
+ * ranks, and a late rank then seems to be a clock that is off. Where most calls are known one by one, their ends show
+ * it. The pair before shows what is one moment on both clocks, since an offset does not change from call to call.
+ */
+static bool end_apart(const struct clock_scratch *scratch, const struct clock_agreement *found)
+{
+	const struct clock_ends *base = &scratch->base, *other = &scratch->other;
+	double before_ns = NAN, longest_before_ns = 0;
+	uint32_t singles = 0, together = 0;
+
+	for (uint32_t i = 0, k = 0; i < base->count && k < other->count; i++) {
+		const struct clock_end *a = &base->items[i], *b;
+		double longest_ns, apart_ns;
+
+		while (k + 1 < other->count && other->items[k].ordinal < a->ordinal + (double)found->slip)
+			k++;
+		b = &other->items[k];
+		if (b->ordinal != a->ordinal + (double)found->slip || a->single_ns <= 0 || b->single_ns <= 0)
+			continue;
+		longest_ns = fmax(a->single_ns, b->single_ns);
+		apart_ns = b->ns - a->ns;
+		if (!isnan(before_ns)) {
+			singles++;
+			together +=
+			    fabs(apart_ns - before_ns) <= together__most_apart(fmax(longest_ns, longest_before_ns));
+		}
+		before_ns = apart_ns;
+		longest_before_ns = longest_ns;
+	}
+	return singles >= SHARE_MOST * found->pairs && together < SHARE_MOST * singles;
+}
+
 /* Turns the best agreement into a link. Returns false where none is good enough, or too different ones are as good. */
 static bool conclude(struct search *search, int64_t step, struct clock_link *link)
 {
 	struct clock_agreement best = search->best[0];
 	double spread_ns;
 
-	if (!search->count || best.cost > clock_search__most_cost(search->scratch))
+	if (!search->count || best.cost > clock_search__most_cost(search->scratch) || end_apart(search->scratch, &best))
 		return false;
 	spread_ns = spread(search, &best, step);
 	if (spread_ns > SPREAD_MOST_NS)

@@ -3,6 +3,7 @@
 #ifndef VAPRO_WAITING_PRIVATE_H
 #define VAPRO_WAITING_PRIVATE_H
 
+#include "detect/together.h"
 #include "detect/waiting.h"
 
 /* Further communicators count with the whole job, where less of the excess is transfer. */
@@ -137,9 +138,6 @@ static inline size_t waiting__bin_end(const struct waiting *waiting, size_t at, 
 	return at;
 }
 
-#define TOGETHER_SHARE 0.2 /* of a call's time, up to which two ends are apart that are one moment ... */
-#define TOGETHER_NS 20e3   /* ... and what waking a rank takes, added to it */
-
 /* When calls of one operation ended, and how long the longest took, ns. */
 struct ends {
 	uint64_t first_ns; /* the first end */
@@ -159,7 +157,7 @@ static inline void waiting__add_end(struct ends *ends, uint64_t start_ns, uint64
 /* Whether calls ended at one moment. */
 static inline bool waiting__at_once(const struct ends *ends)
 {
-	return (double)ends->last_ns <= (double)ends->first_ns + TOGETHER_SHARE * ends->longest + TOGETHER_NS;
+	return (double)ends->last_ns <= (double)ends->first_ns + together__most_apart(ends->longest);
 }
 
 /* Finds which rows of each group are a communicator of their own in this view. Returns 0 or -ENOMEM. */

@@ -235,6 +235,63 @@ static void hosts_that_do_not_synchronise_show_nothing(void **state)
 	}
 }
 
+/* Adds calls one by one, by the host's clock; 2 ms of each are waiting. */
+static void add_single(struct clocks *clocks, const struct host *host, double at_ns)
+{
+	uint64_t now_ns = BEGIN_NS + (uint64_t)(int64_t)(at_ns * (1 + host->drift) + host->offset_ms * 1e6);
+
+	if (at_ns >= host->watched_s * 1e9)
+		assert_int_equal(clocks__add(clocks, host->number, 0, 3, now_ns - 2000000, now_ns, 1), 0);
+}
+
+/*
+ * Estimates the offsets of two hosts in iterations of 80 ms: rows of a process grid, each of which adds by itself, and
+ * waits for the other one's former sum. A rank of the later host is late, for some time; the first host's sums are late
+ * one iteration after it. Where the hosts share one communicator, both leave together, but for 0.1 ms.
+ */
+static struct clocks *estimate_rows(uint64_t seed, const struct host *hosts, bool shared)
+{
+	struct clocks *clocks = clocks__new();
+	double at_ns = 0;
+
+	for (unsigned window = 0; window < 8; window++) {
+		for (; at_ns < (window + 1) * 10e9; at_ns += 80e6) {
+			bool hog = at_ns >= 25e9 && at_ns < 45e9;
+			double late_ns = hog ? (30 + 20 * chance(&seed)) * 1e6 : 0, apart_ns = shared ? 1e5 : 4e6;
+
+			add_single(clocks, &hosts[0], at_ns + (shared ? late_ns : 0) + apart_ns * chance(&seed));
+			add_single(clocks, &hosts[1], at_ns + late_ns + apart_ns * chance(&seed));
+			at_ns += late_ns + (shared ? 4e6 * chance(&seed) : 0);
+		}
+		assert_int_equal(clocks__estimate(clocks, unsynchronised, 2), 0);
+		for (uint32_t i = 0; i < 2 && !shared; i++)
+			assert_unknown(clocks, i);
+	}
+	return clocks;
+}
+
+static void a_late_rank_of_another_communicator_is_no_offset(void **state)
+{
+	static const double offsets_ms[] = {0, 80, -300, 1000};
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 10; seed++) {
+		for (size_t i = 0; i < sizeof(offsets_ms) / sizeof(*offsets_ms); i++) {
+			struct host hosts[] = {
+			    {0}, {.number = 1, .watched_s = 15, .offset_ms = offsets_ms[i], .drift = 2e-5}};
+			struct clocks *clocks;
+
+			clocks__free(estimate_rows(seed, hosts, false));
+			clocks = estimate_rows(seed, hosts, true);
+			assert_offset(clocks, 0, offsets_ms[i] < 0 ? -offsets_ms[i] : 0,
+				      offsets_ms[i] < 0 ? -offsets_ms[i] : 0);
+			assert_offset(clocks, 1, offsets_ms[i] > 0 ? offsets_ms[i] : 0,
+				      offsets_ms[i] > 0 ? offsets_ms[i] : 0);
+			clocks__free(clocks);
+		}
+	}
+}
+
 /* What was corrected goes back when the calls no longer agree. */
 static void a_refuted_offset_is_forgotten(void **state)
 {
@@ -520,6 +577,7 @@ int main(void)
 	    cmocka_unit_test(equal_iterations_show_nothing),
 	    cmocka_unit_test(other_calls_show_nothing),
 	    cmocka_unit_test(hosts_that_do_not_synchronise_show_nothing),
+	    cmocka_unit_test(a_late_rank_of_another_communicator_is_no_offset),
 	    cmocka_unit_test(a_refuted_offset_is_forgotten),
 	    cmocka_unit_test(the_median_clock_is_right),
 	    cmocka_unit_test(drift_is_followed),
