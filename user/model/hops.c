@@ -71,7 +71,7 @@ struct hops {
 enum { CALLERS_MOST = 64 };	/* with more callers no state is seen often enough */
 enum { HOPPED_MOST = 32 };	/* call-sites that are hopped */
 enum { TRIALS_MOST = 8 };	/* trials at the same time */
-#define TRIAL_NS 60000000000ULL /* longest trial without a result */
+#define TRIAL_NS 60000000000ULL /* longest trial without a result, since the last decision on its callers */
 #define DOUBTED_MORE 8 /* a trial without success ends when so many times the time of the first doubt was judged */
 enum { SERIES_A_SECOND = 4096 }; /* series reviewed in a second; with more, reviews are several seconds apart */
 
@@ -396,7 +396,7 @@ static enum vapro_hop judge_trial(const struct hops *hops, const struct series_b
 		return VAPRO_HOP_BACK;
 	if (only && only->hop == VAPRO_HOP_STAYS)
 		return VAPRO_HOP_STAYS;
-	if (is_tried_above(hops, site) && !over)
+	if (is_tried_above(hops, site))
 		return VAPRO_HOP_NONE;
 	if (only && site->above.n >= LEAST_FRAGMENTS) {
 		if (only->hop != VAPRO_HOP_NONE || only->depth >= book->config->hop_frames)
@@ -415,6 +415,9 @@ static enum vapro_hop judge_trial(const struct hops *hops, const struct series_b
 		return VAPRO_HOP_UP;
 	}
 	*next = site;
+	/* while other tasks interrupt computations nothing is undone, and no doubt begins */
+	if (is_disturbed(&site->above))
+		return VAPRO_HOP_NONE;
 	/* a disturbance at the begin of a trial makes the times of all callers spread, for as long as it lasts */
 	if (!site->doubted_ns)
 		site->doubted_ns = judged;
@@ -459,6 +462,18 @@ int hops__next(struct hops *hops, const struct series_book *book, uint64_t now_n
 	return 0;
 }
 
+/* A decision above a call-site in a trial changes what its callers show: its trial begins again. */
+static void prolong_below(struct hops *hops, const struct site *site, uint64_t now_ns)
+{
+	for (unsigned i = 0; i < FRAMES_MOST && site->below; i++) {
+		struct site *below = &hops->sites[site->below - 1];
+
+		if (below->hop == VAPRO_HOP_UP)
+			below->since_ns = now_ns;
+		site = below;
+	}
+}
+
 /* How far a call-site has come: an outcome never takes it back, whichever node reports it, and when. */
 static int progress_of(enum vapro_hop hop)
 {
@@ -480,6 +495,7 @@ int hops__note(struct hops *hops, const struct vapro_hop_event *event, uint64_t 
 		return 0;
 	site->hop = event->hop;
 	site->since_ns = now_ns;
+	prolong_below(hops, site, now_ns);
 	return 0;
 }
 

@@ -38,6 +38,7 @@ static const char *up[PHASES_MOST], *refused[PHASES_MOST];
 static size_t up_count, refused_count;
 static uint64_t now_ns;
 static uint32_t chance;
+static double noise;	 /* share of the computations that another task interrupts */
 static char story[8192]; /* decisions, one a line */
 
 static int setup(void **state)
@@ -50,6 +51,7 @@ static int setup(void **state)
 	phase_count = up_count = refused_count = 0;
 	now_ns = SECOND;
 	chance = 1;
+	noise = 0;
 	story[0] = '\0';
 	ranks = 2;
 	for (uint32_t i = 0; i < 2; i++) {
@@ -133,11 +135,12 @@ static void run(int rounds)
 		for (uint32_t rank = 0; rank < ranks; rank++)
 			for (size_t i = 0; i < phase_count; i++) {
 				const struct phase *phase = &phases[i];
+				bool hit = noise > 0 && random_unit() < noise;
 
 				name(&phases[(i + phase_count - 1) % phase_count], from);
 				name(phase, to);
 				add(rank, state_of(from, to, phase->class),
-				    phase->ns * (1 + phase->scatter * random_unit()), phase->preempted_ns);
+				    phase->ns * (1 + phase->scatter * random_unit()), hit ? 4e6 : phase->preempted_ns);
 			}
 }
 
@@ -299,6 +302,82 @@ static void test_disturbed_trial(void **state)
 		phases[i].scatter = 0.01;
 	live(40, 40);
 	assert_non_null(strstr(story, "stays w\n"));
+	forget_up();
+}
+
+/* While other tasks interrupt computations, and displace cached data of those between, a trial is not given up. */
+static void test_noise_in_a_trial(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		add_phase((struct phase){.chain = {"w", callers[i], "main"}, .ns = times[2 * i] / 32, .scatter = 0.01});
+		refused[refused_count++] = callers[i];
+	}
+	while (!*story)
+		live(1, 60);
+	for (size_t i = 0; i < 4; i++)
+		phases[i].scatter = 2;
+	noise = 0.2;
+	live(15, 60);
+	assert_string_equal(story, "up w\n");
+	for (size_t i = 0; i < 4; i++)
+		phases[i].scatter = 0.01;
+	noise = 0;
+	live(60, 60);
+	assert_null(strstr(story, "back w\n"));
+	assert_non_null(strstr(story, "stays w\n"));
+	forget_up();
+}
+
+/* A hop that stays is no trial any more, whatever happens: what spreads then may be looked for further up only. */
+static void test_noise_and_stop_after_a_trial(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 8; i++)
+		add_phase((struct phase){.chain = {"w", callers[i]}, .ns = times[i], .scatter = 0.01});
+	live(10, 20);
+	assert_string_equal(story, "up w\nstays w\n");
+	phases[2].preempted_ns = 1e9;
+	live(1, 1);
+	phases[2].preempted_ns = 0;
+	noise = 0.8;
+	live(100, 20);
+	assert_true(among(up, up_count, "w"));
+	assert_null(strstr(story, "back w\n"));
+	forget_up();
+}
+
+/* Noise from the first second on, for as long as the program runs. */
+static void test_noise_all_the_time(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 8; i++)
+		add_phase((struct phase){.chain = {"w", callers[i]}, .ns = times[i], .scatter = 0.01});
+	noise = 0.2;
+	live(40, 20);
+	assert_string_equal(story, "up w\nstays w\n");
+	forget_up();
+}
+
+/* A trial does not end for its length while one of its callers is tried. */
+static void test_a_caller_is_tried(void **state)
+{
+	static const struct vapro_hop_event outer = {.hop = VAPRO_HOP_UP, .site = "x"},
+					    inner = {.hop = VAPRO_HOP_UP, .site = "w"};
+
+	(void)state;
+	for (size_t i = 0; i < 8; i++)
+		add_phase((struct phase){.chain = {"w", "x", callers[i]}, .ns = times[i] / 64, .scatter = 0.01});
+	up[up_count++] = strdup("w");
+	assert_int_equal(hops__note(hops, &inner, now_ns), 0);
+	run(1);
+	now_ns += 55 * SECOND;
+	up[up_count++] = strdup("x");
+	assert_int_equal(hops__note(hops, &outer, now_ns), 0);
+	live(20, 1);
+	assert_string_equal(story, "");
+	live(20, 100);
+	assert_string_equal(story, "stays x\nstays w\n");
 	forget_up();
 }
 
@@ -526,6 +605,10 @@ int main(void)
 	    TEST(test_nothing_to_find),
 	    TEST(test_spreads_whoever_calls),
 	    TEST(test_disturbed_trial),
+	    TEST(test_noise_in_a_trial),
+	    TEST(test_noise_and_stop_after_a_trial),
+	    TEST(test_noise_all_the_time),
+	    TEST(test_a_caller_is_tried),
 	    TEST(test_frames_are_bounded),
 	    TEST(test_one_frame_is_wanted),
 	    TEST(test_off),
