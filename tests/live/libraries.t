@@ -86,6 +86,25 @@ def test_two_libraries(tap, jobs):
     tap.equal(seen, calls, "each call is counted once")
 
 
+def test_profiler(tap, jobs):
+    """A library in front of MPI is looked through as soon as a call of it is seen, in each process."""
+    out, capture = (os.path.join(jobs.directory, name) for name in ("out.ndjson", "run.capture"))
+    programs = [jobs.start([tool("sleepers"), "--seconds", "6", "--period", "0.02"], f"profiled{i}",
+                           env={"LD_PRELOAD": tool("libprofiler.so")}) for i in range(2)]
+    pids = [ready_pid(program) for program in programs]
+    daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--capture", capture, "--io", "off", "--overhead-cap", "0"], "vaprod")
+    attached(out, pids)
+    for program in programs:
+        tap.equal(jobs.wait(program, 30), 0, "a program with a profiling library ends well")
+    tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with them")
+    calls = {}
+    for state in graph(jobs, capture):
+        if "function=MPI_Barrier" in state["labels"] and "at" in state:
+            calls[state["at"].partition("@")[0]] = calls.get(state["at"].partition("@")[0], 0) + state["n"]
+    tap.ok(set(calls) <= {"sleepers", "libprofiler.so"}, "calls are those of the program, or of the library", calls)
+    tap.ok(calls.get("sleepers", 0) > 4 * calls.get("libprofiler.so", 0), "and nearly all are the program's", calls)
+
+
 def test_large_counts(tap, jobs):
     """Calls with counts of 64 bits equal the program's own count, with their bytes."""
     program = jobs.start([tool("mpich_large_counts"), "--seconds", "3"], "large_counts")
@@ -140,4 +159,4 @@ def test_distributed(tap, jobs):
     tap.ok(any(w["ranks"] == "0-1" and w["fragments"] > 100 for w in of_type(lines, "window")), "and both are seen")
 
 
-main(test_names, test_loaded_at_run_time, test_two_libraries, test_large_counts, test_rank_without_mpi, test_distributed)
+main(test_names, test_loaded_at_run_time, test_two_libraries, test_profiler, test_large_counts, test_rank_without_mpi, test_distributed)

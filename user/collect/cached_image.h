@@ -36,8 +36,8 @@ struct cached_image {
 	struct stat at_end;    /* its file when the last user ended */
 	uint64_t idle_since;   /* order in which images lost their last user */
 	uint32_t users;
-	uint32_t number; /* among transparent images; 0 = not known to the kernel side */
-	bool transparent;
+	uint32_t number;  /* among transparent images; 0 = not known to the kernel side */
+	bool transparent; /* by its name or, once it is surveyed, by its symbols */
 	struct hopped_site *sites;
 	size_t site_count, site_room;
 	bool refused; /* a frame of a runtime that cannot be left was reported */

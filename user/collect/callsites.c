@@ -93,6 +93,15 @@ static bool number_transparent(struct image_cache *cache, struct cached_image *c
 	return true;
 }
 
+/* Whether an image is looked through; of one that is not surveyed its name decides. */
+static bool is_transparent(const struct callsites *callsites, const struct process_mapping *mapping,
+			   const struct cached_image *cached)
+{
+	const char *base = strrchr(mapping->path, '/');
+
+	return cached->transparent || (base && transparent__is(base + 1, callsites->more_transparent));
+}
+
 static void push_transparent(struct callsites *callsites)
 {
 	struct kernel_transparent updates = {0};
@@ -100,14 +109,11 @@ static void push_transparent(struct callsites *callsites)
 
 	for (size_t i = 0; i < callsites->process->mapping_count && updates.count < KERNEL_TRANSPARENT; i++) {
 		const struct process_mapping *mapping = &callsites->process->mappings[i];
-		const char *base = strrchr(mapping->path, '/');
-		struct cached_image *cached;
+		struct cached_image *cached = mapping->inode ? callsites__hold(callsites, mapping) : NULL;
 		uint64_t vaddr;
 
-		if (!mapping->inode || !base || !transparent__is(base + 1, callsites->more_transparent))
-			continue;
-		cached = callsites__hold(callsites, mapping);
-		if (!cached || !number_transparent(callsites->cache, cached) ||
+		if (!cached || !is_transparent(callsites, mapping, cached) ||
+		    !number_transparent(callsites->cache, cached) ||
 		    image__vaddr_of(survey__image(cached->survey), mapping->offset, &vaddr))
 			continue;
 		updates.ranges[updates.count++] = (struct kernel_text){.begin = mapping->start,
@@ -117,6 +123,18 @@ static void push_transparent(struct callsites *callsites)
 	}
 	if (updates.count && !bpf_map_update_elem(callsites->transparent, &tgid, &updates, BPF_ANY))
 		++*callsites->updates;
+	callsites->numbered = callsites->cache->numbers;
+}
+
+/* Whether an image was found to be transparent after the kernel side had the tables of the process. */
+static bool is_unpushed(const struct callsites *callsites, const struct cached_image *cached)
+{
+	size_t count = 0;
+
+	if (!cached->transparent || !cached->survey)
+		return false;
+	survey__calls(cached->survey, &count);
+	return count && (!cached->number || cached->number > callsites->numbered);
 }
 
 void callsites__push_transparent(struct callsites *callsites, int transparent, int hops, const char *more,
@@ -169,7 +187,9 @@ static bool resolve(struct callsites *callsites, uint64_t address, struct callsi
 	offset = address - mapping->start + mapping->offset;
 	base = strrchr(mapping->path, '/');
 	base = base ? base + 1 : mapping->path;
-	site->transparent = callsites->transparent >= 0 && transparent__is(base, callsites->more_transparent);
+	site->transparent = callsites->transparent >= 0 && is_transparent(callsites, mapping, cached);
+	if (site->transparent && is_unpushed(callsites, cached))
+		push_transparent(callsites);
 	snprintf(site->text, sizeof(site->text), "%.*s@%.12s+%#llx", (int)strcspn(base, " "), base,
 		 image && image__build_id(image)[0] ? image__build_id(image) : "0", (unsigned long long)offset);
 	/* the call is before the address it returns to */

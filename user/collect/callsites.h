@@ -21,7 +21,7 @@ struct callsite {
 	char text[CALLSITE_MAX];
 	char symbol[CALLSITE_MAX]; /* function+0xN, or empty */
 	const char *path;	   /* the image's, as the process sees it, or NULL; lives as long as the call-sites */
-	bool transparent;	   /* inside an image that should have been looked through */
+	bool transparent;	   /* inside an image that is, or from now on will be, looked through */
 };
 
 /*

@@ -22,6 +22,7 @@ struct callsites {
 	int transparent; /* the kernel side's table, -1 = none */
 	const char *more_transparent;
 	uint32_t *updates; /* the kernel side's update counter */
+	uint32_t numbered; /* transparent images that were known when the tables were pushed last */
 	uint64_t read_ns;  /* CPU time of reading images to name call-sites */
 	struct cached_site *cached[CACHED_SITES];
 };

@@ -186,10 +186,12 @@ int cached_image__read(struct cached_image *cached, char *err, size_t err_size)
 	if (!cached->survey && confine__is_later(-errno))
 		return -errno;
 	cached->tried = true;
-	if (cached->survey)
+	if (cached->survey) {
+		cached->transparent |= survey__passes_on(cached->survey);
 		cached_image__resume_hops(cached);
-	else
+	} else {
 		cached->trouble = strdup(err);
+	}
 	return 0;
 }
 

@@ -53,6 +53,15 @@ int image__functions(struct image *image, bool all, int (*visit)(const struct im
 int image__definitions(struct image *image, int (*visit)(const char *name, void *ctx), void *ctx);
 
 /*
+ * Calls visit for the name of every symbol of .dynsym that the image needs of others: in the order of the file. Needs
+ * no symbols of image__from_bytes(). visit returns 0 to go on.
+ */
+int image__references(struct image *image, int (*visit)(const char *name, void *ctx), void *ctx);
+
+/* Whether an image is a program: an executable, position-independent or not. */
+bool image__is_program(const struct image *image);
+
+/*
  * Calls visit for the texts of .dynamic that have a tag: DT_SONAME, the name for the linker, or DT_NEEDED, the names of
  * libraries that are loaded with the image. visit returns 0 to go on.
  */

@@ -205,6 +205,29 @@ int image__definitions(struct image *image, int (*visit)(const char *name, void 
 	return 0;
 }
 
+int image__references(struct image *image, int (*visit)(const char *name, void *ctx), void *ctx)
+{
+	Elf_Data *data;
+	size_t strings;
+	GElf_Sym sym;
+
+	if (!find_table(image, SHT_DYNSYM, &data, &strings))
+		return 0;
+	for (int i = 1; gelf_getsym(data, i, &sym); i++) {
+		const char *name = sym.st_shndx == SHN_UNDEF ? elf_strptr(image->elf, strings, sym.st_name) : NULL;
+		int status = name ? visit(name, ctx) : 0;
+
+		if (status)
+			return status;
+	}
+	return 0;
+}
+
+bool image__is_program(const struct image *image)
+{
+	return image->is_executable;
+}
+
 int image__functions(struct image *image, bool all, int (*visit)(const struct image_symbol *symbol, void *ctx),
 		     void *ctx)
 {

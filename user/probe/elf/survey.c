@@ -18,6 +18,7 @@ struct survey {
 	size_t function_count;
 	struct io_site *io;
 	size_t io_count;
+	bool passes_on;
 	struct transparent_call *calls;
 	size_t call_count;
 };
@@ -102,6 +103,7 @@ static int get(struct survey *survey, size_t size, uint64_t file_bytes, const st
 		return -ENOMEM;
 	for (size_t i = 0; i < survey->io_count && !reader.bad; i++)
 		get_io(survey, &reader, &survey->io[i]);
+	survey->passes_on = flat__get_upto(&reader, 1);
 	survey->call_count = flat__get_count(&reader, SURVEY_CALL_BYTES);
 	survey->calls = calloc(survey->call_count + 1, sizeof(*survey->calls));
 	if (!survey->calls)
@@ -161,6 +163,11 @@ const struct survey_function *survey__functions(const struct survey *survey, siz
 {
 	*count = survey->function_count;
 	return survey->functions;
+}
+
+bool survey__passes_on(const struct survey *survey)
+{
+	return survey->passes_on;
 }
 
 const struct transparent_call *survey__calls(const struct survey *survey, size_t *count)

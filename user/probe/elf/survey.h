@@ -20,7 +20,7 @@
 enum survey_part {
 	SURVEY_NAMES = 1, /* functions and objects by name: for call-sites and handles */
 	SURVEY_IO = 2,	  /* libc's system calls */
-	SURVEY_CALLS = 4, /* a transparent image's calls and where they return to */
+	SURVEY_CALLS = 4, /* a transparent image's calls and where they return to; with SURVEY_NAMES where it is one */
 };
 
 struct survey_wanted {
@@ -51,6 +51,9 @@ struct image *survey__image(const struct survey *survey);
 
 /* Wanted functions that the image defines, refused ones too, by address; aliases share one. Names are those wanted. */
 const struct survey_function *survey__functions(const struct survey *survey, size_t *count);
+
+/* With SURVEY_NAMES: whether the image passes calls of MPI on, transparent__passes_on(); then its calls are known. */
+bool survey__passes_on(const struct survey *survey);
 
 const struct transparent_call *survey__calls(const struct survey *survey, size_t *count);
 const struct io_site *survey__io_sites(const struct survey *survey, size_t *count);

@@ -137,6 +137,7 @@ int survey__respond(struct flat_reader *about, struct confine_file *files, unsig
 	struct search search = {.found = &found};
 	uint64_t parts = flat__get(about);
 	int status = read_wanted(about, &search);
+	bool passes_on;
 
 	if (status || file_count != 1) {
 		snprintf(err, err_size, "the query makes no sense");
@@ -157,7 +158,9 @@ int survey__respond(struct flat_reader *about, struct confine_file *files, unsig
 		flat__put(response, 0);
 	if (status)
 		goto cleanup;
-	if (parts & SURVEY_CALLS)
+	passes_on = parts & SURVEY_NAMES && transparent__passes_on(search.image);
+	flat__put(response, passes_on);
+	if (parts & SURVEY_CALLS || passes_on)
 		status = put_calls(search.image, response);
 	else
 		flat__put(response, 0);

@@ -22,6 +22,13 @@ struct transparent_call {
 bool transparent__is(const char *basename, const char *more);
 
 /*
+ * Whether an image is a library that programs call in place of MPI: it defines functions of MPI, passes their calls on
+ * by their other names, PMPI_X, and calls no function of MPI for itself. Profilers and wrappers of sites are such
+ * libraries, whatever their names, and bindings of Fortran. Needs no symbols of image__from_bytes().
+ */
+bool transparent__passes_on(struct image *image);
+
+/*
  * Makes the table of an image: every call whose frame .eh_frame describes by the stack pointer or the
  * frame pointer, by address. Returns how many, with *calls to be freed by the caller, or -ENOMEM.
  */
