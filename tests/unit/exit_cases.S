@@ -93,6 +93,17 @@ begin region._omp_fn.1
 	ret
 end region._omp_fn.1
 
+begin _ZN3sim4stepEiPd._omp_fn.2
+	nop
+	ret
+end _ZN3sim4stepEiPd._omp_fn.2
+
+	/* a type with a blank in its name: unsigned long */
+begin _ZN3sim4stepEm._omp_fn.3
+	nop
+	ret
+end _ZN3sim4stepEm._omp_fn.3
+
 begin .omp_outlined..2
 	nop
 	ret

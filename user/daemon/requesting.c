@@ -27,10 +27,12 @@
 
 #define AT_ONCE 8 /* decisions a second; others wait for the next one */
 
-/* Returns a call-site's symbol, by which people find it, or its name where it has none. */
-static const char *shown(const struct vapro_hop_event *event)
+/* Words a call-site for people: by its function and line, its symbol or its name, what is known. malloc'ed; or NULL. */
+static char *words_of(const struct daemon *daemon, const struct vapro_hop_event *event)
 {
-	return event->symbol ? event->symbol : event->site;
+	char *place = pipeline__place(daemon->tee.pipeline, event->site);
+
+	return place ? place : strdup(event->symbol ? event->symbol : event->site);
 }
 
 /* Returns whether a refusal was reported: once for all call-sites of an image that share the reason. */
@@ -52,19 +54,22 @@ static bool is_known(struct daemon *daemon, const struct vapro_hop_event *event)
 
 static void say(struct daemon *daemon, const struct vapro_hop_event *event)
 {
+	char *words = words_of(daemon, event);
+	const char *shown = words ? words : event->site;
+
 	switch (event->hop) {
 	case VAPRO_HOP_UP:
 		tracker__warn(
 		    daemon->tracker, "hopped", 0,
 		    "times between the calls at %s (%s) spread: from now on its calls are distinguished by their "
 		    "callers, and stay so if that makes times steady",
-		    shown(event), event->site);
+		    shown, event->site);
 		break;
 	case VAPRO_HOP_BACK:
 		tracker__warn(daemon->tracker, "hopped_back", 0,
 			      "times between the calls at %s (%s) spread for every caller: its calls are no longer "
 			      "distinguished by their callers",
-			      shown(event), event->site);
+			      shown, event->site);
 		break;
 	case VAPRO_HOP_REFUSED:
 		if (!is_known(daemon, event))
@@ -72,13 +77,14 @@ static void say(struct daemon *daemon, const struct vapro_hop_event *event)
 			    daemon->tracker, "hop_refused", 0,
 			    "times between the calls at %s (%s) spread, but its calls cannot be distinguished by "
 			    "their callers: it %s",
-			    shown(event), event->site, event->reason);
+			    shown, event->site, event->reason);
 		break;
 	case VAPRO_HOP_NONE:
 	case VAPRO_HOP_STAYS:
 	case VAPRO_HOPS:
 		break;
 	}
+	free(words);
 }
 
 /* Carries a decision out. Returns false where the frame of its call-site is not known yet: then it is to be made again.

@@ -81,6 +81,12 @@ void pipeline__stage_request(const struct pipeline *pipeline, struct vapro_stage
 /* As analysis__inside_request; samples return as STREAM_INSIDE. */
 void pipeline__inside_request(const struct pipeline *pipeline, struct vapro_inside_request *request);
 
+/*
+ * Words a place of a program by its function and line, where these were read. malloc'ed; NULL where neither is known,
+ * and when out of memory.
+ */
+char *pipeline__place(const struct pipeline *pipeline, const char *site);
+
 /* As analysis__hop_request; the outcome returns as a STREAM_HOP. */
 void pipeline__hop_request(struct pipeline *pipeline, uint64_t now_ns, struct vapro_hop_event *event);
 

@@ -58,6 +58,11 @@ void pipeline__inside_request(const struct pipeline *pipeline, struct vapro_insi
 	analysis__inside_request(pipeline->analysis, request);
 }
 
+char *pipeline__place(const struct pipeline *pipeline, const char *site)
+{
+	return source_names__place(pipeline->names, site);
+}
+
 void pipeline__hop_request(struct pipeline *pipeline, uint64_t now_ns, struct vapro_hop_event *event)
 {
 	analysis__hop_request(pipeline->analysis, now_ns, event);

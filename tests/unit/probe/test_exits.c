@@ -204,6 +204,7 @@ static void test_sites_of_rows(void **state)
 	uint64_t entry = 0;
 	struct row_sites *sites;
 	char err[256] = "";
+	size_t demangled = 0, mangled = 0;
 	int fd;
 
 	(void)state;
@@ -257,9 +258,16 @@ static void test_sites_of_rows(void **state)
 	/* with all other outlined functions, in one query; undecodable functions are named, with their place */
 	sites = row_sites__query_at(fd, 0, CASES, entry, true, KERNEL_ROW_OUTLINED, err, sizeof(err));
 	assert_non_null(sites);
-	assert_int_equal(sites->function_count, 3);
-	for (size_t i = 0; i < sites->function_count; i++)
-		assert_true(sites->functions[i].entry == entry || row_sites__is_outlined(sites->functions[i].name));
+	assert_int_equal(sites->function_count, 5);
+	for (size_t i = 0; i < sites->function_count; i++) {
+		const char *name = sites->functions[i].name;
+
+		assert_true(sites->functions[i].entry == entry || row_sites__is_outlined(name));
+		demangled += !strcmp(name, "sim::step(int,double*)._omp_fn.2");
+		mangled += !strcmp(name, "_ZN3sim4stepEm._omp_fn.3");
+	}
+	assert_int_equal(demangled, 1);
+	assert_int_equal(mangled, 1);
 	assert_int_equal(sites->skip_count, 1);
 	assert_string_equal(sites->skips[0].function, "region._omp_fn.1");
 	assert_string_equal(sites->skips[0].reason, "not all decodable: 06 90 c3 at +0x1");

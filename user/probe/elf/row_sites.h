@@ -23,7 +23,7 @@ struct row_site {
 struct row_function {
 	unsigned int row;
 	uint64_t entry; /* file offset of the function */
-	char *name;	/* symbol's name; "" where there is none */
+	char *name; /* that of the source where its symbol shows it and labels can have it; "" where there is none */
 	struct row_site *sites;
 	size_t site_count;
 	bool shifted, stepped; /* flags of its entry's probe */

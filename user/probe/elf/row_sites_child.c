@@ -103,9 +103,35 @@ bool row_sites__is_outlined(const char *symbol)
 	return false;
 }
 
+/*
+ * Writes a function's name for people: that of the source with the types of its arguments, which distinguish it from
+ * others, and what the compiler put behind it. The symbol is kept where labels, which end at blanks, could not have it.
+ */
+static const char *name_for_people(const char *symbol, char *name, size_t size)
+{
+	size_t stem = strcspn(symbol, "."), used = 0;
+	char mangled[ROW_TEXT_MAX];
+
+	if (!stem || stem >= sizeof(mangled))
+		return symbol;
+	snprintf(mangled, sizeof(mangled), "%.*s", (int)stem, symbol);
+	if (!demangle(mangled, DEMANGLE_WHOLE, name, size))
+		return symbol;
+	for (const char *from = name; *from; from++)
+		if (*from != ' ' || from == name || from[-1] != ',')
+			name[used++] = *from;
+	name[used] = '\0';
+	if (strpbrk(name, " =") || used + strlen(symbol + stem) >= size - 1)
+		return symbol;
+	snprintf(name + used, size - used, "%s", symbol + stem);
+	return name;
+}
+
 static void skip(struct reading *reading, const char *function, uint64_t entry, const char *reason)
 {
-	flat__put_text(&reading->skips, function);
+	char name[ROW_TEXT_MAX];
+
+	flat__put_text(&reading->skips, name_for_people(function, name, sizeof(name)));
 	flat__put(&reading->skips, entry);
 	flat__put_text(&reading->skips, reason);
 	reading->skip_count++;
@@ -168,7 +194,7 @@ static int add_function(struct reading *reading, const struct image_symbol *symb
 	struct exits *exits = malloc(sizeof(*exits));
 	struct site site;
 	int status = 0;
-	char text[128];
+	char text[128], name[ROW_TEXT_MAX];
 
 	if (!exits)
 		return -ENOMEM;
@@ -188,7 +214,7 @@ static int add_function(struct reading *reading, const struct image_symbol *symb
 		goto out;
 	reading->entries[reading->function_count++] = symbol->offset;
 	flat__put(&reading->functions, index);
-	flat__put_text(&reading->functions, symbol->name);
+	flat__put_text(&reading->functions, name_for_people(symbol->name, name, sizeof(name)));
 	flat__put(&reading->functions, symbol->offset);
 	flat__put(&reading->functions, symbol->size);
 	flat__put(&reading->functions, site.offset - symbol->offset);
