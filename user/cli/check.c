@@ -17,6 +17,7 @@
 #include "daemon/daemon.h"
 #include "daemon/privileges.h"
 #include "node/generator.h"
+#include "probe/elf/mpi_files.h"
 #include "probe/pmu/counters.h"
 #include "target/finder.h"
 #include "target/kernel_range.h"
@@ -349,35 +350,45 @@ static void check_finder(void)
 	finder__free(finder);
 }
 
-#define LIBRARIES_MOST 16
+#define LIBRARIES_MOST 64
 
+/* MPI libraries of the linker's cache, whatever their names: recognised by what they define, as by vaprod. */
 static void check_libraries(void)
 {
+	static const char *const kinds[] = {
+	    [PROCESS_OPEN_MPI] = "Open MPI", [PROCESS_MPICH] = "MPICH", [PROCESS_STANDARD_ABI] = "the standard ABI"};
 	FILE *cache = popen("/sbin/ldconfig -p 2>/dev/null", "r");
-	char line[512], *seen[LIBRARIES_MOST];
-	size_t count = 0;
+	char line[512], text[640], *seen[LIBRARIES_MOST];
+	size_t count = 0, found = 0;
 
 	/* several names of one library are links to it */
 	while (cache && count < LIBRARIES_MOST && fgets(line, sizeof(line), cache)) {
-		char *name = line + strspn(line, " \t"), *path = strstr(line, "=> "), *real;
+		char *path = strstr(line, "=> "), *real;
+		enum process_mpi mpi;
 		bool again = false;
 
-		if (strncmp(name, "libmpi.so", 9) || !path)
+		if (!path)
 			continue;
+		path += strlen("=> ");
 		path[strcspn(path, "\n")] = '\0';
-		real = realpath(path + 3, NULL);
+		real = mpi_files__suggests(path) ? realpath(path, NULL) : NULL;
 		for (size_t i = 0; real && i < count; i++)
 			again |= !strcmp(seen[i], real);
 		if (!real || again) {
 			free(real);
 			continue;
 		}
-		row("MPI library", "", path + 3);
 		seen[count++] = real;
+		mpi = mpi_files__of(real);
+		if (mpi == PROCESS_NO_MPI)
+			continue;
+		found++;
+		snprintf(text, sizeof(text), "%s (%s)", path, kinds[mpi]);
+		row("MPI library", "", text);
 	}
 	if (cache)
 		pclose(cache);
-	if (!count)
+	if (!found)
 		row("MPI library", "none", "in the linker's cache; programs may bring their own");
 	while (count)
 		free(seen[--count]);

@@ -150,6 +150,22 @@ static void test_by_symbols(void **state)
 	assert_kind("libmpich.so.20", false, PROCESS_MPICH);
 }
 
+/* Without a process, as a tool that lists libraries has them. */
+static void test_files(void **state)
+{
+	char path[128];
+
+	(void)state;
+	compile(OPEN_MPI, "libmpi_vendor.so.3", "-shared -fPIC");
+	path_of("libmpi_vendor.so.3", path, sizeof(path));
+	assert_int_equal(mpi_files__of(path), PROCESS_OPEN_MPI);
+	compile("int PMPI_Init(void); int MPI_Init(void){return PMPI_Init();}", "libmpi.so.40", "-shared -fPIC");
+	path_of("libmpi.so.40", path, sizeof(path));
+	assert_int_equal(mpi_files__of(path), PROCESS_NO_MPI);
+	path_of("libmpich.so.none", path, sizeof(path)); /* cannot be read */
+	assert_int_equal(mpi_files__of(path), PROCESS_MPICH);
+}
+
 static void test_any_name(void **state)
 {
 	(void)state;
@@ -427,10 +443,10 @@ static void test_names(void **state)
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_by_symbols),	 cmocka_unit_test(test_any_name), cmocka_unit_test(test_no_library),
-	    cmocka_unit_test(test_unreadable),	 cmocka_unit_test(test_in_front), cmocka_unit_test(test_both_loaded),
-	    cmocka_unit_test(test_copies),	 cmocka_unit_test(test_known),	  cmocka_unit_test(test_names),
-	    cmocka_unit_test(test_large_counts), cmocka_unit_test(test_damaged),
+	    cmocka_unit_test(test_by_symbols),	cmocka_unit_test(test_files),	     cmocka_unit_test(test_any_name),
+	    cmocka_unit_test(test_no_library),	cmocka_unit_test(test_unreadable),   cmocka_unit_test(test_in_front),
+	    cmocka_unit_test(test_both_loaded), cmocka_unit_test(test_copies),	     cmocka_unit_test(test_known),
+	    cmocka_unit_test(test_names),	cmocka_unit_test(test_large_counts), cmocka_unit_test(test_damaged),
 	};
 
 	reader__main(argc, argv);

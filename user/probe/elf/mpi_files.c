@@ -118,18 +118,17 @@ struct file_response {
 };
 
 /* Queries a reader. 0, or as confine__query(). The caller frees about->response.data. */
-static int query_file(int fd, const struct process *process, const struct process_mapping *mapping,
-		      struct file_response *about, char *err, size_t err_size)
+static int query_file(int fd, uid_t owner, const char *path, struct file_response *about, char *err, size_t err_size)
 {
 	/* a process may map all libraries of the node: its owner pays for the readers of those, too */
 	struct confine_query query = {
-	    .service = MPI_FILES_SERVICE, .files = {fd}, .file_count = 1, .owner = process->owner, .charged = true};
+	    .service = MPI_FILES_SERVICE, .files = {fd}, .file_count = 1, .owner = owner, .charged = true};
 	struct flat_reader reader;
 	char reason[256] = "";
 	int status = confine__query(&query, &about->response, reason, sizeof(reason));
 
 	if (status) {
-		snprintf(err, err_size, "%s: %s", mapping->path, reason);
+		snprintf(err, err_size, "%s: %s", path, reason);
 		return status;
 	}
 	reader = (struct flat_reader){.at = about->response.data, .end = about->response.data + about->response.size};
@@ -184,7 +183,7 @@ static int look_at(struct mpi_files *files, const struct process *process, const
 		goto out;
 	}
 	if (*left)
-		status = query_file(fd, process, mapping, &about, err, err_size);
+		status = query_file(fd, process->owner, mapping->path, &about, err, err_size);
 	else
 		status = -EINPROGRESS;
 	if (confine__is_later(status))
@@ -247,7 +246,7 @@ static int query_mapped(const struct process *process, const struct process_mapp
 			struct file_response *about, char *err, size_t err_size)
 {
 	int fd = refer(process, mapping);
-	int status = fd < 0 ? -ENOENT : query_file(fd, process, mapping, about, err, err_size);
+	int status = fd < 0 ? -ENOENT : query_file(fd, process->owner, mapping->path, about, err, err_size);
 
 	if (fd >= 0)
 		close(fd);
@@ -364,4 +363,18 @@ void mpi_files__recall(struct mpi_files *files, struct process *process)
 	process->library = (struct process_library){0};
 	if (count)
 		set_library(process, &found[foremost(found, count)], count);
+}
+
+enum process_mpi mpi_files__of(const char *path)
+{
+	struct file_response about = {0};
+	int fd = user_file__refer(path);
+	char err[512];
+
+	if (fd < 0 || query_file(fd, 0, path, &about, err, sizeof(err)))
+		about.mpi = mpi_of_name(path);
+	free(about.response.data);
+	if (fd >= 0)
+		close(fd);
+	return about.mpi;
 }

@@ -37,6 +37,10 @@ int mpi_files__look(struct mpi_files *files, struct process *process, bool all, 
 /* Fills process->library by what is known of its files already, and by names where nothing is: no file is read. */
 void mpi_files__recall(struct mpi_files *files, struct process *process);
 
+/* Which MPI library a file of the system is, for tools: waits for its reader. Where it cannot be read its name decides.
+ */
+enum process_mpi mpi_files__of(const char *path);
+
 /* The reader's side; runs confined. */
 int mpi_files__respond(struct flat_reader *about, struct confine_file *files, unsigned int file_count,
 		       struct flat *response, char *err, size_t err_size);
