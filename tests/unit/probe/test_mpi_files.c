@@ -184,6 +184,15 @@ static void test_no_library(void **state)
 		"int call(void){return PMPI_Init();}",
 		"libmpi_hidden.so", "-shared -fPIC -O0");
 	assert_kind("libmpi_hidden.so", true, PROCESS_NO_MPI);
+	/* one that defines both, and looks the others' up */
+	compile("void *dlsym(void *, const char *); int MPI_Init(void){return dlsym((void *)-1L, \"MPI_Init\") != 0;} "
+		"int PMPI_Init(void){return MPI_Init();} int MPI_File_open(void){return 1;}",
+		"libmpi_io_profile.so", "-shared -fPIC");
+	assert_kind("libmpi_io_profile.so", true, PROCESS_NO_MPI);
+	compile("void *dlsym(void *, const char *); int MPI_Init(void){return dlsym((void *)-1L, \"MPI_Init\") != 0;} "
+		"int PMPI_Init(void){return MPI_Init();} int MPI_Send(void){return 1;}",
+		"libmpi_shim.so", "-shared -fPIC");
+	assert_kind("libmpi_shim.so", true, PROCESS_MPICH);
 	compile("int nothing;", "libmpi_empty.so", "-shared -fPIC");
 	assert_kind("libmpi_empty.so", true, PROCESS_NO_MPI);
 }

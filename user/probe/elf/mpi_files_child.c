@@ -12,6 +12,8 @@
 
 struct signs {
 	bool init, profiled, init_thread, profiled_thread;
+	bool send;     /* messages, which every MPI library has */
+	bool looks_up; /* it asks the linker for names */
 	bool open_mpi; /* a handle that is an object: part of Open MPI's ABI */
 	bool abi;      /* MPI 5 */
 	bool mpich;    /* internals of MPICH and its descendants */
@@ -28,10 +30,19 @@ static int look_at(const char *name, void *ctx)
 	signs->profiled |= !strcmp(name, "PMPI_Init");
 	signs->init_thread |= !strcmp(name, "MPI_Init_thread");
 	signs->profiled_thread |= !strcmp(name, "PMPI_Init_thread");
+	signs->send |= !strcmp(name, "MPI_Send");
 	signs->open_mpi |= !strcmp(name, "ompi_mpi_comm_world");
 	signs->abi |= !strcmp(name, "MPI_Abi_get_version");
 	signs->mpich |= !strncmp(name, "MPIR_", strlen("MPIR_"));
 	return 0;
+}
+
+static int look_at_reference(const char *name, void *ctx)
+{
+	struct signs *signs = ctx;
+
+	signs->looks_up |= !strcmp(name, "dlsym");
+	return signs->looks_up;
 }
 
 static int note_name(const char *name, void *ctx)
@@ -45,11 +56,14 @@ static int note_name(const char *name, void *ctx)
 /*
  * The standard ABI has no objects and no number in its handles by which it could be recognised. Its library has a name
  * for the linker that the standard prescribes, whatever file that is in; one without it has the ABI's functions, which
- * libraries of MPI 5 have in their own ABIs as well.
+ * libraries of MPI 5 have in their own ABIs as well. A profiler that defines functions by both names, as Darshan does,
+ * has no messages, and looks up what it passes calls on to.
  */
 static enum process_mpi mpi_of(const struct signs *signs)
 {
 	if (!(signs->init && signs->profiled) && !(signs->init_thread && signs->profiled_thread))
+		return PROCESS_NO_MPI;
+	if (signs->looks_up && !signs->send)
 		return PROCESS_NO_MPI;
 	if (!strncmp(signs->name, "libmpi_abi", strlen("libmpi_abi")))
 		return PROCESS_STANDARD_ABI;
@@ -88,6 +102,7 @@ int mpi_files__respond(struct flat_reader *about, struct confine_file *files, un
 	if (!image)
 		return -EINVAL;
 	image__definitions(image, look_at, &signs);
+	image__references(image, look_at_reference, &signs);
 	image__linked_names(image, DT_SONAME, note_name, &signs);
 	image__linked_names(image, DT_NEEDED, note_needed, &needed);
 	flat__put(response, mpi_of(&signs));
