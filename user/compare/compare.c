@@ -100,7 +100,6 @@ static void summarise(struct comparison *result, int side, const uint32_t *unit_
 {
 	const struct profile *profile = result->profile[side];
 	struct compare_side *sums = &result->side[side];
-	double most = 0;
 
 	sums->length_s = profile__length_s(profile);
 	sums->other_jobs = profile->other_jobs;
@@ -113,12 +112,20 @@ static void summarise(struct comparison *result, int side, const uint32_t *unit_
 		sums->least_s += profile->threads[i].least_s;
 		sums->none_s += profile->threads[i].none_s;
 	}
-	for (size_t i = 0; i < profile->kind_capacity; i++) {
-		if (!profile->kinds[i].used || profile->kinds[i].seconds <= most)
-			continue;
-		most = profile->kinds[i].seconds;
-		sums->main = &stg__state(profile->stg, profile->kinds[i].state)->about;
-	}
+	sums->main = profile__main(profile);
+}
+
+/* Whether an image differs, and most of either run's time is of states that the other lacks. */
+static bool other_program(const struct comparison *result)
+{
+	const struct match *match = &result->match;
+	double all_s[2] = {0};
+
+	for (int side = 0; side < 2; side++)
+		for (size_t i = 0; i < result->profile[side]->kind_capacity; i++)
+			all_s[side] += result->profile[side]->kinds[i].seconds;
+	return match->changed_count && match->only_a_s > SHARE_MOST * all_s[0] &&
+	       match->only_b_s > SHARE_MOST * all_s[1];
 }
 
 static int by_weight(const void *a, const void *b)
@@ -159,6 +166,13 @@ static void explain(const struct comparison *result, char *err, size_t err_size)
 			 "the runs have no state in common (%u states in A, %u in B): are both of the same program, "
 			 "with debug information or symbols to match its functions by?",
 			 result->match.only_a, result->match.only_b);
+	else if (result->other_program)
+		snprintf(err, err_size,
+			 "the runs are of different programs, or of builds that differ in most states: only %u states "
+			 "are in "
+			 "both, %u (%.2f s) in A only, %u (%.2f s) in B only",
+			 (unsigned)result->match.count, result->match.only_a, result->match.only_a_s,
+			 result->match.only_b, result->match.only_b_s);
 	else if (result->too_few)
 		snprintf(err, err_size,
 			 "too short to compare: a state needs %d batches of %d fragments or more on a rank in each "
@@ -191,9 +205,10 @@ int compare__runs(struct comparison *result, const struct profile *a, const stru
 		error = compare__units(result, unit_of, err, err_size);
 	for (int side = 0; !error && side < 2; side++)
 		summarise(result, side, unit_of[side]);
-	if (!error)
+	result->other_program = !error && other_program(result);
+	if (!error && !result->other_program)
 		error = compare__cells(result, unit_of);
-	if (!error)
+	if (!error && !result->other_program)
 		error = compare__causes(result, unit_of);
 	if (!error && !result->compared) {
 		explain(result, err, err_size);

@@ -75,6 +75,7 @@ struct comparison {
 	uint32_t too_short;	    /* computations that are mostly what the probes around them cost: not compared */
 	double compared_s[2];	    /* time of what was compared */
 	bool calls_compared;	    /* the own part of collectives */
+	bool other_program;	    /* an image differs, and most of the time of either run is not in the other */
 	bool moved;		    /* some ranks ran on another host */
 	bool common;		    /* more than half of the ranks agree on a change of the job, possibly none */
 	const struct profile *profile[2];

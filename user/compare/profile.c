@@ -318,3 +318,17 @@ double profile__length_s(const struct profile *profile)
 	}
 	return end > first ? (double)(end - first) * VAPRO_BIN_NS * 1e-9 : 0;
 }
+
+const struct vapro_state *profile__main(const struct profile *profile)
+{
+	const struct vapro_state *found = NULL;
+	double most = 0;
+
+	for (size_t i = 0; i < profile->kind_capacity; i++) {
+		if (!profile->kinds[i].used || profile->kinds[i].seconds <= most)
+			continue;
+		most = profile->kinds[i].seconds;
+		found = &stg__state(profile->stg, profile->kinds[i].state)->about;
+	}
+	return found;
+}

@@ -95,4 +95,7 @@ int profile__end(struct profile *profile);
 /* From its first to its last fragment, seconds; after profile__end. */
 double profile__length_s(const struct profile *profile);
 
+/* A state with most time, or NULL. */
+const struct vapro_state *profile__main(const struct profile *profile);
+
 #endif

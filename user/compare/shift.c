@@ -10,7 +10,6 @@
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>
 
-#define LEAST_ERROR 1e-3     /* least error of a shift: no measurement of a run is better */
 #define MOST_CORRELATION 0.9 /* of successive values: a greater one is not believed, as the error would be infinite */
 
 /* Part of the first autocorrelation that counts. */
@@ -92,7 +91,7 @@ int shift__of(const double *a, size_t a_count, const double *b, size_t b_count, 
 	shift->by = (nth(differences, pairs, (pairs - 1) / 2) + nth(differences, pairs, pairs / 2)) / 2;
 	shift->low = nth(differences, pairs, at);
 	shift->high = nth(differences, pairs, pairs - 1 - at);
-	shift->error = fmax((shift->high - shift->low) / (2 * SHIFT_Z95), LEAST_ERROR);
+	shift->error = fmax((shift->high - shift->low) / (2 * SHIFT_Z95), SHIFT_LEAST_ERROR);
 	shift->p = shift__p((above - (double)pairs / 2) / deviation);
 	free(differences);
 	return 0;

@@ -10,8 +10,9 @@
 
 #include <stddef.h>
 
-#define SHIFT_LEAST 8	   /* values on either side below which nothing is said */
-#define SHIFT_Z95 1.959964 /* standard deviations on either side that 95 % of a normal distribution lie within */
+#define SHIFT_LEAST 8	       /* values on either side below which nothing is said */
+#define SHIFT_LEAST_ERROR 1e-3 /* least error of a shift: no measurement of a run is better */
+#define SHIFT_Z95 1.959964     /* standard deviations on either side that 95 % of a normal distribution lie within */
 
 struct shift {
 	double by;	  /* b - a */

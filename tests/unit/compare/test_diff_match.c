@@ -201,6 +201,27 @@ static void nothing_in_common(void **state)
 	profile__free(b);
 }
 
+/* Two programs whose main() alone looks alike are not said to be as fast as each other. */
+static void other_program(void **state)
+{
+	static const struct edge other[] = {
+	    {"tool@ccc+0x14", "main+0x14", "tool@ccc+0x40", "main+0x40", 1},
+	    {"tool@ccc+0x40", "main+0x40", "tool@ccc+0x94", "search+0x44", 2},
+	    {"tool@ccc+0x94", "search+0x44", "tool@ccc+0x14", "main+0x14", 3},
+	};
+	struct profile *a = run(old_build, 3), *b = run(other, 3);
+	struct comparison found;
+
+	(void)state;
+	found = compare(a, b, -ENODATA);
+	assert_true(found.other_program && found.match.count > 0);
+	assert_non_null(strstr(err, "different programs"));
+	assert_non_null(strstr(err, "A is a run of app, B of tool"));
+	compare__clear(&found);
+	profile__free(a);
+	profile__free(b);
+}
+
 static void shifts(void **state)
 {
 	double a[40], b[40], all[4] = {0.04, 0.001, 0.02, 0.03}, some[5] = {0.1, 0, 0.001, 0.2, -0.001};
@@ -279,9 +300,9 @@ static void late_bundles(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(same_build),	 cmocka_unit_test(other_build),	 cmocka_unit_test(other_name),
-	    cmocka_unit_test(one_call_more),	 cmocka_unit_test(shifts),	 cmocka_unit_test(long_runs),
-	    cmocka_unit_test(nothing_in_common), cmocka_unit_test(late_bundles),
+	    cmocka_unit_test(same_build),	 cmocka_unit_test(other_build),	  cmocka_unit_test(other_name),
+	    cmocka_unit_test(one_call_more),	 cmocka_unit_test(shifts),	  cmocka_unit_test(long_runs),
+	    cmocka_unit_test(nothing_in_common), cmocka_unit_test(other_program), cmocka_unit_test(late_bundles),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
