@@ -9,6 +9,7 @@ import os
 import re
 import socket
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,7 @@ BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 and os.path.isdir(s
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 import contradictions  # noqa: E402
-COMMANDS = ("run", "analyze", "diagnose", "diff", "view", "report", "top", "stg", "noise", "variability", "publish", "check")
+COMMANDS = ("run", "analyze", "diagnose", "diff", "runs", "view", "report", "top", "stg", "noise", "variability", "publish", "check")
 
 
 def text_of(*path):
@@ -66,6 +67,9 @@ class Examples(unittest.TestCase):
             for name in ("monday", "tuesday"):
                 with open(os.path.join(cls.folder.name, name + ".capture"), "rb") as one:
                     two_runs.write(one.read())
+        os.mkdir(os.path.join(cls.folder.name, "nightly"))
+        for name in ("node1", "node2", "good", "new", "monday"):
+            shutil.copy(os.path.join(cls.folder.name, name + ".capture"), os.path.join(cls.folder.name, "nightly"))
         subprocess.run([os.path.join(BUILD, "vapro"), "analyze", "-o", "run.ndjson", "run.capture"], check=True, cwd=cls.folder.name)
         contradictions.demand_none(os.path.join(cls.folder.name, "run.ndjson"))
 

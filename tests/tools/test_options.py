@@ -21,7 +21,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 import contradictions  # noqa: E402
 USUAL, ALL = 25, 50
-COMMANDS = ("run", "analyze", "diagnose", "diff", "view", "report", "top", "stg", "noise", "variability", "publish", "check")
+COMMANDS = ("run", "analyze", "diagnose", "diff", "runs", "view", "report", "top", "stg", "noise", "variability", "publish", "check")
 LIBRARIES = "-lbpf -ldw -lelf -liberty -lcjson -lgsl -lgslcblas -lnats -lzstd -lz -lm -lncursesw"
 
 

@@ -47,7 +47,7 @@ static const struct option_row rows[] = {
     RANK_ROW(struct choice, rank, "of one rank only, and of the job"),
     {.type = OPTION_CUSTOM, OPTION_AT(struct choice, run), .name = "run", .value = "N[,M]", .noun = "run",
      .expected = RUN_OPTION_RANGE, .read = read_runs,
-     .help = "of files that hold several runs: 1 = the first, -1 = the last; N of A and M of B (-1)"},
+     .help = "of files that hold several runs: 1 = the first, -1 = the last; N of A and M of the others (-1)"},
     {.type = OPTION_SWITCH, OPTION_AT(struct choice, json), .name = "json", .help = "records of type diff, one a line"},
     {.type = OPTION_WORD, OPTION_AT(struct choice, fail_on), .name = "fail-on", .words = "never|slower",
      .help = "slower: exit with 7 where something became slower (never)"},
@@ -63,10 +63,11 @@ const struct command diff_command = {
     .name = "diff",
     .program = "vapro diff",
     .summary = "compare two runs: which ranks, hosts and states became slower",
-    .synopsis = "[option]... A B",
+    .synopsis = "[option]... A B...",
     .about =
 	"Compares two runs of a program: which ranks, hosts and states became slower or faster from A to B, by how "
-	"much, and how sure that is. A and B are captures (vaprod --capture), fragments as NDJSON, or the output of "
+	"much, and how sure that is; of more than two runs each further one with A (vapro runs says which of many is "
+	"outlying). A and B are captures (vaprod --capture), fragments as NDJSON, or the output of "
 	"vaprod, which shows less. Of several hosts: a directory with their files, or the files joined by commas.",
     .examples = "vapro diff monday.capture tuesday.capture\twhat became slower since\n"
 		"vapro diff --run 1,2 nightly.capture nightly.capture\ttwo runs in one file\n"
@@ -88,14 +89,14 @@ static unsigned width_of(FILE *out)
 	return !width ? WIDTH : width < 40 ? 40 : width;
 }
 
-static int print(const struct choice *choice, const struct diff_run *runs, const struct comparison *found)
+static int print(const struct choice *choice, const struct diff_run *a, const struct diff_run *b,
+		 const struct comparison *found)
 {
 	const struct diff_report report = {
 	    .found = found,
-	    .name = {choice->operands.items[0], choice->operands.items[1]},
-	    .host = {runs[0].host, runs[1].host},
-	    .records = {runs[0].input == DIFF_RECORDS ? &runs[0].records : NULL,
-			runs[1].input == DIFF_RECORDS ? &runs[1].records : NULL},
+	    .name = {a->operand, b->operand},
+	    .host = {a->host, b->host},
+	    .records = {a->input == DIFF_RECORDS ? &a->records : NULL, b->input == DIFF_RECORDS ? &b->records : NULL},
 	    .threshold = choice->threshold_pct / 100,
 	    .rank = choice->rank,
 	    .all = choice->all,
@@ -121,35 +122,65 @@ static int print(const struct choice *choice, const struct diff_run *runs, const
 	return choice->fail_on == FAIL_SLOWER && diff_report__slower(&report) ? EXIT_SLOWER : EXIT_OK;
 }
 
-/* Reads both runs, compares and prints. Returns an exit code. */
-static int diff(const struct choice *choice)
+/* Reads a run. Returns 0 or a negative errno with a sentence in err. */
+static int read_run(const struct choice *choice, size_t operand, struct diff_run *run, char *err, size_t err_size)
+{
+	int error = diff_run__open(run, "diff", choice->operands.items[operand], choice->input, err, err_size);
+
+	return error ? error : diff_run__read(run, choice->run[operand > 0], err, err_size);
+}
+
+/* Reads a run B, compares A with it and prints. Returns an exit code. */
+static int diff_with(const struct choice *choice, const struct diff_run *a, size_t operand)
 {
 	const struct compare_options options = {.threshold = choice->threshold_pct / 100};
-	struct diff_run runs[2] = {{0}, {0}};
+	struct diff_run b = {0};
 	struct comparison found = {0};
-	int status = EXIT_FAILED, error = 0;
 	char err[512] = "";
+	int status = EXIT_FAILED, error = read_run(choice, operand, &b, err, sizeof(err));
 
-	for (int i = 0; !error && i < 2; i++)
-		error = diff_run__open(&runs[i], choice->operands.items[i], choice->input, err, sizeof(err));
-	if (!error && (runs[0].input == DIFF_RECORDS) != (runs[1].input == DIFF_RECORDS)) {
+	if (!error && (a->input == DIFF_RECORDS) != (b.input == DIFF_RECORDS)) {
 		snprintf(err, sizeof(err),
-			 "%s is the output of vaprod, and %s holds fragments: give two captures, or two outputs",
-			 choice->operands.items[runs[0].input == DIFF_RECORDS ? 0 : 1],
-			 choice->operands.items[runs[0].input == DIFF_RECORDS ? 1 : 0]);
+			 "%s is the output of vaprod, and %s holds fragments: give captures only, or outputs only",
+			 a->input == DIFF_RECORDS ? a->operand : b.operand,
+			 a->input == DIFF_RECORDS ? b.operand : a->operand);
 		error = -EINVAL;
 	}
-	for (int i = 0; !error && i < 2; i++)
-		error = diff_run__read(&runs[i], choice->run[i], err, sizeof(err));
 	if (!error)
-		error = compare__runs(&found, runs[0].profile, runs[1].profile, &options, err, sizeof(err));
+		error = compare__runs(&found, a->profile, b.profile, &options, err, sizeof(err));
 	if (error)
-		fprintf(stderr, "vapro diff: %s\n", err);
+		fprintf(stderr, "vapro diff: %s%s%s\n",
+			choice->operands.count > 2 ? choice->operands.items[operand] : "",
+			choice->operands.count > 2 ? ": " : "", err);
 	else
-		status = print(choice, runs, &found);
+		status = print(choice, a, &b, &found);
 	compare__clear(&found);
-	diff_run__close(&runs[0]);
-	diff_run__close(&runs[1]);
+	diff_run__close(&b);
+	return status;
+}
+
+/* Compares the first run with each of the others. Returns an exit code: that of a failure before others. */
+static int diff(const struct choice *choice)
+{
+	struct diff_run a = {0};
+	char err[512] = "";
+	int status = EXIT_OK;
+
+	if (read_run(choice, 0, &a, err, sizeof(err))) {
+		fprintf(stderr, "vapro diff: %s\n", err);
+		diff_run__close(&a);
+		return EXIT_FAILED;
+	}
+	for (size_t i = 1; i < choice->operands.count; i++) {
+		int code;
+
+		if (i > 1 && !choice->json)
+			putchar('\n');
+		code = diff_with(choice, &a, i);
+		if (code == EXIT_FAILED || status == EXIT_OK)
+			status = code;
+	}
+	diff_run__close(&a);
 	return status;
 }
 
@@ -159,11 +190,12 @@ static int diff__main(int argc, char **argv)
 	    .threshold_pct = 3, .rank = COMPARE_ALL, .run = {RUN_OPTION_LAST, RUN_OPTION_LAST}, .input = DIFF_UNKNOWN};
 	int code = command__parse(&diff_command, &choice, argc, argv);
 
-	if (!code && choice.operands.count != 2)
-		code = command__fail(&diff_command, EXIT_USAGE,
-				     "two runs are needed, A and B, and %zu given; several hosts' files of a run are "
-				     "joined by commas, or in a directory",
-				     choice.operands.count);
+	if (!code && choice.operands.count < 2)
+		code = command__fail(
+		    &diff_command, EXIT_USAGE,
+		    "two runs or more are needed, A and B, and %zu given; several hosts' files of a run are "
+		    "joined by commas, or in a directory",
+		    choice.operands.count);
 	if (!code)
 		code = diff(&choice);
 	option_list__clear(&choice.operands);

@@ -289,7 +289,8 @@ static int read_file(struct reader *reader, const char *path, int number, char *
 				 line_runs__count(runs));
 			error = -ENOENT;
 		} else {
-			run_option__say("diff", path, chosen, line_runs__count(runs));
+			if (!reader->run->every)
+				run_option__say(reader->run->command, path, chosen, line_runs__count(runs));
 			fseeko(file, line_runs__begin(runs, &at), SEEK_SET);
 		}
 	} else {
@@ -379,6 +380,22 @@ static int add_up(struct reader *reader)
 		records->causes[at].seconds += reader->parts[i].seconds;
 	}
 	return 0;
+}
+
+int diff_run__count_records(const struct diff_run *run, size_t *count, char *err, size_t err_size)
+{
+	FILE *file = fopen(run->files[0], "re");
+	struct line_runs *runs = file ? line_runs__read(file) : NULL;
+	int error = runs ? 0 : -errno;
+
+	if (error)
+		snprintf(err, err_size, "%s: %s", run->files[0], strerror(-error));
+	else
+		*count = line_runs__count(runs);
+	line_runs__free(runs);
+	if (file)
+		fclose(file);
+	return error;
 }
 
 int diff_run__read_records(struct diff_run *run, int number, char *err, size_t err_size)

@@ -122,8 +122,8 @@ static int recognise(const char *path, enum diff_input *input, char *err, size_t
 		*input = strstr(line, "\"schema\":\"vapro/") ? DIFF_RECORDS : DIFF_FRAGMENTS;
 	else {
 		snprintf(err, err_size,
-			 "%s: %s; diff reads captures (vaprod --capture), fragments as NDJSON and "
-			 "the output of vaprod",
+			 "%s: %s; captures (vaprod --capture), fragments as NDJSON and the output of vaprod can be "
+			 "read",
 			 path, length > 0 ? "neither a capture nor NDJSON" : "empty");
 		error = -EINVAL;
 	}
@@ -133,11 +133,12 @@ static int recognise(const char *path, enum diff_input *input, char *err, size_t
 	return error;
 }
 
-int diff_run__open(struct diff_run *run, const char *operand, enum diff_input input, char *err, size_t err_size)
+int diff_run__open(struct diff_run *run, const char *command, const char *operand, enum diff_input input, char *err,
+		   size_t err_size)
 {
 	int error;
 
-	*run = (struct diff_run){.operand = operand, .input = input};
+	*run = (struct diff_run){.command = command, .operand = operand, .input = input};
 	error = list_files(run, err, err_size);
 	for (size_t i = 0; !error && i < run->file_count; i++) {
 		enum diff_input found = DIFF_UNKNOWN;
@@ -157,6 +158,22 @@ int diff_run__open(struct diff_run *run, const char *operand, enum diff_input in
 	return error;
 }
 
+int diff_run__count(const struct diff_run *run, size_t *count, char *err, size_t err_size)
+{
+	struct capture_info info;
+	int error = 0;
+
+	*count = 1;
+	if (run->file_count == 1 && run->input == DIFF_RECORDS)
+		return diff_run__count_records(run, count, err, err_size);
+	if (run->file_count == 1 && run->input == DIFF_CAPTURE) {
+		error = capture__info(run->files[0], &info, err, err_size);
+		if (!error)
+			*count = info.runs;
+	}
+	return error;
+}
+
 void diff_run__close(struct diff_run *run)
 {
 	for (size_t i = 0; i < run->file_count; i++)
@@ -172,7 +189,7 @@ static int read_captures(struct diff_run *run, int number, struct stream_sink *s
 	int status = capture__replay_run((const char *const *)run->files, run->file_count, number, sink, err, err_size);
 
 	if (status > 0) {
-		fprintf(stderr, "vapro diff: %s\n", err);
+		fprintf(stderr, "vapro %s: %s\n", run->command, err);
 		run->cut = true;
 		return 0;
 	}
@@ -200,7 +217,8 @@ int diff_run__read(struct diff_run *run, int number, char *err, size_t err_size)
 		error = capture__run_info(run->files[0], number, &info, err, err_size);
 		if (error)
 			return error;
-		run_option__say("diff", run->files[0], info.run, info.runs);
+		if (!run->every)
+			run_option__say(run->command, run->files[0], info.run, info.runs);
 		snprintf(run->host, sizeof(run->host), "%s", info.host);
 	} else {
 		ndjson = ndjson__read((const char *const *)run->files, run->file_count, false, &run->bad_lines, err,
@@ -226,7 +244,7 @@ int diff_run__read(struct diff_run *run, int number, char *err, size_t err_size)
 			 error == -ENODATA ? "%s: no call of any process was seen in it" : "%s: out of memory",
 			 run->operand);
 	if (run->bad_lines)
-		fprintf(stderr, "vapro diff: %s: %llu bad lines were refused\n", run->operand,
+		fprintf(stderr, "vapro %s: %s: %llu bad lines were refused\n", run->command, run->operand,
 			(unsigned long long)run->bad_lines);
 	return error;
 }

@@ -220,6 +220,12 @@ void diff_report__verdict(const struct diff_report *report, char *text, size_t s
 	if (!*text)
 		say(text, size, "Nothing that was compared became slower or faster by %.3g %% or more.",
 		    report->threshold * 100);
+	for (size_t i = 0; i < report->found->match.changed_count; i++) {
+		const struct match_image *image = &report->found->match.changed[i];
+
+		if (strcmp(image->name_a, image->name_b))
+			say(text, size, " A is a run of %s, B of %s.", image->name_a, image->name_b);
+	}
 }
 
 /* Shares of B's time in ranks that both have. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vapro diff from its command line to its exit code and output: captures, fragments, records, and wrong input. */
+/* vapro diff and vapro runs from their command lines to exit codes and output: captures, fragments, records, and wrong
+ * input. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,10 +56,10 @@ static void write_capture(const char *name, uint64_t seed, int ranks, int first,
 }
 
 /* Runs the command with its output in `text`; errors too. Returns its exit code. */
-static int diff(const char *const *arguments)
+static int call(const struct command *command, const char *const *arguments)
 {
 	int argc = 1, saved[2] = {dup(STDOUT_FILENO), dup(STDERR_FILENO)}, status;
-	char *argv[16] = {"diff"};
+	char *argv[16] = {(char *)command->name};
 	FILE *file = fopen(path("output"), "w+");
 	size_t length;
 
@@ -69,7 +70,7 @@ static int diff(const char *const *arguments)
 	fflush(stderr);
 	dup2(fileno(file), STDOUT_FILENO);
 	dup2(fileno(file), STDERR_FILENO);
-	status = diff_command.main(argc, argv);
+	status = command->main(argc, argv);
 	fflush(stdout);
 	fflush(stderr);
 	dup2(saved[0], STDOUT_FILENO);
@@ -83,7 +84,8 @@ static int diff(const char *const *arguments)
 	return status;
 }
 
-#define DIFF(...) diff((const char *const[]){__VA_ARGS__, NULL})
+#define DIFF(...) call(&diff_command, (const char *const[]){__VA_ARGS__, NULL})
+#define RUNS(...) call(&runs_command, (const char *const[]){__VA_ARGS__, NULL})
 
 static void has(const char *part)
 {
@@ -271,7 +273,7 @@ static void records(void **state)
 	assert_int_equal(DIFF(path("r1"), path("r1")), 0);
 	has("Nothing that was compared");
 	assert_int_equal(DIFF(path("r1"), path("a")), 1);
-	has("two captures, or two outputs");
+	has("give captures only, or outputs only");
 }
 
 static void mistakes(void **state)
@@ -283,8 +285,7 @@ static void mistakes(void **state)
 	fputs("no capture\n", file);
 	fclose(file);
 	assert_int_equal(DIFF(path("a")), 2);
-	has("two runs are needed");
-	assert_int_equal(DIFF(path("a"), path("b"), path("c")), 2);
+	has("two runs or more are needed");
 	assert_int_equal(DIFF(path("a"), path("prose")), 1);
 	has("neither a capture nor NDJSON");
 	assert_int_equal(DIFF(path("a"), path("none")), 1);
@@ -297,6 +298,96 @@ static void mistakes(void **state)
 	assert_int_equal(DIFF("--rank", "x", path("a"), path("b")), 2);
 	assert_int_equal(DIFF("--help"), 0);
 	has("--fail-on");
+}
+
+/* Each further run is compared with the first. */
+static void three_runs(void **state)
+{
+	(void)state;
+	assert_int_equal(DIFF("--fail-on", "slower", path("a"), path("a"), path("b")), EXIT_SLOWER);
+	has("Nothing that was compared");
+	has("Rank 3 became 9.");
+	assert_int_equal(DIFF("--json", path("a"), path("b"), path("b")), 0);
+	assert_int_equal(records_of("run", NULL), 2);
+	assert_int_equal(records_of("rank", NULL), 2);
+	/* what cannot be compared does not hide the others */
+	assert_int_equal(DIFF(path("a"), path("f1"), path("b")), 1);
+	has("no state in common");
+	has("Rank 3 became 9.");
+}
+
+/* Counts the lines of the output that begin so. */
+static unsigned lines_with(const char *begin)
+{
+	unsigned count = 0;
+
+	for (const char *at = text; at && *at; at = strchr(at, '\n'), at += at != NULL)
+		count += !strncmp(at, begin, strlen(begin));
+	return count;
+}
+
+/* A directory of six runs, two of them in one file and one in a directory, of which one had a slow host. */
+static void directory_of_runs(void **state)
+{
+	static const char *const names[] = {"0", "1", "2", "3/n0"};
+	char begin[200];
+
+	(void)state;
+	assert_int_equal(mkdir(path("runs"), 0700), 0);
+	assert_int_equal(mkdir(path("runs/3"), 0700), 0);
+	for (int i = 0; i < 4; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "runs/%s", names[i]);
+		write_capture(name, 40 + (uint64_t)i, RANKS, 3, 5, i == 2 ? 1.15 : 1, false);
+	}
+	write_capture("runs/4", 50, RANKS, 0, 0, 1, false);
+	write_capture("runs/4", 51, RANKS, 0, 0, 1, true);
+	setenv("COLUMNS", "400", 1); /* no sentence is broken */
+	assert_int_equal(RUNS(path("runs")), 0);
+	has("6 of 6 runs compared; median 20.0 s");
+	has("runs/4, run 2");
+	has("Hosts\n    host n1: 1.1");
+	has("runs/2, of its 6 runs; in 2 of ");
+	assert_int_equal(lines_with("Ranks"), 0);
+	assert_int_equal(lines_with("States"), 0);
+	assert_int_equal(RUNS("--threshold", "30%", path("runs")), 0);
+	has("No run, host, rank or state is outlying by 30 % or more.");
+	/* the distribution of the times: each row ends at or above the share of the one before */
+	assert_int_equal(RUNS("--csv", path("runs")), 0);
+	snprintf(begin, sizeof(begin), "\"%s/", path("runs"));
+	assert_int_equal(lines_with("run,seconds,share_pct,"), 1);
+	assert_int_equal(lines_with(begin), 6);
+	has(",100,");
+	/* four of them, and what is no run */
+	assert_int_equal(RUNS(path("runs/0"), path("runs/1"), path("runs/2"), path("runs/3"), path("prose")), 0);
+	has("left out: ");
+	has("neither a capture nor NDJSON");
+	has("4 of 4 runs compared");
+	has("which of them is outlying is said of 5 and more");
+	assert_int_equal(lines_with("Hosts"), 0);
+	assert_int_equal(RUNS("--program", "none", path("runs")), 1);
+	has("no run is one of none");
+	assert_int_equal(RUNS(path("runs/0")), 1);
+	has("two runs or more are needed, and 1 could be read");
+	assert_int_equal(RUNS(path("none")), 1);
+	has("No such file");
+	assert_int_equal(RUNS("--csv"), 2);
+	assert_int_equal(RUNS(path("r1"), path("a")), 1);
+	has("give captures only");
+	assert_int_equal(RUNS(path("r1"), path("r2")), 0);
+	has("shows in its time only");
+	for (int i = 0; i < 3; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "runs/%s", names[i]);
+		unlink(path(name));
+	}
+	unsetenv("COLUMNS");
+	unlink(path("runs/4"));
+	unlink(path("runs/3/n0"));
+	rmdir(path("runs/3"));
+	assert_int_equal(rmdir(path("runs")), 0);
 }
 
 static int set_up(void **state)
@@ -319,8 +410,9 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(captures),	 cmocka_unit_test(several_runs), cmocka_unit_test(ranks_and_directories),
-	    cmocka_unit_test(fragments), cmocka_unit_test(records),	 cmocka_unit_test(mistakes),
+	    cmocka_unit_test(captures),	  cmocka_unit_test(several_runs),      cmocka_unit_test(ranks_and_directories),
+	    cmocka_unit_test(fragments),  cmocka_unit_test(records),	       cmocka_unit_test(mistakes),
+	    cmocka_unit_test(three_runs), cmocka_unit_test(directory_of_runs),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
