@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/diff_run.h"
 #include "compare/runs.h"
+#include "export/svg_runs.h"
 #include "report/run_option.h"
 #include "report/runs_report.h"
 
@@ -21,7 +22,7 @@ enum { WIDTH_LEAST = 100 }; /* columns of the table */
 
 struct choice {
 	double threshold_pct;
-	bool csv;
+	bool csv, svg;
 	const char *program;
 	struct option_list operands;
 };
@@ -46,6 +47,8 @@ static const struct option_row rows[] = {
      .help = "compare the runs of this program, by the name of its file (that of most runs)"},
     {.type = OPTION_SWITCH, OPTION_AT(struct choice, csv), .name = "csv",
      .help = "the distribution of the runs' times, as comma-separated values"},
+    {.type = OPTION_SWITCH, OPTION_AT(struct choice, svg), .name = "svg",
+     .help = "the same as a picture (SVG): the share of the runs that took no longer, over the time"},
     OPTIONS_HELP_ROW,
 };
 /* clang-format on */
@@ -66,7 +69,7 @@ const struct command runs_command = {
 	"the files of a run joined by commas. All are captures (vaprod --capture), fragments as NDJSON, or the output "
 	"of vaprod, which shows less.",
     .examples = "vapro runs nightly\tthe captures in a directory\n"
-		"vapro runs --csv nightly > times.csv\tthe distribution of their times, to be drawn",
+		"vapro runs --svg nightly > times.svg\tthe distribution of their times, drawn",
     .rows = rows,
     .row_count = sizeof(rows) / sizeof(*rows),
     .operands = offsetof(struct choice, operands),
@@ -185,6 +188,8 @@ static int compare(const struct choice *choice, const struct items *items)
 				      choice->program, err, sizeof(err));
 	if (!error && choice->csv)
 		error = runs_report__csv(&found, stdout);
+	else if (!error && choice->svg)
+		error = svg_runs__write(&found, stdout);
 	else if (!error)
 		runs_report__text(&found, items->records, width > WIDTH_LEAST ? width : WIDTH_LEAST, stdout);
 	if (!error && (fflush(stdout) || ferror(stdout))) {
@@ -233,6 +238,8 @@ static int runs__main(int argc, char **argv)
 	struct choice choice = {.threshold_pct = 3};
 	int code = command__parse(&runs_command, &choice, argc, argv);
 
+	if (!code && choice.csv && choice.svg)
+		code = command__fail(&runs_command, EXIT_USAGE, "--csv and --svg are two outputs: choose one");
 	if (!code && !choice.operands.count)
 		code = command__fail(&runs_command, EXIT_USAGE, "a directory of runs is needed, or two runs or more");
 	if (!code)

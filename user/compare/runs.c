@@ -341,6 +341,10 @@ int runs__compare(struct runs *result, const struct runs_input *inputs, uint32_t
 	}
 	if (!error) {
 		result->runs[result->base].calls_ratio = 1;
+		result->by_instructions = true;
+		for (uint32_t i = 0; i < count; i++)
+			if (result->runs[i].use == RUNS_COMPARED)
+				result->by_instructions &= result->runs[i].profile->by_instructions;
 		cells.runs = result->compared;
 		error = fill_cells(&cells, &all);
 	}

@@ -63,7 +63,8 @@ struct runs {
 	double spread;	 /* robust standard deviation of their time, relative */
 	double threshold;
 	enum compare_unit_kind unit_kind;
-	bool rebuilt; /* builds of the program or its libraries differ */
+	bool by_instructions; /* work is counted in all compared runs */
+	bool rebuilt;	      /* builds of the program or its libraries differ */
 };
 
 struct runs_input {

@@ -64,7 +64,7 @@ static int judge_runs(struct runs *result, const struct runs_changes *all, doubl
 {
 	const struct runs_cells *cells = all->cells;
 	double *time = values, *work = values + cells->runs;
-	double *time_p = values + 2 * (size_t)cells->runs, *work_p = values + 3 * (size_t)cells->runs;
+	double *time_p = values + 2 * (size_t)cells->runs, *work_p = values + 3 * (size_t)cells->runs, bin;
 
 	for (uint32_t i = 0; i < cells->runs; i++)
 		work[i] = result->runs[cells->run_of[i]].calls_ratio;
@@ -75,10 +75,10 @@ static int judge_runs(struct runs *result, const struct runs_changes *all, doubl
 		work[i] = runs_changes__of_run(all, i);
 	}
 	result->median_s = over_median(all, time, cells->runs);
-	/* a length is known to a bin */
-	result->spread =
-	    runs_changes__chances(all, time, time, (double)VAPRO_BIN_NS * 1e-9 / result->median_s, time_p, cells->runs);
-	if (result->spread < 0 || runs_changes__chances(all, work, work, SHIFT_LEAST_ERROR, work_p, cells->runs) < 0)
+	result->spread = runs__spread(time, cells->runs);
+	bin = (double)VAPRO_BIN_NS * 1e-9 / result->median_s; /* to which a length is known */
+	if (result->spread < 0 || runs_changes__chances(all, time, time, bin, time_p, cells->runs) < 0 ||
+	    runs_changes__chances(all, work, work, SHIFT_LEAST_ERROR, work_p, cells->runs) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < cells->runs; i++) {
 		struct runs_run *run = &result->runs[cells->run_of[i]];

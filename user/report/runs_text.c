@@ -188,6 +188,11 @@ static void print_notes(const struct runs *found, bool from_records, unsigned wi
 		    found->compared, RUNS_LEAST);
 		wrap__print(out, "note: ", text, 6, width);
 	}
+	if (!found->by_instructions && !from_records)
+		wrap__print(
+		    out, "note: ",
+		    "work is not counted in instructions in all of the runs: more work and slower work look alike", 6,
+		    width);
 	if (found->rebuilt)
 		wrap__print(out, "note: ",
 			    "the program or its libraries were built again between the runs: states are matched by "
@@ -209,7 +214,7 @@ void runs_report__text(const struct runs *found, bool from_records, unsigned wid
 	print_rows(found, RUNS_HOST, "Hosts", width, out);
 	print_rows(found, RUNS_RANK, "Ranks", width, out);
 	print_rows(found, RUNS_STATE, "States", width, out);
-	if (found->compared < RUNS_LEAST || found->rebuilt || from_records)
+	if (found->compared < RUNS_LEAST || found->rebuilt || !found->by_instructions)
 		fputc('\n', out);
 	print_notes(found, from_records, width, out);
 }

@@ -359,6 +359,12 @@ static void directory_of_runs(void **state)
 	assert_int_equal(lines_with("run,seconds,share_pct,"), 1);
 	assert_int_equal(lines_with(begin), 6);
 	has(",100,");
+	assert_int_equal(RUNS("--svg", path("runs")), 0);
+	has("<!-- vapro runs -->");
+	has("6 runs of app: share that took no longer");
+	has("1 outlying (filled)");
+	assert_int_equal(lines_with("<circle "), 6);
+	assert_int_equal(RUNS("--svg", "--csv", path("runs")), 2);
 	/* four of them, and what is no run */
 	assert_int_equal(RUNS(path("runs/0"), path("runs/1"), path("runs/2"), path("runs/3"), path("prose")), 0);
 	has("left out: ");
