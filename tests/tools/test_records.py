@@ -77,6 +77,13 @@ class Records(unittest.TestCase):
         self.assertEqual(self.check(done.stdout), {"diff"})
         self.assertIn("state", {json.loads(line)["what"] for line in done.stdout.splitlines()})
 
+    def test_many_runs(self):
+        captures = [self.capture(f"day{seed}", "--seed", str(seed), *(["--noise", "0.05"] if seed == 3 else [])) for seed in range(1, 7)]
+        done = run("vapro", "runs", "--json", *captures)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.check(done.stdout), {"runs"})
+        self.assertEqual([json.loads(line)["what"] for line in done.stdout.splitlines()][:7], ["all"] + 6 * ["run"])
+
     def test_it_can_fail(self):
         head = {"schema": "vapro/1", "time": "2027-01-15T08:00:00.000000000Z", "host": "n1", "type": "warning"}
         right = {**head, "code": "c", "text": "t", "pid": None}

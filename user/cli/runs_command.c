@@ -22,7 +22,7 @@ enum { WIDTH_LEAST = 100 }; /* columns of the table */
 
 struct choice {
 	double threshold_pct;
-	bool csv, svg;
+	bool json, csv, svg;
 	const char *program;
 	struct option_list operands;
 };
@@ -45,6 +45,7 @@ static const struct option_row rows[] = {
      .expected = "more than 0%, up to 1000%", .help = "least deviation that is worth reporting (3%)"},
     {.type = OPTION_STRING, OPTION_AT(struct choice, program), .name = "program", .value = "NAME",
      .help = "compare the runs of this program, by the name of its file (that of most runs)"},
+    {.type = OPTION_SWITCH, OPTION_AT(struct choice, json), .name = "json", .help = "records of type runs, one a line"},
     {.type = OPTION_SWITCH, OPTION_AT(struct choice, csv), .name = "csv",
      .help = "the distribution of the runs' times, as comma-separated values"},
     {.type = OPTION_SWITCH, OPTION_AT(struct choice, svg), .name = "svg",
@@ -188,6 +189,8 @@ static int compare(const struct choice *choice, const struct items *items)
 				      choice->program, err, sizeof(err));
 	if (!error && choice->csv)
 		error = runs_report__csv(&found, stdout);
+	else if (!error && choice->json)
+		error = runs_report__json(&found, items->records, stdout);
 	else if (!error && choice->svg)
 		error = svg_runs__write(&found, stdout);
 	else if (!error)
@@ -238,8 +241,8 @@ static int runs__main(int argc, char **argv)
 	struct choice choice = {.threshold_pct = 3};
 	int code = command__parse(&runs_command, &choice, argc, argv);
 
-	if (!code && choice.csv && choice.svg)
-		code = command__fail(&runs_command, EXIT_USAGE, "--csv and --svg are two outputs: choose one");
+	if (!code && choice.json + choice.csv + choice.svg > 1)
+		code = command__fail(&runs_command, EXIT_USAGE, "--json, --csv and --svg are outputs: choose one");
 	if (!code && !choice.operands.count)
 		code = command__fail(&runs_command, EXIT_USAGE, "a directory of runs is needed, or two runs or more");
 	if (!code)

@@ -365,6 +365,11 @@ static void directory_of_runs(void **state)
 	has("1 outlying (filled)");
 	assert_int_equal(lines_with("<circle "), 6);
 	assert_int_equal(RUNS("--svg", "--csv", path("runs")), 2);
+	assert_int_equal(RUNS("--json", path("runs")), 0);
+	has("\"what\":\"all\",\"read\":6,\"compared\":6,");
+	has("\"what\":\"host\"");
+	has("\"on_host\":\"n1\"");
+	assert_int_equal(lines_with("{\"schema\""), 8);
 	/* four of them, and what is no run */
 	assert_int_equal(RUNS(path("runs/0"), path("runs/1"), path("runs/2"), path("runs/3"), path("prose")), 0);
 	has("left out: ");
