@@ -265,6 +265,10 @@ $(B)/tests/slow_rank: tests/vm/slow_rank.c tools/workloads/common.h | $(B)/.deps
 	$(Q)mkdir -p $(@D)
 	$(Q)$(MPICC) $(CPPFLAGS) $(CFLAGS) -Itools/workloads $< -o $@
 
+$(B)/tests/score_clusters: tests/counters/score_clusters.c $(B)/tools/accuracy/v_measure.o $(B)/libvapro.a
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $^ $(LDLIBS) -o $@
+
 # make accuracy: synthetic jobs of known truth
 ACCURACY_SOURCES := $(wildcard tools/accuracy/*.c)
 ACCURACY_TESTED := $(filter-out tools/accuracy/main.c,$(ACCURACY_SOURCES))
@@ -366,7 +370,7 @@ guest-programs: all $(addprefix $(B)/,$(GUEST_PROGRAMS))
 
 check-vm: $(B)/.deps-vm guest-programs
 	$(Q)$(MAKE) --no-print-directory ARCH=arm64 guest-programs
-	$(Q)$(MAKE) --no-print-directory $(B)/tests/sum_counts $(B)/tests/print_fragments
+	$(Q)$(MAKE) --no-print-directory $(addprefix $(B)/tests/,sum_counts print_fragments score_clusters)
 	$(Q)prove --timer tests/vm/*.t
 
 # libFuzzer on what others may send, each fuzzer for so many minutes; corpora and findings stay in build/fuzz. The check

@@ -463,15 +463,6 @@ struct result_clusters {
 	double slack;	      /* slack of the worst state, see model/clusters.h */
 };
 
-/* Clusters against the truth that bundles carry, since the start. A truth counts within its state. */
-struct vapro_score {
-	uint64_t fragments;   /* fragments with a truth */
-	uint64_t unclustered; /* fragments with a truth, not measured: one cluster per state */
-	uint64_t truths, clusters;
-	uint32_t approximate; /* states with a truth whose clusters are not certified to be exact */
-	double homogeneity, completeness, v_measure;
-};
-
 /* The clock of one of a job's hosts, against the others'. */
 struct result_clock {
 	const char *host;
@@ -737,8 +728,5 @@ int analysis__save(const struct analysis *analysis, uint8_t **data, size_t *size
  * the analysis can only be freed.
  */
 int analysis__load(struct analysis *analysis, const uint8_t *data, size_t size, char *err, size_t err_size);
-
-/* Scores all clusters as of the last window. Returns 0, -ENODATA where no bundle carried a truth, or -ENOMEM. */
-int analysis__score(const struct analysis *analysis, struct vapro_score *score);
 
 #endif

@@ -108,7 +108,6 @@ struct vapro_bundle {
 	uint64_t first_call, last_call; /* call numbers of the thread */
 	double magnitude_min[VAPRO_MAGNITUDES], magnitude_max[VAPRO_MAGNITUDES];
 	double factor[VAPRO_FACTORS]; /* sums over the n fragments */
-	uint32_t truth;		      /* number of the known true workload (NDJSON only, in no capture); 0: unknown */
 };
 
 /* One row of a job: rank (-1 where unknown) and thread number within the rank (0 = main). */

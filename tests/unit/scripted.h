@@ -211,13 +211,6 @@ int analysis__hopped(struct analysis *analysis, const struct vapro_hop_event *ev
 	return 0;
 }
 
-int analysis__score(const struct analysis *analysis, struct vapro_score *score)
-{
-	(void)analysis;
-	*score = (struct vapro_score){.fragments = 7};
-	return 0;
-}
-
 static struct vapro_shed shed;
 
 void analysis__shed(const struct analysis *analysis, struct vapro_shed *reported)

@@ -10,7 +10,6 @@
 #include "model/groups.h"
 #include "base/grow.h"
 #include "model/judge.h"
-#include "model/score.h"
 
 #define WINDOW_MOST_NS 86400000000000ULL /* a day */
 
@@ -451,49 +450,4 @@ void analysis__refuse_stage(struct analysis *analysis, const char *expand)
 		if (!strcmp(factor_infos[counter_group_infos[group].parent].name, expand))
 			driver__refuse(&analysis->context.driver, (enum counter_group)group);
 	}
-}
-
-/* Scores counts of truth and cluster (or workload); both are numbered within the kind's head. */
-int analysis__score(const struct analysis *analysis, struct vapro_score *score)
-{
-	const struct series_book *book = &analysis->context.series;
-	const struct cluster_truths *truths = &book->truths;
-	struct score_count *counts;
-	uint32_t last = SERIES_NONE;
-
-	*score = (struct vapro_score){0};
-	if (!truths->count)
-		return -ENODATA;
-	counts = calloc(truths->count, sizeof(*counts));
-	if (!counts)
-		return -ENOMEM;
-	for (size_t i = 0; i < truths->count; i++) {
-		const struct truth_count *at = &truths->items[i];
-		uint32_t head = book->workloads[at->workload].head, id = at->workload;
-
-		if (at->cell != BUNDLE_NO_CELL) {
-			const struct cluster *cluster = NULL;
-
-			if (at->cell != BUNDLE_NO_WORKLOAD)
-				cluster = clusters__of(book->workloads[head].clusters, at->cell);
-			id = cluster ? cluster->id : 0;
-			score->unclustered += cluster ? 0 : at->n;
-		}
-		counts[i] = (struct score_count){
-		    .truth = (uint64_t)head << 32 | at->truth,
-		    .cluster = (uint64_t)head << 32 | id,
-		    .n = at->n,
-		};
-	}
-	score__of(counts, truths->count, score);
-	for (size_t i = 0; i < truths->count; i++) {
-		uint32_t head = (uint32_t)(counts[i].cluster >> 32); /* score__of sorts by it */
-		const struct clusters *clusters = book->workloads[head].clusters;
-
-		if (head != last && clusters)
-			score->approximate += !clusters__certificate(clusters)->exact;
-		last = head;
-	}
-	free(counts);
-	return 0;
 }

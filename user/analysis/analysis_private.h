@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The analysis as its interface sees it: what comes in (intake.c), and windows, requests and scores (analysis.c). */
+/* The analysis as its interface sees it: what comes in (intake.c), and windows and requests (analysis.c). */
 #ifndef VAPRO_ANALYSIS_PRIVATE_H
 #define VAPRO_ANALYSIS_PRIVATE_H
 

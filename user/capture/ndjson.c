@@ -180,13 +180,6 @@ static int add_line(struct ndjson *ndjson, const char *text, char *why, size_t w
 	}
 	line.bundle.thread = (uint32_t)thread;
 	line.bundle.state = (uint32_t)state;
-	if (line.truth) {
-		line.bundle.truth = intern__id(ndjson->truths, line.truth); /* from 1: 0 is NULL's */
-		if (line.bundle.truth == INTERN_NONE) {
-			ret = -ENOMEM;
-			goto cleanup;
-		}
-	}
 	ndjson->bundles[ndjson->count++] = line.bundle;
 	ndjson->instructions |= line.instructions;
 cleanup:
@@ -277,9 +270,8 @@ struct ndjson *ndjson__read(const char *const *paths, size_t count, bool strict,
 		goto cleanup;
 	ndjson->thread_keys = intern__new();
 	ndjson->state_keys = intern__new();
-	ndjson->truths = intern__new();
 	ndjson->hosts = intern__new();
-	if (!ndjson->thread_keys || !ndjson->state_keys || !ndjson->truths || !ndjson->hosts)
+	if (!ndjson->thread_keys || !ndjson->state_keys || !ndjson->hosts)
 		goto cleanup;
 	ret = 0;
 	for (size_t i = 0; !ret && i < count; i++)
@@ -431,7 +423,6 @@ void ndjson__free(struct ndjson *ndjson)
 	}
 	intern__free(ndjson->thread_keys);
 	intern__free(ndjson->state_keys);
-	intern__free(ndjson->truths);
 	intern__free(ndjson->hosts);
 	ndjson_line__free_names(&ndjson->names);
 	free(ndjson->threads);

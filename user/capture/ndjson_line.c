@@ -355,24 +355,6 @@ cleanup:
 	return ret;
 }
 
-/* Reads a text, or the number of a workload. */
-static int parse_truth(struct parser *parser)
-{
-	const cJSON *truth = get(parser, "truth");
-
-	if (!truth)
-		return 0;
-	if (cJSON_IsNumber(truth) && isfinite(truth->valuedouble)) {
-		if (asprintf(&parser->line->truth, "%.17g", truth->valuedouble) < 0)
-			parser->line->truth = NULL;
-	} else if (cJSON_IsString(truth) && *truth->valuestring) {
-		parser->line->truth = strdup(truth->valuestring);
-	} else {
-		return refuse(parser, "truth is neither a text nor a number");
-	}
-	return parser->line->truth ? 0 : -ENOMEM;
-}
-
 static int find_factor(const char *name)
 {
 	size_t length = strlen(name);
@@ -448,8 +430,6 @@ int ndjson_line__parse(struct ndjson_line *line, const char *text, struct ndjson
 		ret = parse_state(&parser);
 	if (!ret)
 		ret = parse_times(&parser);
-	if (!ret)
-		ret = parse_truth(&parser);
 	/* the last ones add to names: only for lines that are good otherwise */
 	if (!ret)
 		ret = parse_workload(&parser);
@@ -463,7 +443,6 @@ void ndjson_line__free(struct ndjson_line *line)
 	cJSON_Delete(line->object);
 	free(line->labels);
 	free(line->common);
-	free(line->truth);
 }
 
 void ndjson_line__free_names(struct ndjson_names *names)

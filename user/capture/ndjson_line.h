@@ -26,7 +26,6 @@ struct ndjson_line {
 	char *labels, *common;	  /* texts of state, owned */
 	struct vapro_place place; /* unknown where the line has none */
 	struct vapro_bundle bundle;
-	char *truth;	   /* the workload's, owned; NULL where not given */
 	bool instructions; /* a computation whose instructions are known */
 };
 

@@ -44,7 +44,7 @@ static int compare_states(const void *a, const void *b)
 			return x->member < y->member ? -1 : 1;                                                         \
 	} while (0)
 
-/* Compares all that can differ: equal bundles may swap. Truths, numbered by first sight, do not count. */
+/* Compares all that can differ: equal bundles may swap. */
 static int compare_bundles(const void *a, const void *b)
 {
 	const struct vapro_bundle *x = a, *y = b;

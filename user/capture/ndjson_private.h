@@ -17,7 +17,7 @@ struct ndjson {
 	size_t thread_count, thread_capacity, seen_capacity, place_capacity;
 	struct vapro_state *states;
 	size_t state_count, state_capacity;
-	struct intern *thread_keys, *state_keys, *truths, *hosts;
+	struct intern *thread_keys, *state_keys, *hosts;
 	struct ndjson_names names;
 	uint64_t host_count;
 	bool instructions;

@@ -29,7 +29,7 @@ struct analyze {
 	int run;		      /* number of the run in each capture */
 	struct source_options source; /* a broker in place of files */
 	enum { FORMAT_CAPTURE, FORMAT_NDJSON } format;
-	bool strict, summary, all, score;
+	bool strict, summary, all;
 	struct option_list files;
 };
 
@@ -56,8 +56,6 @@ static const struct option_row rows[] = {
     {.type = OPTION_SWITCH, OPTION_AT(struct analyze, all), .name = "all",
      .help = "every cause and slow region in the summary, not only the worst"},
     FAIL_ON_ROW(struct analyze, fail_on),
-    /* a test instrument: how well the clusters agree with the truth that NDJSON carries */
-    {.type = OPTION_SWITCH, OPTION_AT(struct analyze, score), .name = "score", .level = OPTION_HIDDEN, .help = ""},
     {.type = OPTION_CUSTOM, OPTION_AT(struct analyze, region), .name = "region", .value = "RANKS@BEGIN..END",
      .read = read_region,
      .help = "also diagnose these ranks (all, or as in 0-3,7) in this time, slow or not: seconds since the begin of the "
@@ -143,32 +141,6 @@ static int take_tunables(struct analyze *analyze, const struct vapro_config *inp
 	return code;
 }
 
-/* Prints how well the clusters agree with the truth. Returns an exit code. */
-static int print_score(const struct pipeline *pipeline)
-{
-	struct vapro_score score;
-	int status = pipeline__score(pipeline, &score);
-
-	if (status) {
-		fprintf(stderr, "vapro analyze: no score: %s\n",
-			status == -ENODATA ? "no fragment carries a `truth`" : strerror(-status));
-		return EXIT_FAILED;
-	}
-	fprintf(
-	    stderr,
-	    "score: homogeneity %.6f, completeness %.6f, V-measure %.6f (%llu fragments, %llu truths, %llu clusters, "
-	    "%s",
-	    score.homogeneity, score.completeness, score.v_measure, (unsigned long long)score.fragments,
-	    (unsigned long long)score.truths, (unsigned long long)score.clusters,
-	    score.approximate ? "approximate in " : "exact");
-	if (score.approximate)
-		fprintf(stderr, "%u state%s", score.approximate, score.approximate > 1 ? "s" : "");
-	if (score.unclustered)
-		fprintf(stderr, "; %llu not measured", (unsigned long long)score.unclustered);
-	fprintf(stderr, ")\n");
-	return EXIT_OK;
-}
-
 /* Returns whether the lines have every event of the rules; false after reporting a missing one. */
 static bool check_events(const struct analyze *analyze, const struct ndjson *ndjson)
 {
@@ -191,22 +163,22 @@ static bool check_events(const struct analyze *analyze, const struct ndjson *ndj
 }
 
 /* Reports a region that is not in the input, and what --fail-on looks for. Returns an exit code; code: that so far. */
-static int judge_outcome(const struct analyze *analyze, const struct pipeline *pipeline, int code)
+static int judge_outcome(const struct analyze *analyze, const struct pipeline *pipeline)
 {
 	struct outcome outcome;
 	uint64_t selections;
 	char text[256];
-	int found;
+	int code;
 
 	pipeline__outcome(pipeline, &outcome, &selections);
 	if (analyze->region.given && !selections && pipeline__unanswered(pipeline)) {
 		fprintf(stderr, "vapro analyze: --region: %s\n", pipeline__unanswered(pipeline));
 		return EXIT_FAILED;
 	}
-	found = outcome__code(&outcome, &analyze->fail_on, text, sizeof(text));
-	if (found)
+	code = outcome__code(&outcome, &analyze->fail_on, text, sizeof(text));
+	if (code)
 		fprintf(stderr, "vapro analyze: %s\n", text);
-	return code ? code : found;
+	return code;
 }
 
 /* Where the input comes from: fragments or blocks; captures where both are NULL. */
@@ -238,7 +210,7 @@ static int replay(const struct analyze *analyze, struct input *input, const stru
 				      .ctx = input};
 	struct pipeline *pipeline = replay__pipeline(&replay, &analyze->config, lines, summary);
 	struct vapro_selection selection = region_option__selection(&analyze->region);
-	int status, score = EXIT_OK;
+	int status, code = EXIT_OK;
 	char err[512] = "";
 
 	if (!pipeline || (analyze->region.given && pipeline__select(pipeline, &selection))) {
@@ -251,13 +223,12 @@ static int replay(const struct analyze *analyze, struct input *input, const stru
 		fprintf(stderr, "vapro analyze: %s\n", err);
 		if (summary)
 			summary__add_trouble(summary, err);
-	} else if (analyze->score)
-		score = print_score(pipeline);
+	}
 	replay__end(&replay, pipeline, lines, status);
 	if (!status)
-		score = judge_outcome(analyze, pipeline, score);
+		code = judge_outcome(analyze, pipeline);
 	pipeline__close(pipeline);
-	return status ? EXIT_FAILED : score;
+	return status ? EXIT_FAILED : code;
 }
 
 /* Checks what the options need of each other. Returns 0 or an exit code. */
@@ -277,8 +248,6 @@ static int check(const struct analyze *analyze)
 		why = "--format and --run are for files: --broker reads all runs of a job";
 	else if (!servers && !analyze->files.count)
 		why = ndjson ? "a file (or -) is needed; see --help" : "a capture is needed; see --help";
-	else if (analyze->score && !ndjson)
-		why = "--score needs --format ndjson: captures hold no truth";
 	else if (one && ndjson)
 		why = "--run needs captures: fragments belong to no run";
 	return why ? command__fail(&analyze_command, EXIT_USAGE, "%s", why) : 0;

@@ -94,7 +94,7 @@ size_t evict__series(struct series_book *book, const unsigned char *used, size_t
 				  .workloads = calloc(book->workload_count + 1, 1)};
 	size_t free_already = count_free(book), chosen = 0;
 
-	if (!victims.series || !victims.workloads || book->truths.count || free_already >= wanted)
+	if (!victims.series || !victims.workloads || free_already >= wanted)
 		goto cleanup;
 	chosen = choose(book, used, wanted - free_already, victims.series);
 	if (chosen && table__prune(book->by_key, keeps_series, &victims))

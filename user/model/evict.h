@@ -11,7 +11,7 @@
 /*
  * Frees series until `wanted` numbers are free, as far as series were not met in the last EVICT_LEAST windows and
  * no bundle or variance uses them (used, by series); and workloads without series. Other numbers do not change.
- * Histories that have truths stay. Returns the number of freed series; 0 when out of memory.
+ * Returns the number of freed series; 0 when out of memory.
  */
 size_t evict__series(struct series_book *book, const unsigned char *used, size_t wanted);
 

@@ -23,7 +23,6 @@
 #include "base/pool.h"
 #include "model/stg.h"
 #include "model/successive.h"
-#include "model/truth.h"
 #include "model/variation.h"
 
 #include <vapro/analysis.h>
@@ -154,7 +153,6 @@ struct series_book {
 	uint32_t window;     /* window being filled, a number of the caller */
 	struct pool factors; /* factors of retained bundles */
 	struct alike *alike; /* references by labels: judge.c */
-	struct cluster_truths truths;
 	struct batches scratch;
 	uint32_t *row_batches; /* scratch, by row of a job */
 	size_t row_capacity;

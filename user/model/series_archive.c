@@ -345,23 +345,6 @@ static void archive_arrays(struct archive *archive, struct series *series)
 		variation__archive(archive, series->variation);
 }
 
-static void check_truths(struct archive *archive, const struct series_book *book)
-{
-	for (size_t i = 0; i < book->truths.count; i++) {
-		const struct truth_count *at = &book->truths.items[i];
-		const struct clusters *clusters = NULL;
-
-		if (!archive__check(archive, at->workload < book->workload_count, "a truth has no workload"))
-			return;
-		if (book->workloads[at->workload].job != SERIES_NONE)
-			clusters = book->workloads[book->workloads[at->workload].head].clusters;
-		archive__check(archive,
-			       at->cell >= BUNDLE_NO_WORKLOAD ||
-				   (clusters && at->cell < clusters__cells(clusters)->handle_count),
-			       "a truth has no workload");
-	}
-}
-
 void series__archive(struct archive *archive, struct series_book *book)
 {
 	archive__record(archive, &book_table, book);
@@ -381,7 +364,4 @@ void series__archive(struct archive *archive, struct series_book *book)
 		if (book->workloads[i].clusters)
 			clusters__archive(archive, book->workloads[i].clusters);
 	}
-	truth__archive(archive, &book->truths);
-	if (archive__reads(archive))
-		check_truths(archive, book);
 }

@@ -55,7 +55,6 @@ void series__free(struct series_book *book)
 	free(book->row_batches);
 	for (size_t i = 0; i < book->workload_count; i++)
 		clusters__free(book->workloads[i].clusters);
-	truth__clear(&book->truths);
 	pool__clear(&book->factors);
 	free(book->series);
 	free(book->latest);
@@ -380,8 +379,6 @@ static int add(struct series_book *book, struct series_of of, const struct vapro
 		return error;
 	series->members += bundle->n;
 	series->met_ns += (float)bundle->sum_ns;
-	if (bundle->truth && truth__add(&book->truths, series->workload, rec->cell, bundle->truth, bundle->n))
-		return -ENOMEM;
 	return add_history(book, series, rec, (float)bundle->min_ns);
 }
 
@@ -496,8 +493,7 @@ size_t series__bytes(const struct series_book *book)
 {
 	size_t bytes = book->capacity * sizeof(*book->series) + book->workload_capacity * sizeof(*book->workloads) +
 		       book->latest_capacity * sizeof(*book->latest) + table__bytes(book->by_key) +
-		       table__bytes(book->by_kind) + book->truths.capacity * sizeof(*book->truths.items) +
-		       job_series__bytes(book);
+		       table__bytes(book->by_kind) + job_series__bytes(book);
 
 	for (size_t i = 0; i < book->count; i++)
 		bytes += (book->series[i].cpu.capacity + book->series[i].net.capacity + book->series[i].least.capacity +

@@ -70,7 +70,7 @@ void pipeline__totals(const struct pipeline *pipeline, struct line_totals *total
 /* Gets the outcome so far, for the exit code; selections: how many regions chosen by hand have a diagnosis. */
 void pipeline__outcome(const struct pipeline *pipeline, struct outcome *outcome, uint64_t *selections);
 
-/* As analysis__select, analysis__stage_request and analysis__score. */
+/* As analysis__select and analysis__stage_request. */
 int pipeline__select(struct pipeline *pipeline, const struct vapro_selection *selection);
 
 /* Returns after the last window why the selected region has no diagnosis; NULL where it has one. */
@@ -89,8 +89,6 @@ char *pipeline__place(const struct pipeline *pipeline, const char *site);
 
 /* As analysis__hop_request; the outcome returns as a STREAM_HOP. */
 void pipeline__hop_request(struct pipeline *pipeline, uint64_t now_ns, struct vapro_hop_event *event);
-
-int pipeline__score(const struct pipeline *pipeline, struct vapro_score *score);
 
 /* As analysis__held_elsewhere. */
 void pipeline__held_elsewhere(struct pipeline *pipeline, size_t bytes);

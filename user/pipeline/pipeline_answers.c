@@ -68,11 +68,6 @@ void pipeline__hop_request(struct pipeline *pipeline, uint64_t now_ns, struct va
 	analysis__hop_request(pipeline->analysis, now_ns, event);
 }
 
-int pipeline__score(const struct pipeline *pipeline, struct vapro_score *score)
-{
-	return analysis__score(pipeline->analysis, score);
-}
-
 void pipeline__held_elsewhere(struct pipeline *pipeline, size_t bytes)
 {
 	analysis__held_elsewhere(pipeline->analysis, bytes + source_names__bytes(pipeline->names));

@@ -34,8 +34,8 @@ static void test_exact(void **state)
 	events[count++] = (struct stream_event){.type = STREAM_STATE,
 						.state = {1, VAPRO_COMPUTATION, "from", "to", "", "c", "x", NULL}};
 	events[count++].type = STREAM_BUNDLE;
-	*full = (struct vapro_bundle){1,	  1, 9,	  7,   1ULL << 62, UINT64_MAX, 1234567, 89,
-				      1ULL << 40, 5, 127, {0}, {0},	   {0},	       0};
+	*full =
+	    (struct vapro_bundle){1, 1, 9, 7, 1ULL << 62, UINT64_MAX, 1234567, 89, 1ULL << 40, 5, 127, {0}, {0}, {0}};
 	for (int i = 0; i < VAPRO_MAGNITUDES; i++) {
 		full->magnitude_min[i] = 1.5 * (i + 1);
 		full->magnitude_max[i] = 1e300 / (i + 1);

@@ -67,7 +67,7 @@ static void test_contract(void **state)
 		   "\"backend_ns\":21000,\"bad_speculation_ns\":800,\"retiring_ns\":21200}}\n"
 		   "{\"rank\":3,\"thread\":0,\"class\":\"communication\",\"at\":\"a.out@1f2e3d4c5b6a+0x1280\","
 		   "\"start_ns\":53000,\"duration_ns\":9000,\"workload\":{\"function\":\"MPI_Allreduce\",\"bytes\":8,"
-		   "\"comm\":\"0\"},\"truth\":\"x\"}\n",
+		   "\"comm\":\"0\"},\"unknown\":\"x\"}\n",
 		   true),
 	    0);
 	assert_int_equal(bad, 0);
@@ -88,8 +88,6 @@ static void test_contract(void **state)
 	assert_int_equal(nth(0)->n, 1);
 	assert_true(nth(1)->magnitude_max[VAPRO_BYTES] == 8);
 	assert_int_equal(nth(1)->first_call, 2);
-	assert_int_equal(nth(0)->truth, 0);
-	assert_true(nth(1)->truth > 0);
 	assert_int_equal(recorder__find(&seen, STREAM_SEEN, 0)->seen.from_ns, 1000);
 	assert_int_equal(recorder__find(&seen, STREAM_SEEN, 0)->seen.to_ns, 62000);
 	assert_int_equal(seen.events[seen.count - 1].type, STREAM_END);
@@ -172,8 +170,6 @@ static void test_bad_lines(void **state)
 	    {IO(",\"workload\":{\"a\":-1}"), "workload.a"},
 	    {IO(",\"workload\":{\"a\":1,\"b\":2,\"c\":3}"), "workload.c: only 2"},
 	    {IO(",\"workload\":{\"a\":1e151}"), "workload.a is too large"},
-	    {IO(",\"truth\":{}"), "truth is neither"},
-	    {IO(",\"truth\":\"\""), "truth is neither"},
 	    {IO(",\"factors\":[]"), "factors is no object"},
 	    {IO(",\"factors\":{\"preempted_ns\":-4}"), "factors.preempted_ns"},
 	    {IO(",\"factors\":{\"preempted_ns\":\"4\"}"), "factors.preempted_ns"},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vapro analyze: the memory cap that its input gets and the score as text, with a pipeline that only has a cap. */
+/* vapro analyze: the memory cap that its input gets, with a pipeline that only has a cap. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,18 +76,6 @@ const char *pipeline__unanswered(const struct pipeline *pipeline)
 	return unanswered;
 }
 
-int pipeline__score(const struct pipeline *pipeline, struct vapro_score *score)
-{
-	(void)pipeline;
-	*score = (struct vapro_score){.fragments = 3,
-				      .truths = 2,
-				      .clusters = 2,
-				      .homogeneity = 0.9999994,
-				      .completeness = 0.996204,
-				      .v_measure = 0.998098};
-	return 0;
-}
-
 void pipeline__held_elsewhere(struct pipeline *pipeline, size_t bytes)
 {
 	(void)pipeline;
@@ -162,15 +150,6 @@ static void test_memory_cap(void **state)
 	assert_true(cap == 1000000);
 }
 
-static void test_score(void **state)
-{
-	static const char *const one[] = {"n1", NULL};
-
-	(void)state;
-	assert_string_equal(run(one, "--score"), "score: homogeneity 0.999999, completeness 0.996204, V-measure "
-						 "0.998098 (3 fragments, 2 truths, 2 clusters, exact)\n");
-}
-
 /* A region of which there is nothing is no success in silence. */
 static void test_unanswered(void **state)
 {
@@ -187,7 +166,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_memory_cap),
-	    cmocka_unit_test(test_score),
 	    cmocka_unit_test(test_unanswered),
 	};
 

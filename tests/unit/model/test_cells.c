@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Clusters at the borders of their input: bounds, odd input, the paper's example; identity; scores. */
+/* Clusters at the borders of their input: bounds, odd input, the paper's example; identity. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "model/clusters.h"
-#include "model/score.h"
 #include "sim.h"
 
 #define D VAPRO_MAGNITUDES
@@ -236,62 +235,13 @@ static void test_identity(void **state)
 	clusters__free(clusters);
 }
 
-/* ---- scores */
-
-static struct vapro_score score(const char *truths, const char *found, const uint64_t *n)
-{
-	struct score_count counts[16];
-	struct vapro_score result = {0};
-	size_t count = strlen(truths);
-
-	for (size_t i = 0; i < count; i++)
-		counts[i] = (struct score_count){(uint64_t)truths[i], (uint64_t)found[i], n ? n[i] : 1};
-	score__of(counts, count, &result);
-	return result;
-}
-
-static bool near(double a, double b)
-{
-	return fabs(a - b) < 1e-6;
-}
-
-static void test_score(void **state)
-{
-	static const uint64_t pair[] = {300, 200, 100, 7}, third[] = {1, 1, 2};
-	struct vapro_score is;
-
-	(void)state;
-	is = score("aabbcc", "xxyyzz", NULL);
-	assert_true(is.homogeneity == 1 && is.completeness == 1 && is.v_measure == 1);
-	assert_true(is.fragments == 6 && is.truths == 3 && is.clusters == 3);
-	/* all in one cluster: complete, not homogeneous */
-	is = score("aabb", "xxxx", NULL);
-	assert_true(is.homogeneity == 0 && is.completeness == 1 && is.v_measure == 0);
-	/* one class torn apart: homogeneous, not complete */
-	is = score("aaaa", "xxyy", NULL);
-	assert_true(is.homogeneity == 1 && is.completeness == 0 && is.v_measure == 0);
-	/* independent of each other */
-	is = score("aabb", "xyxy", NULL);
-	assert_true(near(is.homogeneity, 0) && near(is.completeness, 0));
-	/* by hand: H(C) = ln 2, H(C|K) = 3/4 H(1/3); H(K) = 1/4 ln 4 + 3/4 ln 4/3, H(K|C) = 1/2 ln 2 */
-	is = score("aabb", "xyyy", NULL);
-	assert_true(near(is.homogeneity, 1 - 0.75 * (log(3) - 2 * log(2) / 3) / log(2)));
-	assert_true(near(is.completeness, 1 - 0.5 * log(2) / (0.25 * log(4) + 0.75 * log(4.0 / 3))));
-	/* weights are fragments; a pair may come in pieces */
-	assert_true(near(score("aab", "xxy", third).homogeneity, 1));
-	assert_true(near(score("abb", "xyx", third).v_measure, score("abbb", "xyxx", NULL).v_measure));
-	/* sklearn 1.2.1 on four classes of which two are in one cluster */
-	is = score("abcd", "xxyz", pair);
-	assert_true(near(is.homogeneity, 0.478318) && is.completeness == 1 && near(is.v_measure, 0.647111));
-	is = score("a", "x", NULL);
-	assert_true(is.homogeneity == 1 && is.completeness == 1 && is.v_measure == 1);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_bounded),  cmocka_unit_test(test_odd_input), cmocka_unit_test(test_paper),
-	    cmocka_unit_test(test_identity), cmocka_unit_test(test_score),
+	    cmocka_unit_test(test_bounded),
+	    cmocka_unit_test(test_odd_input),
+	    cmocka_unit_test(test_paper),
+	    cmocka_unit_test(test_identity),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Fragments with instructions, from NDJSON and captures through the whole analysis to lines: several
- * hosts are one run, the order of lines does not matter, and clusters are scored against a truth.
+ * hosts are one run, and the order of lines does not matter.
  */
 #include <errno.h>
 #include <math.h>
@@ -54,7 +54,6 @@ static int teardown(void **state)
 struct piece {
 	int rank;
 	bool call;
-	const char *truth;
 	uint64_t start_ns, duration_ns;
 	double instructions, loads, flops;
 };
@@ -78,9 +77,6 @@ static size_t make(struct piece *pieces)
 
 			pieces[count++] = (struct piece){
 			    .rank = rank,
-			    .truth = once    ? "once"
-				     : heavy ? "heavy"
-					     : "light",
 			    .start_ns = at,
 			    .duration_ns = ns,
 			    .instructions = floor(work * (1 + 0.01 * sim_random(&random))),
@@ -112,9 +108,7 @@ static void write_line(FILE *file, const struct piece *piece)
 		return;
 	}
 	/* magnitudes in any order: slots go by name */
-	fprintf(file,
-		"\"class\":\"computation\",\"from\":\"a@1+0x1\",\"to\":\"a@1+0x2\",\"truth\":\"%s\",\"workload\":{",
-		piece->truth);
+	fprintf(file, "\"class\":\"computation\",\"from\":\"a@1+0x1\",\"to\":\"a@1+0x2\",\"workload\":{");
 	if (piece->rank % 2)
 		fprintf(file, "\"loads\":%.0f,\"flops\":%.0f,", piece->loads, piece->flops);
 	else
@@ -137,7 +131,7 @@ static char *contents(void)
 }
 
 /* Returns all lines of the run in the files. */
-static char *run_ndjson(const char *const *files, size_t count, struct vapro_score *score)
+static char *run_ndjson(const char *const *files, size_t count)
 {
 	struct line_sink *lines = line_sink__open(out_path, false);
 	struct pipeline *pipeline;
@@ -149,8 +143,6 @@ static char *run_ndjson(const char *const *files, size_t count, struct vapro_sco
 	assert_true(ndjson__by_instructions(ndjson));
 	pipeline = pipeline__new(&config, VAPRO_BY_INSTRUCTIONS, NULL, lines, NULL);
 	assert_int_equal(ndjson__feed(ndjson, config.window_s, pipeline__sink(pipeline), err, sizeof(err)), 0);
-	if (score)
-		assert_int_equal(pipeline__score(pipeline, score), 0);
 	pipeline__close(pipeline);
 	ndjson__free(ndjson);
 	assert_int_equal(line_sink__close(lines), 0);
@@ -163,7 +155,6 @@ static void test_hosts_as_files(void **state)
 	size_t count = make(pieces);
 	const char *const whole[] = {paths[0]}, *const hosts[] = {paths[1], paths[2]},
 			  *const turned[] = {paths[2], paths[1]}, *const shuffled[] = {paths[3]};
-	struct vapro_score score;
 	FILE *files[3];
 	char *one, *two;
 	uint64_t random = 12;
@@ -190,24 +181,20 @@ static void test_hosts_as_files(void **state)
 		write_line(files[0], &pieces[i]);
 	fclose(files[0]);
 
-	one = run_ndjson(whole, 1, &score);
-	assert_true(score.homogeneity == 1 && score.completeness == 1 && score.v_measure == 1);
-	assert_true(score.fragments == STEPS * RANKS && score.truths == 3 && score.clusters == 3);
-	assert_true(!score.approximate && !score.unclustered);
+	one = run_ndjson(whole, 1);
 	/* the slow ranks, the rare work, the certificate */
 	assert_non_null(strstr(one, "\"type\":\"variance\""));
 	assert_non_null(strstr(one, "\"ranks\":\"2\""));
 	assert_non_null(strstr(one, "\"rank\":1,\"members\":1,"));
 	assert_non_null(strstr(one, "\"clusters\":{\"states\":1,\"clusters\":3,\"rare\":1,\"approximate\":0"));
-	two = run_ndjson(hosts, 2, NULL);
+	two = run_ndjson(hosts, 2);
 	assert_string_equal(one, two);
 	free(two);
-	two = run_ndjson(turned, 2, NULL);
+	two = run_ndjson(turned, 2);
 	assert_string_equal(one, two);
 	free(two);
-	two = run_ndjson(shuffled, 1, &score);
+	two = run_ndjson(shuffled, 1);
 	assert_string_equal(one, two);
-	assert_true(score.v_measure == 1);
 	free(two);
 	free(one);
 }
@@ -279,10 +266,8 @@ static char *run_captures(const char *const *files, size_t count)
 {
 	struct line_sink *lines = line_sink__open(out_path, false);
 	struct pipeline *pipeline = pipeline__new(&config, VAPRO_BY_INSTRUCTIONS, NULL, lines, NULL);
-	struct vapro_score score;
 
 	assert_int_equal(capture__replay(files, count, pipeline__sink(pipeline), err, sizeof(err)), 0);
-	assert_int_equal(pipeline__score(pipeline, &score), -ENODATA); /* captures know no truth */
 	pipeline__close(pipeline);
 	assert_int_equal(line_sink__close(lines), 0);
 	return contents();
@@ -328,48 +313,11 @@ static void test_hosts_as_captures(void **state)
 	free(two);
 }
 
-/* ---- scores */
-
-/* A truth counts within its state; unmeasured fragments are one cluster; without instructions sizes count. */
-static void test_score(void **state)
-{
-	static const char *const lines[] = {
-	    /* 4 fragments in 2 clusters, one true class of each torn: h = c = 1 - H(1/2)/ln 2 ... by hand below */
-	    "\"from\":\"a@1+1\",\"to\":\"a@1+2\",\"truth\":\"x\",\"workload\":{\"instructions\":1000000}",
-	    "\"from\":\"a@1+1\",\"to\":\"a@1+2\",\"truth\":\"x\",\"workload\":{\"instructions\":1010000}",
-	    "\"from\":\"a@1+1\",\"to\":\"a@1+2\",\"truth\":\"y\",\"workload\":{\"instructions\":1020000}",
-	    "\"from\":\"a@1+1\",\"to\":\"a@1+2\",\"truth\":\"y\",\"workload\":{\"instructions\":5000000}",
-	    /* the same names at another state are other classes */
-	    "\"from\":\"a@1+2\",\"to\":\"a@1+1\",\"truth\":\"x\",\"workload\":{\"instructions\":1000000}",
-	    "\"from\":\"a@1+2\",\"to\":\"a@1+1\",\"truth\":7,\"workload\":{}",
-	};
-	const char *const files[] = {paths[0]};
-	struct vapro_score score;
-	FILE *file = fopen(paths[0], "w");
-	double mixed, torn, h_truth, h_cluster;
-
-	(void)state;
-	for (int i = 0; i < 6; i++)
-		fprintf(file, "{\"rank\":0,\"class\":\"computation\",\"start_ns\":%d,\"duration_ns\":1000,%s}\n",
-			i * 2000, lines[i]);
-	fclose(file);
-	free(run_ndjson(files, 1, &score));
-	assert_true(score.fragments == 6 && score.unclustered == 1 && score.truths == 4 && score.clusters == 4);
-	/* truths 2 2 1 1, clusters 3 1 1 1; the cluster of 3 holds 2 and 1; the truth y is torn 1 and 1 */
-	h_truth = 2 * (2 / 6.0) * log(3) + 2 * (1 / 6.0) * log(6);
-	h_cluster = 0.5 * log(2) + 3 * (1 / 6.0) * log(6);
-	mixed = 0.5 * (log(3) - 2 / 3.0 * log(2));
-	torn = 2 / 6.0 * log(2);
-	assert_true(fabs(score.homogeneity - (1 - mixed / h_truth)) < 1e-12);
-	assert_true(fabs(score.completeness - (1 - torn / h_cluster)) < 1e-12);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_hosts_as_files),
 	    cmocka_unit_test(test_hosts_as_captures),
-	    cmocka_unit_test(test_score),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

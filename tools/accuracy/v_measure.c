@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "model/score.h"
+#include "v_measure.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 static int compare_truths(const void *a, const void *b)
 {
-	const struct score_count *x = a, *y = b;
+	const struct v_measure_count *x = a, *y = b;
 
 	if (x->truth != y->truth)
 		return x->truth < y->truth ? -1 : 1;
@@ -15,20 +16,20 @@ static int compare_truths(const void *a, const void *b)
 
 static int compare_clusters(const void *a, const void *b)
 {
-	const struct score_count *x = a, *y = b;
+	const struct v_measure_count *x = a, *y = b;
 
 	if (x->cluster != y->cluster)
 		return x->cluster < y->cluster ? -1 : 1;
 	return (x->truth > y->truth) - (x->truth < y->truth);
 }
 
-static uint64_t group_of(const struct score_count *count, bool by_truth)
+static uint64_t group_of(const struct v_measure_count *count, bool by_truth)
 {
 	return by_truth ? count->truth : count->cluster;
 }
 
 /* Computes H(group) and H(the other | group) of counts sorted by group. Returns the number of groups. */
-static uint64_t entropies(const struct score_count *counts, size_t count, double total, bool by_truth, double *own,
+static uint64_t entropies(const struct v_measure_count *counts, size_t count, double total, bool by_truth, double *own,
 			  double *other)
 {
 	uint64_t groups = 0;
@@ -60,21 +61,21 @@ static double share_explained(double conditional, double all)
 	return all > 0 ? fmin(1, fmax(0, 1 - conditional / all)) : 1;
 }
 
-void score__of(struct score_count *counts, size_t count, struct vapro_score *score)
+void v_measure__of(struct v_measure_count *counts, size_t count, struct v_measure *measure)
 {
 	double truth, cluster, truth_in_cluster, cluster_in_truth, sum;
 
-	score->fragments = 0;
+	measure->fragments = 0;
 	for (size_t i = 0; i < count; i++)
-		score->fragments += counts[i].n;
+		measure->fragments += counts[i].n;
 	if (count)
 		qsort(counts, count, sizeof(*counts), compare_truths);
-	score->truths = entropies(counts, count, (double)score->fragments, true, &truth, &cluster_in_truth);
+	measure->truths = entropies(counts, count, (double)measure->fragments, true, &truth, &cluster_in_truth);
 	if (count)
 		qsort(counts, count, sizeof(*counts), compare_clusters);
-	score->clusters = entropies(counts, count, (double)score->fragments, false, &cluster, &truth_in_cluster);
-	score->homogeneity = share_explained(truth_in_cluster, truth);
-	score->completeness = share_explained(cluster_in_truth, cluster);
-	sum = score->homogeneity + score->completeness;
-	score->v_measure = sum > 0 ? 2 * score->homogeneity * score->completeness / sum : 0;
+	measure->clusters = entropies(counts, count, (double)measure->fragments, false, &cluster, &truth_in_cluster);
+	measure->homogeneity = share_explained(truth_in_cluster, truth);
+	measure->completeness = share_explained(cluster_in_truth, cluster);
+	sum = measure->homogeneity + measure->completeness;
+	measure->harmonic = sum > 0 ? 2 * measure->homogeneity * measure->completeness / sum : 0;
 }

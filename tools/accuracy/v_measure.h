@@ -5,17 +5,23 @@
  * H(C|K) / H(C), c = 1 - H(K|C) / H(K), each 1 where its denominator is 0, over true classes C and
  * clusters K, weighted by fragments.
  */
-#ifndef VAPRO_SCORE_H
-#define VAPRO_SCORE_H
+#ifndef VAPRO_V_MEASURE_H
+#define VAPRO_V_MEASURE_H
 
-#include <vapro/analysis.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* n fragments of one true class in one cluster; the numbers only need to be equal for equal ones. */
-struct score_count {
+struct v_measure_count {
 	uint64_t truth, cluster, n;
 };
 
-/* Fills all but certificate and unclustered; sorts counts, where a pair may come more than once. */
-void score__of(struct score_count *counts, size_t count, struct vapro_score *score);
+struct v_measure {
+	uint64_t fragments, truths, clusters;
+	double homogeneity, completeness, harmonic; /* harmonic: the V-measure */
+};
+
+/* Fills all of *measure; sorts counts, where a pair may come more than once. */
+void v_measure__of(struct v_measure_count *counts, size_t count, struct v_measure *measure);
 
 #endif
