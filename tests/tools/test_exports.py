@@ -149,7 +149,6 @@ class Exports(unittest.TestCase):
         def sample(record):
             if record["type"] == "variance":
                 record["inside"] = [{"source": "solve (cg.c:12)", "function": "solve", "pct_of_samples": 80, "samples": 8}]
-                record["inside_samples"] = 10
 
         name = self.write("inside.ndjson", self.changed(sample))
         events = [event for event in self.trace(name)["traceEvents"] if "id" in event.get("args", {})]

@@ -16,9 +16,9 @@ COPIED = ("include", "user", "tools/print_schema.c", "deploy/records.py")
 FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-Wno-format-truncation"]
 TABLE, WRITER = "user/records/records.def", "user/report/window_json.c"
 ROW = 'KEY(rare, longest_seconds, NUMBER(6) AT_LEAST(0) OPTIONAL, "time of the longest of these fragments")\n'
-BEHIND_ROW = "KEY(rare, members,"
+BEHIND_ROW = "KEY(rare, fragments,"
 LINE = "record__put_number(object, KEY(rare, longest_seconds), rare->seconds) &&\n"
-BEHIND_LINE = "record__put_uint(object, KEY(rare, members),"
+BEHIND_LINE = "record__put_uint(object, KEY(rare, fragments),"
 
 
 class NewKey(unittest.TestCase):

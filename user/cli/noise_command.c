@@ -105,18 +105,18 @@ static void print_component(FILE *out, const cJSON *record)
 {
 	char mean[32], longest[32], period[32], lost[32], task[NOISE_TASK_SIZE], hosts[256];
 	const char *ranks = record__text(record, KEY(noise, ranks));
+	uint64_t slices = record__uint(record, KEY(noise, n));
+	double lost_s = record__number(record, KEY(noise, lost_seconds), 0);
 
 	noise_text__task(record__text(record, KEY(noise, what)), record__text(record, KEY(noise, relation)),
 			 record__uint(record, KEY(noise, pid)), task);
 	name_hosts(record, hosts, sizeof(hosts));
-	fprintf(out, "%10llu %9s %9s %10s %7.2f %% %10s  %s; rank%s %s; %s\n",
-		(unsigned long long)record__uint(record, KEY(noise, n)),
-		duration__text(record__number(record, KEY(noise, mean_us), 0) / 1e6, mean, sizeof(mean)),
+	fprintf(out, "%10llu %9s %9s %10s %7.2f %% %10s  %s; rank%s %s; %s\n", (unsigned long long)slices,
+		duration__text(slices ? lost_s / (double)slices : 0, mean, sizeof(mean)),
 		duration__text(record__number(record, KEY(noise, longest_us), 0) / 1e6, longest, sizeof(longest)),
 		duration__text(record__number(record, KEY(noise, period_ms), 0) / 1e3, period, sizeof(period)),
-		record__number(record, KEY(noise, time_pct_of_ranks), 0),
-		duration__text(record__number(record, KEY(noise, lost_seconds), 0), lost, sizeof(lost)), task,
-		ranks && strpbrk(ranks, ",-") ? "s" : "", ranks ? ranks : "?", hosts);
+		record__number(record, KEY(noise, time_pct_of_ranks), 0), duration__text(lost_s, lost, sizeof(lost)),
+		task, ranks && strpbrk(ranks, ",-") ? "s" : "", ranks ? ranks : "?", hosts);
 }
 
 static bool is_wanted(const struct choice *choice, const cJSON *record)

@@ -427,7 +427,7 @@ static void explain_nothing(const struct selection *selection, const char *refus
 static void finish(struct daemon *daemon, const char *reason)
 {
 	uint64_t now = mono_now(), end;
-	struct line_bye bye = {.host = daemon->host, .exit_reason = reason};
+	struct line_bye bye = {.host = daemon->host, .reason = reason};
 	char *line;
 
 	if (daemon->options->service)

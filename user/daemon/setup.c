@@ -157,7 +157,6 @@ void daemon__emit_hello(struct daemon *daemon)
 	struct line_pause pauses[KERNEL_PAUSES];
 	struct line_costs costs = {.entry_ns = daemon->costs.entry_ns,
 				   .return_ns = fmax(0, daemon->costs.call_ns - daemon->costs.entry_ns),
-				   .stepped_ns = daemon->costs.stepped_call_ns,
 				   .nop5_ns = daemon->costs.nop5_ns > 0 ? daemon->costs.nop5_ns : NAN,
 				   .syscall_ns = daemon->costs.syscall_ns,
 				   .bystander_ns = daemon->costs.bystander_ns,

@@ -24,20 +24,23 @@ static void write_hosts(struct csv_row *row, const cJSON *noise)
 
 static void write_component(const struct run_report *report, const cJSON *noise, struct csv_row *row)
 {
+	uint64_t slices = record__uint(noise, KEY(noise, n));
+	double lost_s = record__number(noise, KEY(noise, lost_seconds), NAN);
+
 	csv__text(row, csv__job_of(report, noise));
 	csv__integer(row, (int64_t)record__uint(noise, KEY(noise, id)));
 	csv__text(row, record__text(noise, KEY(noise, source)));
 	csv__text(row, record__text(noise, KEY(noise, what)));
 	csv__text(row, record__text(noise, KEY(noise, relation)));
 	csv__number(row, record__number(noise, KEY(noise, pid), NAN));
-	csv__integer(row, (int64_t)record__uint(noise, KEY(noise, n)));
-	csv__number(row, record__number(noise, KEY(noise, mean_us), NAN));
+	csv__integer(row, (int64_t)slices);
+	csv__number(row, slices ? 1e6 * lost_s / (double)slices : NAN);
 	csv__number(row, record__number(noise, KEY(noise, longest_us), NAN));
 	csv__number(row, record__number(noise, KEY(noise, period_ms), NAN));
 	csv__number(row, record__number(noise, KEY(noise, period_least_ms), NAN));
 	csv__number(row, record__number(noise, KEY(noise, period_most_ms), NAN));
 	csv__number(row, record__number(noise, KEY(noise, time_pct_of_ranks), NAN));
-	csv__number(row, record__number(noise, KEY(noise, lost_seconds), NAN));
+	csv__number(row, lost_s);
 	csv__time_of(report, row, noise, KEY(noise, begin));
 	csv__time_of(report, row, noise, KEY(noise, end));
 	csv__text(row, record__text(noise, KEY(noise, ranks)));

@@ -126,7 +126,7 @@ static int add_fragments(struct trace *trace, const struct trace_job *job, const
 		double rank = record__number(item, KEY(exemplar, rank), -1);
 
 		slice.row = row_of(job, (int64_t)rank, (int64_t)record__number(item, KEY(exemplar, thread), -1));
-		if (slice.row == job->order.count || !record__time(item, KEY(exemplar, start), &slice.begin_ns))
+		if (slice.row == job->order.count || !record__time(item, KEY(exemplar, begin), &slice.begin_ns))
 			continue;
 		if (__builtin_add_overflow(slice.begin_ns, record__uint(item, KEY(exemplar, duration_ns)),
 					   &slice.end_ns))

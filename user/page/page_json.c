@@ -327,7 +327,7 @@ static bool add_observer(cJSON *page, const struct run_report *report)
 	       json__add_text(object, "attach_mode", record__text(hello, KEY(hello, attach_mode))) &&
 	       json__add_text(object, "workload_source", record__text(hello, KEY(hello, workload_source))) &&
 	       json__add_text(object, "no_counters", record__text(pmu, KEY(pmu, reason))) &&
-	       json__add_text(object, "exit_reason", record__text(bye, KEY(bye, exit_reason))) &&
+	       json__add_text(object, "exit_reason", record__text(bye, KEY(bye, reason))) &&
 	       json__add_uint(object, "lost_lines",
 			      record__uint(record__item(bye, KEY(bye, totals)), KEY(totals, lost_lines))) &&
 	       json__add_number(object, "cpu_pct",

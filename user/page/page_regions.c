@@ -105,7 +105,7 @@ static bool add_exemplars(cJSON *object, const struct run_report *report, const 
 		uint64_t start_ns;
 		cJSON *item;
 
-		if (record__time(exemplar, KEY(exemplar, start), &start_ns)) {
+		if (record__time(exemplar, KEY(exemplar, begin), &start_ns)) {
 			item = ok ? page_json__append(list) : NULL;
 			ok =
 			    item && json__add_number(item, "start", page_json__offset(report, start_ns), 9) &&

@@ -99,7 +99,7 @@ static void see(void *arg, cJSON **line)
 	else if (!strcmp(type, "status"))
 		keep(report, &report->statuses, line);
 	else if (!strcmp(type, "job_status"))
-		report->left_out += record__uint(*line, KEY(job_status, regions_left_out));
+		report->left_out += record__uint(*line, KEY(job_status, left_out));
 }
 
 int run_report__init(struct run_report *report)

@@ -94,7 +94,7 @@ int replay__feed(const struct replay *replay, double window_s, struct pipeline *
 void replay__end(const struct replay *replay, const struct pipeline *pipeline, struct line_sink *lines, int status)
 {
 	struct line_bye bye = {
-	    .utc_ns = utc_now(), .host = pipeline__host(pipeline), .exit_reason = status ? "error" : "end_of_input"};
+	    .utc_ns = utc_now(), .host = pipeline__host(pipeline), .reason = status ? "error" : "end_of_input"};
 	char *line;
 
 	/* a complete capture holds the bye of its run */

@@ -34,7 +34,7 @@ static int put_status(const struct board *board, const struct board_facts *facts
 	if (ok && all)
 		ok = record__put_number(object, KEY(status, daemon_cpu_pct), facts->daemon_cpu_pct) &&
 		     record__put_uint(object, KEY(status, lost_lines), facts->lost_lines) &&
-		     record__put_uint(object, KEY(status, jobs_left_out), board->jobs_left_out);
+		     record__put_uint(object, KEY(status, left_out), board->jobs_left_out);
 	return record__emit(RECORD_OBJECT_status, object, ok, put, out);
 }
 
@@ -77,9 +77,8 @@ static int put_job(const struct board_facts *facts, const struct named_job *name
 		   const struct board_process *processes, size_t process_count, FILE *out)
 {
 	cJSON *object = record__begin(RECORD_OBJECT_job_status, facts->utc_ns, facts->host), *list;
-	bool ok =
-	    object && record__put_job(object, named->name, named->user) &&
-	    record__put_uint(object, KEY(job_status, regions_left_out), named->job ? named->job->regions_left_out : 0);
+	bool ok = object && record__put_job(object, named->name, named->user) &&
+		  record__put_uint(object, KEY(job_status, left_out), named->job ? named->job->regions_left_out : 0);
 	uint32_t world_size = 0;
 
 	list = ok ? record__put_list(object, KEY(job_status, processes)) : NULL;

@@ -32,7 +32,6 @@ static bool add_culprit(cJSON *object, const struct cause *cause)
 	culprit = record__put_object(object, KEY(cause, culprit));
 	return culprit && record__put_text(culprit, KEY(culprit, comm), cause->culprit) &&
 	       record__put_number(culprit, KEY(culprit, pid), cause->pid ? cause->pid : NAN) &&
-	       record__put_number(culprit, KEY(culprit, time_pct_of_interferers), 100 * cause->culprit_share) &&
 	       record__put_text(culprit, KEY(culprit, relation), interferers__relation[cause->relation]) &&
 	       (!cause->culprit_job || record__put_text(culprit, KEY(culprit, job), cause->culprit_job)) &&
 	       (!cause->culprit_job || cause->culprit_rank < 0 ||
@@ -84,14 +83,12 @@ static int put_cause(const struct cause *cause, uint32_t number, uint64_t end_ns
 		  record__put_time(object, KEY(cause, end), cause->end_ns) &&
 		  record__put_number(object, KEY(cause, lost_seconds), cause->lost_seconds) &&
 		  record__put_number(object, KEY(cause, caused_seconds), cause->caused_seconds) &&
-		  record__put_number(object, KEY(cause, lost_pct_of_job), 100 * cause->lost_share) &&
 		  record__put_number(object, KEY(cause, cost_pct_of_job), 100 * cause->share) &&
 		  record__put_number(object, KEY(cause, rated_pct), 100 * cause->rated_share) &&
 		  record__put_number(object, KEY(cause, denominator_seconds), cause->denominator_seconds) &&
 		  record__put_uint(object, KEY(cause, regions), cause->regions) &&
 		  record__put_ranks(object, KEY(cause, ranks), cause->ranks, cause->rank_count) &&
-		  record__put_uint(object, KEY(cause, rank_count), cause->rank_count) && add_hosts(object, cause) &&
-		  add_variances(object, cause) &&
+		  add_hosts(object, cause) && add_variances(object, cause) &&
 		  record__put_text(object, KEY(cause, text), cause_text__write(cause, text));
 
 	return record__emit(RECORD_OBJECT_cause, object, ok, put, arg);

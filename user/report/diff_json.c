@@ -115,8 +115,6 @@ static int put_run(const struct diff_report *report, FILE *out)
 	ok = object && record__put(object, KEY(diff, a), side_of(report, 0)) &&
 	     record__put(object, KEY(diff, b), side_of(report, 1)) &&
 	     record__put_number(object, KEY(diff, threshold), report->threshold) &&
-	     record__put_uint(object, KEY(diff, slower), diff_report__slower(report)) &&
-	     record__put_uint(object, KEY(diff, faster), diff_report__faster(report)) &&
 	     record__put_text(object, KEY(diff, verdict), text) &&
 	     record__put(object, KEY(diff, notes), notes_of(report));
 	return put(object, ok, out);

@@ -175,13 +175,12 @@ static bool add_groups(cJSON *object, const struct result_hang *hang, const stru
 	return ok;
 }
 
-/* Adds when a hang was, and how much of the job's time that is. */
+/* Adds when a hang was. */
 static bool add_times(cJSON *object, const struct result_hang *hang)
 {
 	return record__put_time(object, KEY(hang, begin), hang->begin_ns) &&
 	       record__put_time(object, KEY(hang, end), hang->end_ns) &&
-	       record__put_number(object, KEY(hang, seconds), (double)(hang->end_ns - hang->begin_ns) / 1e9) &&
-	       record__put_number(object, KEY(hang, time_pct_of_hour), 100 * hang->rated_share);
+	       record__put_number(object, KEY(hang, seconds), (double)(hang->end_ns - hang->begin_ns) / 1e9);
 }
 
 int hang_text__put(const struct job_result *result, const struct json_context *context, record_put put, void *arg)

@@ -118,7 +118,7 @@ bool inside_words__add_json(cJSON *object, const struct result_variance *varianc
 		return true;
 	functions = functions_of(variance, names, &count);
 	list = record__put_list(object, KEY(variance, inside));
-	ok = functions && list && record__put_uint(object, KEY(variance, inside_samples), variance->inside_samples);
+	ok = functions && list;
 	for (size_t i = 0; ok && i < count && i < FUNCTIONS_MOST; i++)
 		if ((double)functions[i].samples >= LEAST_LISTED * (double)variance->inside_samples)
 			ok = add_function(list, &functions[i], variance->inside_samples, names);

@@ -9,7 +9,7 @@
 #include "report/source_names.h"
 
 /*
- * Adds `inside`, the functions with most samples first, and `inside_samples`; adds nothing where none was taken. The
+ * Adds `inside`, the functions with most samples first; adds nothing where none was taken. The
  * places of one function, and of what is inlined into it, are one entry with the place that has most samples; places
  * without a known function are one entry for each file. names may be NULL.
  */

@@ -88,7 +88,6 @@ static bool add_costs(cJSON *object, const struct line_costs *costs)
 	item = record__put_object(object, KEY(hello, costs));
 	return item && record__put_number(item, KEY(costs, entry_ns), costs->entry_ns) &&
 	       record__put_number(item, KEY(costs, return_ns), costs->return_ns) &&
-	       record__put_number(item, KEY(costs, stepped_ns), costs->stepped_ns) &&
 	       record__put_number(item, KEY(costs, nop5_ns), costs->nop5_ns) &&
 	       record__put_number(item, KEY(costs, syscall_ns), costs->syscall_ns) &&
 	       record__put_number(item, KEY(costs, bystander_ns), costs->bystander_ns) &&
@@ -270,6 +269,6 @@ char *lines__bye(const struct line_bye *bye)
 	ok = ok && record__put_uint(item, KEY(totals, lost_lines), totals->lost_lines) &&
 	     record__put_uint(item, KEY(totals, refused), totals->refused) &&
 	     record__put_uint(item, KEY(totals, untracked_hits), totals->untracked_hits) &&
-	     record__put_text(object, KEY(bye, exit_reason), bye->exit_reason);
+	     record__put_text(object, KEY(bye, reason), bye->reason);
 	return finish(object, ok);
 }

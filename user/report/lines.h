@@ -26,7 +26,6 @@ struct line_pause {
 /* Costs calibrated at start, ns per hit; NAN where not measured. */
 struct line_costs {
 	double entry_ns, return_ns; /* probes on an emulated instruction */
-	double stepped_ns;	    /* probes on a single-stepped instruction */
 	double nop5_ns;		    /* probes on a nop5 */
 	double syscall_ns;	    /* a traced system call */
 	double bystander_ns;	    /* a system call of another process */
@@ -138,7 +137,7 @@ struct line_bye {
 	uint64_t utc_ns;
 	const char *host;
 	struct line_totals totals;
-	const char *exit_reason; /* signal, targets_gone, end_of_input, error: ... */
+	const char *reason; /* signal, targets_gone, end_of_input, error: ... */
 };
 
 char *lines__hello(const struct line_hello *hello);

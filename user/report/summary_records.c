@@ -9,6 +9,7 @@
 #include "base/printable.h"
 #include "base/table.h"
 #include "diagnose/interferers.h"
+#include "diagnose/root_cause.h"
 #include "diagnose/verdict.h"
 #include "diagnose/where.h"
 #include "model/state_id.h"
@@ -141,14 +142,15 @@ static int read_causes(const cJSON *list, struct result_cause *causes, struct re
 	cJSON_ArrayForEach(item, list)
 	{
 		struct result_cause *cause = &causes[count];
-		const char *culprit = record__text(item, KEY(region_cause, culprit));
+		const char *culprit = record__text(item, KEY(region_cause, culprit)),
+			   *name = record__text(item, KEY(region_cause, cause));
 		int32_t *ranks;
 
-		if (count == RESULT_CAUSES || !record__text(item, KEY(region_cause, cause)))
+		if (count == RESULT_CAUSES || !name)
 			break;
 		*cause =
-		    (struct result_cause){.cause = record__text(item, KEY(region_cause, cause)),
-					  .explained = record__true(item, KEY(region_cause, explained)),
+		    (struct result_cause){.cause = name,
+					  .explained = strcmp(name, CAUSE_UNKNOWN) != 0,
 					  .culprit = culprit ? &culprits[count] : NULL,
 					  .lost_seconds = record__number(item, KEY(region_cause, lost_seconds), 0),
 					  .caused_seconds = record__number(item, KEY(region_cause, caused_seconds), 0)};
@@ -374,7 +376,7 @@ static int add_finding(struct summary *summary, const cJSON *line, enum finding_
 	    .state_id = state_id__parse(record__text(line, KEY(state, state_id))),
 	    .cluster = record__uint(line, KEY(rare, cluster)),
 	    .rank = (int64_t)record__number(line, KEY(rare, rank), -1),
-	    .count = record__uint(line, kind == FINDING_RARE ? KEY(rare, members) : KEY(drift, windows)),
+	    .count = record__uint(line, kind == FINDING_RARE ? KEY(rare, fragments) : KEY(drift, windows)),
 	    .seconds = record__number(line, KEY(rare, seconds), 0),
 	    .ratio = record__number(line, KEY(imbalance, ratio), 1),
 	    .share = record__number(line, KEY(imbalance, time_pct_of_job), 0) / 100,

@@ -113,7 +113,6 @@ static bool add_causes(cJSON *object, const struct result_variance *variance)
 		cJSON *item = record__append(list);
 
 		ok = item && record__put_text(item, KEY(region_cause, cause), cause->cause) &&
-		     record__put_bool(item, KEY(region_cause, explained), cause->explained) &&
 		     record__put_text(item, KEY(region_cause, culprit), cause->culprit ? cause->culprit->comm : NULL) &&
 		     record__put_ranks(item, KEY(region_cause, ranks), cause->ranks, cause->rank_count) &&
 		     record__put_time(item, KEY(region_cause, begin), cause->begin_ns) &&
@@ -166,7 +165,7 @@ static bool add_exemplars(cJSON *object, const struct result_variance *variance)
 		const struct vapro_state *state = exemplar->state;
 		cJSON *item = record__append(list);
 
-		ok = item && record__put_time(item, KEY(exemplar, start), exemplar->start_ns) &&
+		ok = item && record__put_time(item, KEY(exemplar, begin), exemplar->start_ns) &&
 		     record__put_uint(item, KEY(exemplar, duration_ns), exemplar->duration_ns) &&
 		     record__put_number(item, KEY(exemplar, rank), exemplar->rank) &&
 		     record__put_number(item, KEY(exemplar, thread), exemplar->thread) &&

@@ -159,8 +159,7 @@ static bool add_sensing(cJSON *object, const struct result_sensing *sensing)
 		return record__put_null(object, KEY(window, sensing));
 	item = record__put_object(object, KEY(window, sensing));
 	ok = item && record__put_number(item, KEY(sensing, unseen_seconds), sensing->unseen_s) &&
-	     record__put_number(item, KEY(sensing, rank), sensing->rank) &&
-	     record__put_number(item, KEY(sensing, per_second), sensing->fragments / sensing->seconds);
+	     record__put_number(item, KEY(sensing, rank), sensing->rank);
 	intervals = ok ? record__put_object(item, key) : NULL;
 	ok = intervals;
 	for (int i = 0; ok && i < SENSING_INTERVALS; i++)
@@ -347,7 +346,7 @@ static int put_rare(const struct job_result *result, const struct result_rare *r
 	cJSON *object = window_head(RECORD_OBJECT_rare, result, context);
 	bool ok = object && record__put_state(object, rare->state, context->names) &&
 		  record__put_number(object, KEY(rare, rank), rare->rank) &&
-		  record__put_uint(object, KEY(rare, members), rare->members) &&
+		  record__put_uint(object, KEY(rare, fragments), rare->members) &&
 		  record__put_number(object, KEY(rare, seconds), rare->seconds) &&
 		  (rare->cluster ? record__put_uint(object, KEY(rare, cluster), rare->cluster)
 				 : record__put_null(object, KEY(rare, cluster))) &&
@@ -382,7 +381,6 @@ static int put_noise(const struct job_result *result, const struct result_noise 
 		  record__put_text(object, KEY(noise, relation), interferers__relation[noise->relation]) &&
 		  record__put_number(object, KEY(noise, pid), noise->pid ? noise->pid : NAN) &&
 		  record__put_uint(object, KEY(noise, n), noise->slices) &&
-		  record__put_number(object, KEY(noise, mean_us), 1e6 * noise->lost_s / (double)noise->slices) &&
 		  record__put_number(object, KEY(noise, longest_us), 1e6 * noise->longest_s) &&
 		  record__put_number(object, KEY(noise, period_ms), 1e3 * noise->period_s) &&
 		  record__put_number(object, KEY(noise, period_least_ms), 1e3 * noise->period_least_s) &&

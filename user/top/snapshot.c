@@ -142,7 +142,7 @@ static bool add_job(struct top_snapshot *snapshot, const cJSON *record, top_user
 				.coverage = NAN,
 				.overhead_pct = NAN,
 				.overhead_most_pct = NAN,
-				.regions_left_out = record__uint(record, KEY(job_status, regions_left_out))};
+				.regions_left_out = record__uint(record, KEY(job_status, left_out))};
 	for (int class = 0; class < VAPRO_CLASSES; class ++)
 		job->speed[class] = NAN;
 	if (!job->name || !job->host)
@@ -203,7 +203,7 @@ static bool add_status(struct top_snapshot *snapshot, const cJSON *record)
 	snapshot->window_s = record__number(record, KEY(status, window_seconds), 0);
 	snapshot->daemon_cpu_pct = record__number(record, KEY(status, daemon_cpu_pct), NAN);
 	snapshot->lost_lines = record__uint(record, KEY(status, lost_lines));
-	snapshot->jobs_left_out = record__uint(record, KEY(status, jobs_left_out));
+	snapshot->jobs_left_out = record__uint(record, KEY(status, left_out));
 	snapshot->all = shows && !strcmp(shows, "all");
 	record__time(record, KEY(head, time), &snapshot->utc_ns);
 	record__time(record, KEY(status, begin), &snapshot->begin_ns);

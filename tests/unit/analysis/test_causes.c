@@ -613,7 +613,6 @@ static void test_records(void **state)
 	is_text(object, "culprit/relation", "foreign");
 	is_null(object, "place");
 	is_number(object, "lost_seconds", 1.5);
-	is_number(object, "lost_pct_of_job", 1.5);
 	is_number(object, "regions", 1);
 	is_text(object, "ranks", "6");
 	is_text(object, "hosts/0", "n1");

@@ -105,8 +105,7 @@ static void places_become_functions(void **state)
 			    "{\"source\":\"lcg (x.c:24) in steady "
 			    "(x.c:14)\",\"function\":\"steady\",\"pct_of_samples\":30,\"samples\":300},"
 			    "{\"source\":\"b\",\"function\":null,\"pct_of_samples\":14,\"samples\":140},"
-			    "{\"source\":\"the kernel\",\"function\":null,\"pct_of_samples\":6,\"samples\":60}],"
-			    "\"inside_samples\":1000}");
+			    "{\"source\":\"the kernel\",\"function\":null,\"pct_of_samples\":6,\"samples\":60}]}");
 	free(text);
 	text = inside_words__of_record(object);
 	assert_string_equal(text, "45 % in growing, 30 % in lcg (x.c:24) in steady (x.c:14)");

@@ -198,10 +198,10 @@ static const char records[] = HEAD
     "\"type\":\"variance\",\"id\":1,\"state\":\"closed\",\"class\":\"computation\",\"begin\":"
     "\"2027-01-15T08:00:00.000000000Z\",\"end\":\"2027-01-15T08:00:00.400000000Z\",\"ranks\":\"?,4\",\"threads\":[{"
     "\"rank\":-1,\"thread\":0,\"pid\":7,\"tid\":7},{\"rank\":4,\"thread\":1,\"pid\":9,\"tid\":10}],\"performance\":0.5,"
-    "\"lost_seconds\":0.1,\"exemplars\":[{\"start\":\"2027-01-15T08:00:00.100000000Z\",\"duration_ns\":100,\"rank\":4,"
-    "\"thread\":1,\"site\":9},{\"start\":\"x\"},{\"start\":\"2027-01-15T08:00:00.100000000Z\",\"rank\":99}]}\n" HEAD
+    "\"lost_seconds\":0.1,\"exemplars\":[{\"begin\":\"2027-01-15T08:00:00.100000000Z\",\"duration_ns\":100,\"rank\":4,"
+    "\"thread\":1,\"site\":9},{\"begin\":\"x\"},{\"begin\":\"2027-01-15T08:00:00.100000000Z\",\"rank\":99}]}\n" HEAD
     "\"type\":\"noise\",\"id\":3,\"source\":\"scheduler\",\"what\":\"kworker\",\"relation\":\"foreign\",\"pid\":null,"
-    "\"n\":1600,\"mean_us\":225,\"longest_us\":1100,\"period_ms\":12.5,\"period_least_ms\":10,\"period_most_ms\":15,"
+    "\"n\":1600,\"longest_us\":1100,\"period_ms\":12.5,\"period_least_ms\":10,\"period_most_ms\":15,"
     "\"time_pct_of_ranks\":2.4,\"lost_seconds\":0.36,\"ranks\":\"?,4\",\"hosts\":[\"n1\",\"n2\"],\"host_count\":2,"
     "\"begin\":\"2027-01-15T08:00:00.200000000Z\",\"end\":\"2027-01-15T08:00:00.600000000Z\"}\n";
 

@@ -198,7 +198,6 @@ static void check_cause(const char *path)
 			causes++;
 			is_text(object, "culprit/comm", "hog");
 			is_null(object, "culprit/pid");
-			is_number(object, "rank_count", 128);
 			is_number(object, "host_count", 64);
 			is_text(object, "hosts/63", "node63");
 			assert_true(cJSON_IsTrue(at(object, "alarm")));

@@ -38,7 +38,7 @@
 	"\"job\":\"j\",\"uid\":1000,\"id\":1,\"state\":\"closed\",\"class\":\"computation\",\"ranks\":\"1\","          \
 	"\"begin\":\"2027-01-15T08:00:20Z\",\"end\":\"2027-01-15T08:00:21Z\",\"lost_seconds\":1,"                      \
 	"\"severity\":\"" severity "\",\"alarm\":" alarm ",\"confidence\":\"" confidence "\","                         \
-	"\"causes\":[{\"cause\":\"stopped\",\"explained\":true,\"ranks\":\"1\",\"lost_seconds\":1,"                    \
+	"\"causes\":[{\"cause\":\"stopped\",\"ranks\":\"1\",\"lost_seconds\":1,"                                       \
 	"\"begin\":\"2027-01-15T08:00:20Z\",\"end\":\"2027-01-15T08:00:21Z\"}]}\n"
 
 /* No rank makes progress. */

@@ -183,7 +183,6 @@ static void test_record(void **state)
 	assert_string_equal(record__text(record, KEY(hang, kind)), "calls");
 	assert_string_equal(record__text(record, KEY(hang, outcome)), "goes_on");
 	assert_true(record__number(record, KEY(hang, seconds), 0) == 61);
-	assert_true(record__number(record, KEY(hang, time_pct_of_hour), 0) == 50);
 	group = cJSON_GetArrayItem(record__item(record, KEY(hang, groups)), 0);
 	assert_string_equal(record__text(group, KEY(hang_group, ranks)), "1");
 	assert_string_equal(record__text(group, KEY(hang_group, waits_for)), "0");

@@ -185,7 +185,7 @@ static void test_hosts_as_files(void **state)
 	/* the slow ranks, the rare work, the certificate */
 	assert_non_null(strstr(one, "\"type\":\"variance\""));
 	assert_non_null(strstr(one, "\"ranks\":\"2\""));
-	assert_non_null(strstr(one, "\"rank\":1,\"members\":1,"));
+	assert_non_null(strstr(one, "\"rank\":1,\"fragments\":1,"));
 	assert_non_null(strstr(one, "\"clusters\":{\"states\":1,\"clusters\":3,\"rare\":1,\"approximate\":0"));
 	two = run_ndjson(hosts, 2);
 	assert_string_equal(one, two);

@@ -382,7 +382,7 @@ static void test_findings(void **state)
 	assert_int_equal(
 	    view(
 		MAP("io", "00.0", "0", ROW("0", "1")) HEAD
-		"\"type\":\"rare\",\"source\":\"a -> b\",\"rank\":2,\"members\":3,\"seconds\":1.5,"
+		"\"type\":\"rare\",\"source\":\"a -> b\",\"rank\":2,\"fragments\":3,\"seconds\":1.5,"
 		"\"cluster\":4}\n" HEAD "\"type\":\"drift\",\"from\":\"a\",\"to\":\"b\",\"ratio\":1.1,"
 		"\"windows\":3}\n" HEAD "\"type\":\"imbalance\",\"from\":\"a\",\"to\":\"b\",\"ranks\":\"1\","
 		"\"ratio\":1.4,\"ratio_slow\":1.8,\"states\":1,\"time_pct_of_job\":30}\n" HEAD
