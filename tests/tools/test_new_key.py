@@ -59,8 +59,8 @@ class NewKey(unittest.TestCase):
         written = self.gcc("-fsyntax-only", WRITER)
         self.assertEqual(written.returncode, 0, written.stderr)
         self.assertEqual(self.changed(), [TABLE, WRITER])
-        made = self.gcc("-o", "print_schema", "tools/print_schema.c", "user/records/record_schema.c", "user/records/record_table.c",
-                        "user/model/names.c", "-lcjson")
+        made = self.gcc("-o", "print_schema", "tools/print_schema.c", "user/records/record_table.c", "user/model/names.c",
+                        "-lcjson")
         self.assertEqual(made.returncode, 0, made.stderr)
         schema = subprocess.run(["./print_schema"], cwd=self.copy, capture_output=True, check=True).stdout
         with open(os.path.join(self.copy, "schema.json"), "wb") as file:

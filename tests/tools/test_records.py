@@ -6,6 +6,7 @@ comparison against the schema without additional keys.
 """
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -51,6 +52,16 @@ class Records(unittest.TestCase):
         made = run("tests/make_capture", "--ranks", "16", "--seconds", "40", *options, self.path(name))
         self.assertEqual(made.returncode, 0, made.stderr)
         return self.path(name)
+
+    def test_schema_has_every_key(self):
+        with open(os.path.join(ROOT, "user", "records", "records.def"), encoding="utf-8") as file:
+            keys = re.findall(r"^KEY\((\w+), (\w+),", file.read(), re.M)
+        self.assertGreater(len(keys), 400)
+        for strict in ((), ("--strict",)):
+            definitions = json.loads(run("tools/print_schema", *strict).stdout)["definitions"]
+            for part, key in keys:
+                self.assertTrue(definitions[part]["properties"][key]["description"], (part, key))
+                self.assertEqual(definitions[part].get("additionalProperties"), False if strict else None, part)
 
     def test_lines_of_unit_tests(self):
         types = set()
