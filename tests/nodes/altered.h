@@ -8,8 +8,8 @@
 #include <zstd.h>
 
 #include "capture/crc.h"
+#include "base/text.h"
 #include "wire/block_private.h"
-#include "wire/hash.h"
 
 #define ALTERED_MAGIC 16 /* bytes, before the length of the head */
 
@@ -83,7 +83,7 @@ static inline int altered__columns(struct block *block, bool added)
 	capture_buffer__add(&raw, old + length, head.raw_bytes - length);
 	room = ZSTD_compressBound(raw.length);
 	packed = malloc(room);
-	head.tables = wire__hash(tables, strlen(tables));
+	head.tables = text__hash(tables, strlen(tables));
 	head.raw_bytes = (uint32_t)raw.length;
 	head.packed_bytes = (uint32_t)ZSTD_compress(packed, room, raw.data, raw.length, 1);
 	head.frame_crc = crc__of(packed, head.packed_bytes);

@@ -3,6 +3,7 @@
 
 #include "base/grow.h"
 #include "base/table.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,15 +42,6 @@ void intern__free(struct intern *intern)
 	free(intern);
 }
 
-static uint64_t hash_of(const char *text)
-{
-	uint64_t hash = 0xcbf29ce484222325ULL;
-
-	for (const char *c = text; *c; c++)
-		hash = (hash ^ (unsigned char)*c) * 0x100000001b3ULL;
-	return hash;
-}
-
 /* Adds a text under the lowest free id. */
 static uint32_t add(struct intern *intern, const char *text, uint64_t hash, uint64_t index)
 {
@@ -81,7 +73,7 @@ uint32_t intern__id(struct intern *intern, const char *text)
 
 	if (!text)
 		return 0;
-	hash = hash_of(text);
+	hash = text__hash(text, strlen(text));
 	/* Texts whose hashes collide are distinguished by a second key that counts up. */
 	for (uint64_t index = 0;; index++) {
 		if (!table__get(intern->ids, hash, index, &id))
@@ -96,7 +88,7 @@ int intern__retain(struct intern *intern, const unsigned char *used)
 	struct table *ids = table__new();
 
 	for (uint32_t id = 1; ids && id < intern->count; id++) {
-		uint64_t hash = used[id] ? hash_of(intern->texts[id]) : 0, index = 0;
+		uint64_t hash = used[id] ? text__hash(intern->texts[id], strlen(intern->texts[id])) : 0, index = 0;
 		uint32_t other;
 
 		if (!used[id])

@@ -7,6 +7,7 @@
 
 #include "base/grow.h"
 #include "base/table.h"
+#include "base/text.h"
 
 #define NONE UINT32_MAX
 #define LEAST_BUCKETS 1024 /* a power of two */
@@ -76,15 +77,6 @@ void state_names__free(struct state_names *names)
 	free(names->buckets);
 	free(names->users);
 	free(names);
-}
-
-static uint64_t hash_of(const char *text)
-{
-	uint64_t hash = 0xcbf29ce484222325ULL;
-
-	for (const char *c = text; *c; c++)
-		hash = (hash ^ (unsigned char)*c) * 0x100000001b3ULL;
-	return table__hash(hash, 0);
 }
 
 static uint32_t *bucket_of(const struct state_names *names, uint64_t hash)
@@ -214,7 +206,7 @@ static struct user *user_of(struct state_names *names, uint32_t process)
 int64_t state_names__use(struct state_names *names, uint32_t process, const char *text, bool *fresh)
 {
 	struct user *user = user_of(names, process);
-	uint64_t hash = hash_of(text);
+	uint64_t hash = table__hash(text__hash(text, strlen(text)), 0);
 	uint32_t at, known;
 
 	*fresh = false;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/suggestion.h"
+#include "base/text.h"
 #include "config/tunables.h"
 
 struct config_line {
@@ -20,18 +21,6 @@ typedef int (*config_file_line)(void *ctx, const struct config_line *line, char 
 
 #define SECTION_BYTES 64
 #define LINE_BYTES 16384
-
-static char *trim(char *text)
-{
-	char *end;
-
-	while (isspace((unsigned char)*text))
-		text++;
-	for (end = text + strlen(text); end > text && isspace((unsigned char)end[-1]); end--)
-		;
-	*end = 0;
-	return text;
-}
 
 static void cut_comment(char *text)
 {
@@ -57,7 +46,7 @@ static int parse_line(char *text, char *section, const char *prefix, config_file
 			return -EINVAL;
 		}
 		text[length - 1] = 0;
-		snprintf(section, SECTION_BYTES, "%s", trim(text + 1));
+		snprintf(section, SECTION_BYTES, "%s", text__trim(text + 1));
 		line.name = section;
 		return call(ctx, &line, err, err_size);
 	}
@@ -67,8 +56,8 @@ static int parse_line(char *text, char *section, const char *prefix, config_file
 		return -EINVAL;
 	}
 	*value++ = 0;
-	line.name = trim(text);
-	line.value = trim(value);
+	line.name = text__trim(text);
+	line.value = text__trim(value);
 	return call(ctx, &line, err, err_size);
 }
 
@@ -97,7 +86,7 @@ static int read_file(const char *path, config_file_line call, void *ctx, char *e
 			break;
 		}
 		cut_comment(line);
-		text = trim(line);
+		text = text__trim(line);
 		if (!*text || *text == ';')
 			continue;
 		snprintf(prefix, sizeof(prefix), "%s:%u: ", path, number);

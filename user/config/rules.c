@@ -7,20 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #define LIST_MAX 512
 #define BLANKS " \t"
-
-/* Cuts blanks off both ends, in place. */
-static char *trim(char *text)
-{
-	size_t length;
-
-	text += strspn(text, BLANKS);
-	for (length = strlen(text); length && strchr(BLANKS, text[length - 1]); length--)
-		;
-	text[length] = '\0';
-	return text;
-}
 
 static bool is_name(const char *name)
 {
@@ -83,7 +73,7 @@ static int parse_borders(struct rule_band *band, char *list, char *err, size_t e
 	for (char *text = strtok_r(list, ",", &rest); text; text = strtok_r(NULL, ",", &rest)) {
 		double border;
 
-		text = trim(text);
+		text = text__trim(text);
 		border = strtod(text, &end);
 		if (end == text || *end || !isfinite(border) || border <= 0) {
 			snprintf(err, err_size, "'%s' is no number above 0", text);
@@ -122,7 +112,7 @@ static int parse_band(struct rules *rules, char *text, char *err, size_t err_siz
 	*colon = *by = '\0';
 	*band = (struct rule_band){.count = 0};
 	for (int i = 0; i < 2; i++) {
-		const char *name = trim(i ? by + 1 : text);
+		const char *name = text__trim(i ? by + 1 : text);
 
 		if (!is_name(name)) {
 			snprintf(err, err_size, "'%s' is no name of an event", name);
@@ -161,7 +151,7 @@ int rules__parse(struct rules *rules, const char *workload, const char *bands, c
 		return -EINVAL;
 	strcpy(list, bands);
 	for (char *text = strtok_r(list, ";", &rest); text; text = strtok_r(NULL, ";", &rest)) {
-		text = trim(text);
+		text = text__trim(text);
 		if (*text && parse_band(rules, text, err, err_size))
 			return -EINVAL;
 	}

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "config/rules.h"
 #include "functions/user_rows.h"
 
@@ -15,18 +16,6 @@ const struct vapro_group_info vapro_groups[VAPRO_GROUPS] = {
     [VAPRO_GROUP_PUBLISHING] = {"publishing", "Publishing"}, [VAPRO_GROUP_OVERHEAD] = {"overhead", "Overhead"},
     [VAPRO_GROUP_ANALYSIS] = {"analysis", "Analysis"},	     [VAPRO_GROUP_KERNEL] = {"kernel", "Kernel"},
 };
-
-static char *trim(char *text)
-{
-	char *end;
-
-	while (isspace((unsigned char)*text))
-		text++;
-	for (end = text + strlen(text); end > text && isspace((unsigned char)end[-1]); end--)
-		;
-	*end = 0;
-	return text;
-}
 
 /* Adds functions, separated by semicolons; "" removes all. Each is parsed at once, so that the error can name it. */
 static int add_functions(void *member, const char *value, char *why, size_t why_size)
@@ -40,7 +29,7 @@ static int add_functions(void *member, const char *value, char *why, size_t why_
 	for (char *text = strtok_r(texts, ";", &rest); text; text = strtok_r(NULL, ";", &rest)) {
 		size_t used = strlen(read);
 
-		text = trim(text);
+		text = text__trim(text);
 		if (user_rows__parse(text, &row, scratch, sizeof(scratch), why, why_size))
 			return -EINVAL;
 		if ((size_t)snprintf(read + used, sizeof(read) - used, "%s%s", used ? "; " : "", text) >=

@@ -12,12 +12,12 @@
 
 #include "base/log.h"
 #include "base/printable.h"
+#include "base/text.h"
 #include "daemon/daemon_private.h"
 #include "overhead/enforcer.h"
 #include "overhead/sample_cost.h"
 #include "probe/bpf/sampler.h"
 #include "pipeline/pipeline.h"
-#include "wire/hash.h"
 #include "wire/request.h"
 
 /*
@@ -150,7 +150,7 @@ __attribute__((format(printf, 2, 3))) static void refuse(struct daemon *daemon, 
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
 	remote->refused++;
-	digest = (uint32_t)wire__hash(text, strlen(text));
+	digest = (uint32_t)text__hash(text, strlen(text));
 	for (unsigned i = 0; i < remote->reason_count; i++) {
 		if (remote->reasons[i] == digest)
 			return;

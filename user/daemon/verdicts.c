@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "wire/hash.h"
+#include "base/text.h"
 
 #define LIFETIME_NS 1000000000ULL /* of what other processes may change unseen */
 
@@ -13,7 +13,7 @@ static uint64_t name_of(const char *path)
 	const char *base = strrchr(path, '/');
 
 	base = base ? base + 1 : path;
-	return wire__hash(base, strlen(base));
+	return text__hash(base, strlen(base));
 }
 
 static struct verdict *find(struct verdicts *verdicts, const struct process_mapping *mapping)

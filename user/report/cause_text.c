@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/duration.h"
+#include "base/text.h"
 #include "base/wrap.h"
 #include "diagnose/verdict.h"
 #include "report/cause_text.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "base/printable.h"
@@ -13,17 +13,6 @@
 #include "diagnose/root_cause.h"
 #include "report/json.h"
 #include "report/regions.h"
-
-/* Appends; what does not fit is cut. */
-__attribute__((format(printf, 2, 3))) static void say(char *text, const char *format, ...)
-{
-	size_t used = strlen(text);
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(text + used, CAUSE_TEXT_SIZE - used, format, arguments);
-	va_end(arguments);
-}
 
 const char *cause_text__noun(const char *cause)
 {
@@ -51,44 +40,48 @@ const char *cause_text__noun(const char *cause)
 static void say_ranks(char *text, const struct cause *cause)
 {
 	if (!cause->rank_count)
-		say(text, cause->intervals == 1 ? "one process" : "processes");
+		text__append(text, CAUSE_TEXT_SIZE, cause->intervals == 1 ? "one process" : "processes");
 	else if (cause->rank_count == 1)
-		say(text, "rank %d", (int)cause->ranks[0]);
+		text__append(text, CAUSE_TEXT_SIZE, "rank %d", (int)cause->ranks[0]);
 	else if (cause->rank_count == 2)
-		say(text, "ranks %d and %d", (int)cause->ranks[0], (int)cause->ranks[1]);
+		text__append(text, CAUSE_TEXT_SIZE, "ranks %d and %d", (int)cause->ranks[0], (int)cause->ranks[1]);
 	else
-		say(text, "%u ranks", cause->rank_count);
+		text__append(text, CAUSE_TEXT_SIZE, "%u ranks", cause->rank_count);
 }
 
 static void say_hosts(char *text, const struct cause *cause)
 {
 	if (cause->host_count == 1)
-		say(text, " on host %.64s", cause->hosts[0]);
+		text__append(text, CAUSE_TEXT_SIZE, " on host %.64s", cause->hosts[0]);
 	else if (cause->host_count)
-		say(text, " on %u hosts", cause->host_count);
+		text__append(text, CAUSE_TEXT_SIZE, " on %u hosts", cause->host_count);
 }
 
 /* How often the ranks were concerned, where that is more than once each. */
 static void say_times(char *text, const struct cause *cause)
 {
 	if (cause->intervals > (cause->rank_count ? cause->rank_count : 1))
-		say(text, ", %llu times%s", (unsigned long long)cause->intervals,
-		    cause->rank_count == 1 ? "" : " in all");
+		text__append(text, CAUSE_TEXT_SIZE, ", %llu times%s", (unsigned long long)cause->intervals,
+			     cause->rank_count == 1 ? "" : " in all");
 }
 
 /* Writes a share with digits enough to be seen. */
 static void say_share(char *text, double share)
 {
 	if (share > 0)
-		say(text, ", %.*f %% of the job", share < 0.0001 ? 4 : share < 0.1 ? 2 : 0, 100 * share);
+		text__append(text, CAUSE_TEXT_SIZE, ", %.*f %% of the job",
+			     share < 0.0001 ? 4
+			     : share < 0.1  ? 2
+					    : 0,
+			     100 * share);
 }
 
 /* Names a rank of another job, or the job. */
 static void say_other_job(char *text, const struct cause *cause)
 {
 	if (cause->culprit_rank >= 0)
-		say(text, "rank %d of ", (int)cause->culprit_rank);
-	say(text, "job %.64s (%.32s)", cause->culprit_job, cause->culprit);
+		text__append(text, CAUSE_TEXT_SIZE, "rank %d of ", (int)cause->culprit_rank);
+	text__append(text, CAUSE_TEXT_SIZE, "job %.64s (%.32s)", cause->culprit_job, cause->culprit);
 }
 
 char *cause_text__write(const struct cause *cause, char *buf)
@@ -98,34 +91,35 @@ char *cause_text__write(const struct cause *cause, char *buf)
 	*buf = 0;
 	if (!strcmp(cause->cause, CAUSE_PREEMPTED)) {
 		if (!cause->culprit)
-			say(buf, "other tasks");
+			text__append(buf, CAUSE_TEXT_SIZE, "other tasks");
 		else if (cause->relation == VAPRO_MONITOR)
-			say(buf, "this monitor (%.32s)", cause->culprit);
+			text__append(buf, CAUSE_TEXT_SIZE, "this monitor (%.32s)", cause->culprit);
 		else if (cause->culprit_job)
 			say_other_job(buf, cause);
 		else if (cause->relation == VAPRO_FOREIGN || cause->relation == VAPRO_OTHER_JOB)
-			say(buf, "%.32s", cause->culprit);
+			text__append(buf, CAUSE_TEXT_SIZE, "%.32s", cause->culprit);
 		else
-			say(buf, "%.32s, a task of the job itself,", cause->culprit);
+			text__append(buf, CAUSE_TEXT_SIZE, "%.32s, a task of the job itself,", cause->culprit);
 		if ((cause->relation == VAPRO_FOREIGN || cause->relation == VAPRO_OTHER_JOB) &&
 		    cause->culprit_share < VERDICT_MOSTLY)
-			say(buf, " and others");
-		say(buf, " preempted ");
+			text__append(buf, CAUSE_TEXT_SIZE, " and others");
+		text__append(buf, CAUSE_TEXT_SIZE, " preempted ");
 		say_ranks(buf, cause);
 		say_hosts(buf, cause);
 	} else {
-		say(buf, "%s: ", cause_text__noun(cause->cause));
+		text__append(buf, CAUSE_TEXT_SIZE, "%s: ", cause_text__noun(cause->cause));
 		say_ranks(buf, cause);
 		say_hosts(buf, cause);
 	}
 	say_times(buf, cause);
-	say(buf, ": %s lost", duration__text(cause->lost_seconds, duration, sizeof(duration)));
+	text__append(buf, CAUSE_TEXT_SIZE, ": %s lost",
+		     duration__text(cause->lost_seconds, duration, sizeof(duration)));
 	say_share(buf, cause->lost_share);
 	if (cause->caused_seconds > 0)
-		say(buf, "; others waited %s for it",
-		    duration__text(cause->caused_seconds, duration, sizeof(duration)));
+		text__append(buf, CAUSE_TEXT_SIZE, "; others waited %s for it",
+			     duration__text(cause->caused_seconds, duration, sizeof(duration)));
 	if (cause->regions > 1 && cause->regions != cause->intervals)
-		say(buf, " (%llu regions)", (unsigned long long)cause->regions);
+		text__append(buf, CAUSE_TEXT_SIZE, " (%llu regions)", (unsigned long long)cause->regions);
 	return printable(buf);
 }
 

@@ -3,10 +3,10 @@
 #include "report/diff_report.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "report/json.h"
 
 const char *diff_report__unit_word(const struct comparison *found)
@@ -85,17 +85,6 @@ char *diff_report__ranks(const struct diff_report *report, enum compare_what wha
 	return text;
 }
 
-/* Appends to a text that is never longer than its room. */
-static void __attribute__((format(printf, 3, 4))) say(char *text, size_t size, const char *format, ...)
-{
-	size_t used = strlen(text);
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(text + used, size - used, format, arguments);
-	va_end(arguments);
-}
-
 /* Returns the job's own row, or NULL. */
 static const struct compare_row *job_row(const struct comparison *found)
 {
@@ -114,11 +103,11 @@ static void say_hosts(const struct diff_report *report, bool slower, char *text,
 
 		if (row->what != COMPARE_HOST || !row->named || is_slower(row) != slower)
 			continue;
-		say(text, size, "%s%s", *sep ? sep : " (most of host ", row->host);
+		text__append(text, size, "%s%s", *sep ? sep : " (most of host ", row->host);
 		sep = ", ";
 	}
 	if (*sep)
-		say(text, size, ")");
+		text__append(text, size, ")");
 }
 
 /* Says which ranks changed: how much the one that changed most. */
@@ -145,10 +134,14 @@ static void say_units(const struct diff_report *report, bool slower, char *text,
 
 		snprintf(word, sizeof(word), "%s", diff_report__unit_word(found));
 		word[0] = (char)(word[0] - 'a' + 'A');
-		say(text, size, "%s%s%s %s", *text ? " " : "", word, n == 1 ? "" : word[0] == 'P' ? "es" : "s", ranks);
+		text__append(text, size, "%s%s%s %s", *text ? " " : "", word,
+			     n == 1	      ? ""
+			     : word[0] == 'P' ? "es"
+					      : "s",
+			     ranks);
 		say_hosts(report, slower, text, size);
-		say(text, size, " became %s%.1f %% %s than in A (%+.2f s).", n == 1 ? "" : "up to ",
-		    fabs(worst->ratio - 1) * 100, slower ? "slower" : "faster", seconds);
+		text__append(text, size, " became %s%.1f %% %s than in A (%+.2f s).", n == 1 ? "" : "up to ",
+			     fabs(worst->ratio - 1) * 100, slower ? "slower" : "faster", seconds);
 	}
 	free(ranks);
 }
@@ -188,15 +181,15 @@ static void say_causes(const struct diff_report *report, char *text, size_t size
 		}
 		if (!worst)
 			continue;
-		say(text, size, "%s", *text ? " " : "");
+		text__append(text, size, "%s", *text ? " " : "");
 		if (worst->unit == COMPARE_ALL)
-			say(text, size, "The job");
+			text__append(text, size, "The job");
 		else
-			say(text, size, "%c%s %d%s", diff_report__unit_word(found)[0] - 'a' + 'A',
-			    diff_report__unit_word(found) + 1, found->units[worst->unit].number,
-			    n > 1 ? " (and others)" : "");
-		say(text, size, " was %s for %.1f %% of its computation and IO, in A for %.1f %%.", cause_word(cause),
-		    worst->share_b * 100, worst->share_a * 100);
+			text__append(text, size, "%c%s %d%s", diff_report__unit_word(found)[0] - 'a' + 'A',
+				     diff_report__unit_word(found) + 1, found->units[worst->unit].number,
+				     n > 1 ? " (and others)" : "");
+		text__append(text, size, " was %s for %.1f %% of its computation and IO, in A for %.1f %%.",
+			     cause_word(cause), worst->share_b * 100, worst->share_a * 100);
 	}
 }
 
@@ -207,24 +200,25 @@ void diff_report__verdict(const struct diff_report *report, char *text, size_t s
 
 	*text = '\0';
 	if (job && job->named)
-		say(text, size, "The whole job became %.1f %% %s than in A (%+.2f s over all %ss).",
-		    fabs(job->ratio - 1) * 100, is_slower(job) ? "slower" : "faster", job->seconds,
-		    diff_report__unit_word(report->found));
+		text__append(text, size, "The whole job became %.1f %% %s than in A (%+.2f s over all %ss).",
+			     fabs(job->ratio - 1) * 100, is_slower(job) ? "slower" : "faster", job->seconds,
+			     diff_report__unit_word(report->found));
 	say_units(report, true, text, size);
 	say_units(report, false, text, size);
 	say_causes(report, text, size);
 	if (!*text && (slower || faster))
-		say(text, size, "%u state%s became %s; the time of no rank as a whole changed by %.3g %% or more.",
-		    slower ? slower : faster, (slower ? slower : faster) == 1 ? "" : "s", slower ? "slower" : "faster",
-		    report->threshold * 100);
+		text__append(text, size,
+			     "%u state%s became %s; the time of no rank as a whole changed by %.3g %% or more.",
+			     slower ? slower : faster, (slower ? slower : faster) == 1 ? "" : "s",
+			     slower ? "slower" : "faster", report->threshold * 100);
 	if (!*text)
-		say(text, size, "Nothing that was compared became slower or faster by %.3g %% or more.",
-		    report->threshold * 100);
+		text__append(text, size, "Nothing that was compared became slower or faster by %.3g %% or more.",
+			     report->threshold * 100);
 	for (size_t i = 0; i < report->found->match.changed_count; i++) {
 		const struct match_image *image = &report->found->match.changed[i];
 
 		if (strcmp(image->name_a, image->name_b))
-			say(text, size, " A is a run of %s, B of %s.", image->name_a, image->name_b);
+			text__append(text, size, " A is a run of %s, B of %s.", image->name_a, image->name_b);
 	}
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/response.h"
+#include "base/text.h"
 #include "base/wrap.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -13,17 +13,6 @@
 #include "report/summary.h"
 
 #define REGIONS_PRINTED 64 /* jobs times classes */
-
-/* Appends to text; the end is cut where it does not fit. */
-__attribute__((format(printf, 3, 4))) static void say(char *text, size_t size, const char *format, ...)
-{
-	size_t used = strlen(text);
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(text + used, size - used, format, arguments);
-	va_end(arguments);
-}
 
 char *response__time(const struct query *query, uint64_t utc_ns, char *buf, size_t size)
 {
@@ -61,9 +50,9 @@ static void say_retained(const struct response *response, const struct query *qu
 		if (!concerns(query, job))
 			continue;
 		ranks = json__ranks(job->ranks, job->rank_count);
-		say(why, size, "%sranks %s of job %s, %s to %s", between, ranks ? ranks : "?", name_of(job),
-		    response__time(query, job->begin_ns, begin, sizeof(begin)),
-		    response__time(query, job->end_ns, end, sizeof(end)));
+		text__append(why, size, "%sranks %s of job %s, %s to %s", between, ranks ? ranks : "?", name_of(job),
+			     response__time(query, job->begin_ns, begin, sizeof(begin)),
+			     response__time(query, job->end_ns, end, sizeof(end)));
 		between = "; ";
 		free(ranks);
 	}
@@ -83,8 +72,8 @@ static bool has_rank(const struct job_result *job, const struct vapro_selection 
 static void say_reasons(const struct job_result *job, char *text, size_t size)
 {
 	for (uint32_t i = 0; i < job->uncovered_count; i++)
-		say(text, size, "%s%.0f %% %s", i ? ", " : ": ", 100 * job->uncovered[i].share,
-		    summary_reason_text[job->uncovered[i].reason]);
+		text__append(text, size, "%s%.0f %% %s", i ? ", " : ": ", 100 * job->uncovered[i].share,
+			     summary_reason_text[job->uncovered[i].reason]);
 }
 
 /* Writes the first reason why there is nothing to report. */
@@ -105,25 +94,26 @@ static void say_why_not(const struct response *response, const struct query *que
 		fragments |= job->fragments > 0;
 	}
 	if (!response->job_count) {
-		say(why, size, "there is no data of any job: no process is tracked, or none has made a call yet");
+		text__append(why, size,
+			     "there is no data of any job: no process is tracked, or none has made a call yet");
 		return;
 	}
 	if (!any) {
-		say(why, size, "there is no data of a job '%s', only of", query->job);
+		text__append(why, size, "there is no data of a job '%s', only of", query->job);
 		for (uint32_t i = 0; i < response->job_count; i++)
-			say(why, size, "%s %s", i ? "," : "", name_of(&response->jobs[i]));
+			text__append(why, size, "%s %s", i ? "," : "", name_of(&response->jobs[i]));
 		return;
 	}
 	if (later)
-		say(why, size, "that region is in the future");
+		text__append(why, size, "that region is in the future");
 	else if (earlier)
-		say(why, size, "that region is over and dropped");
+		text__append(why, size, "that region is over and dropped");
 	else if (!ranks)
-		say(why, size, "no such ranks");
+		text__append(why, size, "no such ranks");
 	else if (!fragments)
-		say(why, size, "there is no data of that region");
+		text__append(why, size, "there is no data of that region");
 	else
-		say(why, size, "nothing there could be judged");
+		text__append(why, size, "nothing there could be judged");
 	if (fragments && !later && !earlier && ranks) {
 		for (uint32_t i = 0; i < response->job_count; i++) {
 			if (concerns(query, &response->jobs[i]))
@@ -155,10 +145,10 @@ bool response__check(const struct response *response, const struct query *query,
 		/* a query "from the begin" covers retained data only */
 		if (query->selection.begin_ns > query->start_ns &&
 		    query->selection.begin_ns + VAPRO_BIN_NS < job->begin_ns)
-			say(why, size, "%sthe data of job %s begins at %s", *why ? "; " : "", name_of(job),
-			    response__time(query, job->begin_ns, text, sizeof(text)));
+			text__append(why, size, "%sthe data of job %s begins at %s", *why ? "; " : "", name_of(job),
+				     response__time(query, job->begin_ns, text, sizeof(text)));
 		if (query->selection.end_ns > job->end_ns)
-			say(why, size, "%sthe region has not ended yet", *why ? "; " : "");
+			text__append(why, size, "%sthe region has not ended yet", *why ? "; " : "");
 	}
 	regions__defuse(why);
 	return true;
@@ -217,9 +207,10 @@ static int print_job(const struct job_result *job, const struct json_context *co
 	}
 	if (!ret) {
 		program = query->program ? query->program(query->ctx, about, job->user) : NULL;
-		say(text, sizeof(text), "%s on host %s: %llu fragments, %.0f %% of their time judged",
-		    summary__job_name(about, job->user, program, false, name), context->host ? context->host : "?",
-		    (unsigned long long)job->fragments, 100 * job->coverage_total);
+		text__append(text, sizeof(text), "%s on host %s: %llu fragments, %.0f %% of their time judged",
+			     summary__job_name(about, job->user, program, false, name),
+			     context->host ? context->host : "?", (unsigned long long)job->fragments,
+			     100 * job->coverage_total);
 		say_reasons(job, text, sizeof(text));
 		wrap__print(out, "", regions__defuse(text), 0, width);
 		regions__print(

@@ -9,6 +9,7 @@
 #include "base/grow.h"
 #include "base/intern.h"
 #include "base/table.h"
+#include "base/text.h"
 
 #define TEXT_BYTES_MAX (32U << 20) /* of all texts; places beyond stay without names */
 #define FRAMES_MAX 32		   /* of one place */
@@ -59,11 +60,7 @@ void source_names__free(struct source_names *names)
 
 static uint64_t hash_of(const char *text, size_t length)
 {
-	uint64_t hash = 0xcbf29ce484222325ULL;
-
-	for (size_t i = 0; i < length; i++)
-		hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3ULL;
-	return table__hash(hash, 0);
+	return table__hash(text__hash(text, length), 0);
 }
 
 static struct place *find(const struct source_names *names, const char *site, size_t length, uint64_t hash)

@@ -2,12 +2,12 @@
 #include "report/variability_text.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/duration.h"
 #include "base/printable.h"
+#include "base/text.h"
 #include "base/wrap.h"
 #include "report/record.h"
 #include "report/summary.h"
@@ -75,17 +75,6 @@ static void print_workload(const cJSON *record, FILE *out)
 	free(state);
 }
 
-/* Appends a part of a sentence. */
-__attribute__((format(printf, 2, 3))) static void append(char *text, const char *format, ...)
-{
-	size_t used = strlen(text);
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(text + used, VARIABILITY_NOTE_SIZE - used, format, arguments);
-	va_end(arguments);
-}
-
 static void append_ranks(char *text, const cJSON *spatial)
 {
 	const char *ranks = record__text(spatial, KEY(spatial, slow_ranks));
@@ -94,18 +83,18 @@ static void append_ranks(char *text, const cJSON *spatial)
 
 	if (!ranks || !*ranks)
 		return;
-	append(text, "slow: rank%s %.200s", strpbrk(ranks, ",-") ? "s" : "", ranks);
+	text__append(text, VARIABILITY_NOTE_SIZE, "slow: rank%s %.200s", strpbrk(ranks, ",-") ? "s" : "", ranks);
 	cJSON_ArrayForEach(fact, record__item(spatial, KEY(spatial, shared)))
 	{
 		const char *host = record__text(fact, KEY(shared_fact, host));
 
-		append(text, "%s %.20s %.60s", any ? "," : ", all on", word(fact, KEY(shared_fact, fact)),
-		       word(fact, KEY(shared_fact, value)));
+		text__append(text, VARIABILITY_NOTE_SIZE, "%s %.20s %.60s", any ? "," : ", all on",
+			     word(fact, KEY(shared_fact, fact)), word(fact, KEY(shared_fact, value)));
 		if (host)
-			append(text, " of host %.60s", host);
+			text__append(text, VARIABILITY_NOTE_SIZE, " of host %.60s", host);
 		any = true;
 	}
-	append(text, "; ");
+	text__append(text, VARIABILITY_NOTE_SIZE, "; ");
 }
 
 char *variability_text__note(const cJSON *record, char text[VARIABILITY_NOTE_SIZE])
@@ -122,15 +111,15 @@ char *variability_text__note(const cJSON *record, char text[VARIABILITY_NOTE_SIZ
 	append_ranks(text, spatial);
 	if ((!strcmp(kind, "temporal") || !strcmp(kind, "both")) && rank >= 0 &&
 	    record__uint(record, KEY(variability, ranks)) > 1)
-		append(text, "most in time: rank %.0f; ", rank);
+		text__append(text, VARIABILITY_NOTE_SIZE, "most in time: rank %.0f; ", rank);
 	if (calls)
-		append(
-		    text, "calls: median %s, 95th percentile %s, %s above the median; ",
+		text__append(
+		    text, VARIABILITY_NOTE_SIZE, "calls: median %s, 95th percentile %s, %s above the median; ",
 		    duration__text(record__number(calls, KEY(io_calls, p50_us), 0) / 1e6, median, sizeof(median)),
 		    duration__text(record__number(calls, KEY(io_calls, p95_us), 0) / 1e6, high, sizeof(high)),
 		    duration__text(record__number(calls, KEY(io_calls, above_p50_seconds), 0), above, sizeof(above)));
 	if (work && !strcmp(work, "unknown") && strcmp(kind, "none") != 0)
-		append(text, "the amount of work is not known: it may vary; ");
+		text__append(text, VARIABILITY_NOTE_SIZE, "the amount of work is not known: it may vary; ");
 	length = strlen(text);
 	if (length >= 2)
 		text[length - 2] = '\0';

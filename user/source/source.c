@@ -2,22 +2,12 @@
 #include "source/source.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #define LISTED_MOST 16 /* jobs in a sentence */
-
-/* Appends to text; the end is cut where it does not fit. */
-__attribute__((format(printf, 3, 4))) static void say(char *text, size_t size, const char *format, ...)
-{
-	size_t used = strlen(text);
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(text + used, size - used, format, arguments);
-	va_end(arguments);
-}
 
 bool source__is_wanted(const struct source_options *options, const struct wire_job *job)
 {
@@ -60,12 +50,12 @@ static size_t unique(struct wire_subject *list, size_t count)
 static void list_jobs(const struct wire_subject *list, size_t count, char *err, size_t err_size)
 {
 	for (size_t i = 0; i < count && i < LISTED_MOST; i++) {
-		say(err, err_size, "\n  --cluster %s --job %s", list[i].job.cluster, list[i].job.job);
+		text__append(err, err_size, "\n  --cluster %s --job %s", list[i].job.cluster, list[i].job.job);
 		if (list[i].job.user)
-			say(err, err_size, "  (uid %u)", list[i].job.user - 1);
+			text__append(err, err_size, "  (uid %u)", list[i].job.user - 1);
 	}
 	if (count > LISTED_MOST)
-		say(err, err_size, "\n  and %zu more", count - LISTED_MOST);
+		text__append(err, err_size, "\n  and %zu more", count - LISTED_MOST);
 }
 
 /* Chooses among the jobs of a stream. Returns 0, or -EINVAL with a sentence. */
@@ -87,12 +77,13 @@ static int choose(const struct source_options *options, struct wire_subject *lis
 		return 0;
 	*err = 0;
 	if (!count)
-		say(err, err_size, "there is no job yet%s%s", options->cluster ? " of cluster " : "",
-		    options->cluster ? options->cluster : "");
+		text__append(err, err_size, "there is no job yet%s%s", options->cluster ? " of cluster " : "",
+			     options->cluster ? options->cluster : "");
 	else if (!wanted)
-		say(err, err_size, "there is no job '%.300s'; there are:", options->job);
+		text__append(err, err_size, "there is no job '%.300s'; there are:", options->job);
 	else
-		say(err, err_size, "there are %zu jobs%s: choose one", wanted, options->job ? " of that name" : "");
+		text__append(err, err_size, "there are %zu jobs%s: choose one", wanted,
+			     options->job ? " of that name" : "");
 	/* where none is wanted the list still holds all */
 	list_jobs(list, wanted ? wanted : count, err, err_size);
 	return -EINVAL;

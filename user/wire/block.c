@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "capture/capture_head.h"
+#include "base/text.h"
 #include "capture/crc.h"
 #include "wire/block_private.h"
-#include "wire/hash.h"
 
 #define MAGIC_BYTES 16 /* padded by NULs */
 #define MAGIC_FAMILY "vapro-wire/"
@@ -39,7 +39,7 @@ uint64_t block__tables(void)
 {
 	const char *text = block__tables_text();
 
-	return text ? wire__hash(text, strlen(text)) : 0;
+	return text ? text__hash(text, strlen(text)) : 0;
 }
 
 static void add_u16(struct capture_buffer *buffer, uint16_t value)

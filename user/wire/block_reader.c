@@ -6,11 +6,11 @@
 #include <zstd.h>
 
 #include "base/grow.h"
+#include "base/text.h"
 #include "capture/capture_check.h"
 #include "capture/capture_head.h"
 #include "capture/crc.h"
 #include "wire/block_private.h"
-#include "wire/hash.h"
 
 /* How records map to events of ours. */
 struct tables {
@@ -263,7 +263,7 @@ static int choose_tables(struct pass *pass, const struct introduction *introduct
 		return 0;
 	if (length) {
 		*wrong =
-		    wire__hash(text, length) == pass->head->tables ? NULL : "its columns are not those of its digest";
+		    text__hash(text, length) == pass->head->tables ? NULL : "its columns are not those of its digest";
 		if (*wrong)
 			return -EBADMSG;
 		ret = set_foreign(reader, text, length, wrong);
@@ -361,7 +361,7 @@ int block_reader__introduce(struct block_reader *reader, const char *columns, co
 	const char *wrong;
 	int ret = 0;
 
-	if (columns && wire__hash(columns, strlen(columns)) != block__tables())
+	if (columns && text__hash(columns, strlen(columns)) != block__tables())
 		ret = set_foreign(reader, columns, strlen(columns), &wrong);
 	if (!ret && tunables)
 		ret = replace(&reader->tunables, tunables, strlen(tunables));

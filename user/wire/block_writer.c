@@ -8,10 +8,10 @@
 
 #include "base/grow.h"
 #include "base/table.h"
+#include "base/text.h"
 #include "capture/crc.h"
 #include "wire/announcements.h"
 #include "wire/block_private.h"
-#include "wire/hash.h"
 
 #define LEVEL 3 /* of zstd: higher ones save some per cent for several times the CPU time */
 
@@ -166,7 +166,7 @@ static int repeat_names(struct block_writer *writer, const char *site)
 /* Notes that the job has this place in code; what is known of it is new for the job. */
 static int note_site(struct block_writer *writer, const char *site)
 {
-	uint64_t hash = wire__hash(site, strlen(site));
+	uint64_t hash = text__hash(site, strlen(site));
 	uint32_t ignored;
 
 	if (table__get(writer->sites, hash, 0, &ignored))
@@ -184,8 +184,8 @@ static bool has_site(const struct block_writer *writer, const char *site)
 	/* a hop names a call-site with its callers: the job has the call-site */
 	if (site[length] && length && site[length - 1] == ' ')
 		length--;
-	return table__get(writer->sites, wire__hash(site, strlen(site)), 0, &ignored) ||
-	       table__get(writer->sites, wire__hash(site, length), 0, &ignored);
+	return table__get(writer->sites, text__hash(site, strlen(site)), 0, &ignored) ||
+	       table__get(writer->sites, text__hash(site, length), 0, &ignored);
 }
 
 static uint32_t state_in_block(struct block_writer *writer, uint32_t id)

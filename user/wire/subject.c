@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire/hash.h"
+#include "base/text.h"
+
 #include "wire/subject.h"
 
 #define HASH_DIGITS 16
@@ -71,7 +72,7 @@ static int escape_within(char *token, size_t size, size_t most, const char *text
 		escape(whole, most - (sizeof(CUT_MARK) - 1) - HASH_DIGITS, text);
 		length = strlen(whole);
 		length += (size_t)snprintf(whole + length, sizeof(whole) - length, CUT_MARK "%0*" PRIx64, HASH_DIGITS,
-					   wire__hash(text, strlen(text)));
+					   text__hash(text, strlen(text)));
 	} else {
 		length = strlen(whole);
 	}

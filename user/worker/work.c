@@ -8,10 +8,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "capture/output_file.h"
 #include "report/json.h"
 #include "report/record.h"
-#include "wire/hash.h"
 #include "worker/worker_private.h"
 
 #define MESSAGE_BYTES (512U << 10) /* lines of a message; a broker accepts 1 MiB by default */
@@ -230,7 +230,7 @@ int work__open(struct worker *worker, const struct held_lease *lease, struct wor
 		keeper__raise(worker->keeper, work->key, work->epoch);
 	}
 	snprintf(work->reader_name, sizeof(work->reader_name), "worker-%016llx-%llu",
-		 (unsigned long long)wire__hash(work->key, strlen(work->key)), (unsigned long long)work->epoch);
+		 (unsigned long long)text__hash(work->key, strlen(work->key)), (unsigned long long)work->epoch);
 	from_ns = work->result.judged_ns;
 	work->job = worker_job__new(work->epoch, from_ns, mono_now(), &worker->options->job, &work->receiver);
 	ret = work->job ? open_file(work) : -ENOMEM;
