@@ -134,9 +134,17 @@ static void say_goodbye(struct tracker *tracker, struct tracked *tracked, enum l
 
 	tracked->ended_ns = now_ns;
 	tracker->owners.of[tracked->owner].leaving++;
-	tracker__emit_row(tracker, tracked, now_ns);
 	tracker__emit_process(tracker, tracked, state, hits,
 			      state == LINE_EXITED && tracked->image && !hits ? "mapped but never hit" : reason);
+}
+
+/*
+ * Ends the row of a process from which nothing can begin any more. It ends now, and not when the loop began: a fragment
+ * that begins after the end of its thread is another thread's, and the job would last for ever.
+ */
+static void end_row(struct tracker *tracker, const struct tracked *tracked)
+{
+	tracker__emit_row(tracker, tracked, mono_now());
 }
 
 void tracker__detach(struct tracker *tracker, struct tracked *tracked, const char *reason, uint64_t now_ns)
@@ -147,6 +155,7 @@ void tracker__detach(struct tracker *tracker, struct tracked *tracked, const cha
 	row_attacher__release(tracker->parts.rows, tracked->pid);
 	tracked->image = NULL;
 	kernel_side__untrack(tracker->parts.side, tracked->pid);
+	end_row(tracker, tracked);
 }
 
 void tracker__detach_running(struct tracker *tracker, struct tracked *tracked, uint64_t now_ns)
@@ -158,6 +167,7 @@ void tracker__detach_running(struct tracker *tracker, struct tracked *tracked, u
 	tracked->image = NULL;
 	tracked->drained = !tracker__hits_of(tracker, tracked);
 	kernel_side__release(tracker->parts.side, tracked->pid);
+	end_row(tracker, tracked);
 }
 
 /* Attaches the MPI that a process lacked when it was attached, if it has one now. */
@@ -316,8 +326,10 @@ void tracker__detach_all(struct tracker *tracker, uint64_t now_ns, const char *r
 {
 	tracker__end_inspection(tracker);
 	for (size_t i = 0; i < tracker->count; i++)
-		if (!tracker->tracked[i].ended_ns)
+		if (!tracker->tracked[i].ended_ns) {
 			say_goodbye(tracker, &tracker->tracked[i], LINE_DETACHED, reason, now_ns);
+			end_row(tracker, &tracker->tracked[i]);
+		}
 }
 
 uint64_t tracker__hits(const struct tracker *tracker)
