@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * score_clusters [--bands RULES] FILE: how well clusters of NDJSON fragments agree with their `truth`, the known true work
- * of each computation, which a reader of NDJSON passes over. The computations of each state, or of each state and band,
- * are clustered as in an analysis by instructions. A truth counts within its state.
+ * score_clusters [--bands RULES] FILE: how well clusters of NDJSON fragments agree with their `truth`, the known true
+ * work of each computation, which a reader of NDJSON passes over. The computations of each state, or of each state and
+ * band, are clustered as in an analysis by instructions. A truth counts within its state.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,7 +108,8 @@ static bool read_truths(struct scorer *scorer, const char *path)
 	scorer->truth_of = cJSON_CreateObject();
 	while (ok && getline(&line, &size, file) > 0) {
 		cJSON *object = cJSON_Parse(line);
-		const cJSON *rank = cJSON_GetObjectItem(object, "rank"), *start = cJSON_GetObjectItem(object, "start_ns"),
+		const cJSON *rank = cJSON_GetObjectItem(object, "rank"),
+			    *start = cJSON_GetObjectItem(object, "start_ns"),
 			    *truth = cJSON_GetObjectItem(object, "truth");
 
 		ok = cJSON_IsNumber(rank) && cJSON_IsNumber(start) && cJSON_IsString(truth);

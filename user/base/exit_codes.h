@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Exit codes of vaprod and vapro. The last four are used on request only (--fail-on, check --node): a run without alarms,
- * or without anything to watch, is no failure unless a script depends on it.
+ * Exit codes of vaprod and vapro. The last four are used on request only (--fail-on, check --node): a run without
+ * alarms, or without anything to watch, is no failure unless a script depends on it.
  */
 #ifndef VAPRO_EXIT_CODES_H
 #define VAPRO_EXIT_CODES_H

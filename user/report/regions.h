@@ -89,7 +89,8 @@ const char *regions__unseen(const struct region *region, char *text, size_t size
 
 /*
  * Writes who waited for a region among the ranks of one that is its effect: those that are not of the region itself, or
- * all, "for each other" or, where it is one rank, "for other ranks". Returns the text, or NULL where a rank would wait for itself.
+ * all, "for each other" or, where it is one rank, "for other ranks". Returns the text, or NULL where a rank would wait
+ * for itself.
  */
 const char *regions__waiters(const struct region *cause, const struct region *effect, char *text, size_t size);
 
