@@ -111,7 +111,7 @@ class Node(unittest.TestCase):
             self.assertIn(done.returncode, (4, 6))
 
     def test_wrong_profiles(self):
-        """They are refused before anything runs, also where nobody may read them."""
+        """Wrong profiles are refused before the kernels run, and so is a file that cannot be read."""
         with open(self.path("text"), "w", encoding="utf-8") as file:
             file.write("vapro-checkpoint/3 node\nmore")
         for name, why in (("text", "cut short"), ("none", "No such file"), (".", "no regular file")):

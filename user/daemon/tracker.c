@@ -139,8 +139,8 @@ static void say_goodbye(struct tracker *tracker, struct tracked *tracked, enum l
 }
 
 /*
- * Ends the row of a process from which nothing can begin any more. It ends now, and not when the loop began: a fragment
- * that begins after the end of its thread is another thread's, and the job would last for ever.
+ * Ends the row of a process in which no fragment can begin any more. The end is the present time, not that of the
+ * loop's begin: a fragment that begins after the end of its thread passes for another thread's, and its job never ends.
  */
 static void end_row(struct tracker *tracker, const struct tracked *tracked)
 {

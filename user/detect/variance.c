@@ -203,8 +203,8 @@ static int write_owners(struct heatmap *map, const struct region_result *drafts,
 }
 
 /*
- * What was reported as closed keeps its cells, and so its loss, where a draft that another variance continues has them,
- * too: they become a draft of their own, the last of all. Returns 0 or -ENOMEM.
+ * Separates the cells of a variance that was reported as closed from a draft that continues another one, so that no
+ * loss counts twice: these cells become the last draft. Returns 0 or -ENOMEM.
  */
 static int part_closed(struct region_result *drafts, size_t from, const struct heatmap *map, uint32_t id)
 {

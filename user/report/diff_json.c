@@ -90,21 +90,6 @@ static cJSON *notes_of(const struct diff_report *report)
 	return notes;
 }
 
-static int put(cJSON *object, bool ok, FILE *out)
-{
-	char *line = NULL;
-
-	if (ok)
-		line = json__finish(object);
-	else
-		cJSON_Delete(object);
-	if (!line)
-		return -ENOMEM;
-	fprintf(out, "%s\n", line);
-	free(line);
-	return 0;
-}
-
 static int put_run(const struct diff_report *report, FILE *out)
 {
 	cJSON *object = head(report, "run");
@@ -117,7 +102,7 @@ static int put_run(const struct diff_report *report, FILE *out)
 	     record__put_number(object, KEY(diff, threshold), report->threshold) &&
 	     record__put_text(object, KEY(diff, verdict), text) &&
 	     record__put(object, KEY(diff, notes), notes_of(report));
-	return put(object, ok, out);
+	return json__put_line(object, ok, out);
 }
 
 static bool add_state(cJSON *object, const struct diff_report *report, const struct compare_row *row)
@@ -167,7 +152,7 @@ static int put_row(const struct diff_report *report, const struct compare_row *r
 		     record__put_number(object, KEY(diff, ratio_high), row->high);
 	if (ok && row->what == COMPARE_STATE)
 		ok = add_state(object, report, row);
-	return put(object, ok, out);
+	return json__put_line(object, ok, out);
 }
 
 int diff_report__json(const struct diff_report *report, FILE *out)

@@ -146,3 +146,18 @@ char *json__finish(cJSON *object)
 	cJSON_Delete(object);
 	return text;
 }
+
+int json__put_line(cJSON *object, bool ok, FILE *out)
+{
+	char *line = NULL;
+
+	if (ok)
+		line = json__finish(object);
+	else
+		cJSON_Delete(object);
+	if (!line)
+		return -ENOMEM;
+	fprintf(out, "%s\n", line);
+	free(line);
+	return 0;
+}

@@ -7,6 +7,7 @@
 #define VAPRO_REPORT_JSON_H
 
 #include <cjson/cJSON.h>
+#include <stdio.h>
 #include <vapro/analysis.h>
 
 #define JSON_TIME_SIZE 96 /* the compiler cannot know that months are below 13 */
@@ -31,6 +32,9 @@ cJSON *json__text(const char *text);
 
 /* Prints without blanks and frees the object. malloc'ed, NULL when out of memory or object is NULL. */
 char *json__finish(cJSON *object);
+
+/* Writes a line of the object, which was filled where ok, and frees it. Returns 0 or -ENOMEM. */
+int json__put_line(cJSON *object, bool ok, FILE *out);
 
 /* Names of severities and confidences in lines. */
 extern const char *const json_severity_name[VAPRO_SEVERITIES];

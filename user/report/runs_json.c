@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "report/runs_report.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "model/state_id.h"
 #include "report/json.h"
@@ -27,37 +24,21 @@ static cJSON *head(const struct runs_run *run, const char *what)
 	return NULL;
 }
 
-/* Prints a record, which was filled where ok, and frees it. Returns 0 or -ENOMEM. */
-static int put(cJSON *object, bool ok, FILE *out)
-{
-	char *line = NULL;
-
-	if (ok)
-		line = json__finish(object);
-	else
-		cJSON_Delete(object);
-	if (!line)
-		return -ENOMEM;
-	fprintf(out, "%s\n", line);
-	free(line);
-	return 0;
-}
-
 static int put_all(const struct runs *found, bool from_records, FILE *out)
 {
 	cJSON *object = head(&found->runs[found->base], "all");
 
-	return put(object,
-		   object && record__put_uint(object, KEY(runs, read), found->count) &&
-		       record__put_uint(object, KEY(runs, compared), found->compared) &&
-		       record__put_number(object, KEY(runs, median_seconds), found->median_s) &&
-		       record__put_number(object, KEY(runs, spread), found->spread) &&
-		       record__put_number(object, KEY(runs, threshold), found->threshold) &&
-		       record__put_text(object, KEY(runs, workload_source),
-					from_records		 ? NULL
-					: found->by_instructions ? "instructions"
-								 : "arguments"),
-		   out);
+	return json__put_line(object,
+			      object && record__put_uint(object, KEY(runs, read), found->count) &&
+				  record__put_uint(object, KEY(runs, compared), found->compared) &&
+				  record__put_number(object, KEY(runs, median_seconds), found->median_s) &&
+				  record__put_number(object, KEY(runs, spread), found->spread) &&
+				  record__put_number(object, KEY(runs, threshold), found->threshold) &&
+				  record__put_text(object, KEY(runs, workload_source),
+						   from_records		    ? NULL
+						   : found->by_instructions ? "instructions"
+									    : "arguments"),
+			      out);
 }
 
 static int put_run(const struct runs_run *run, FILE *out)
@@ -65,21 +46,21 @@ static int put_run(const struct runs_run *run, FILE *out)
 	cJSON *object = head(run, "run");
 	const char *use = use_names[run->use];
 
-	return put(object,
-		   object && record__put_text(object, KEY(runs, run), run->name) &&
-		       record__put_text(object, KEY(runs, program), *run->program ? run->program : NULL) &&
-		       (!use || record__put_text(object, KEY(runs, not_compared), use)) &&
-		       record__put_number(object, KEY(runs, run_seconds), run->seconds) &&
-		       record__put_uint(object, KEY(runs, ranks), run->ranks) &&
-		       record__put_uint(object, KEY(runs, hosts), run->hosts) &&
-		       record__put_number(object, KEY(runs, time_ratio), run->time_ratio) &&
-		       record__put_bool(object, KEY(runs, time_outlying), run->time_outlying) &&
-		       record__put_number(object, KEY(runs, time_p), run->time_p) &&
-		       record__put_number(object, KEY(runs, work_ratio), run->work_ratio) &&
-		       record__put_bool(object, KEY(runs, work_outlying), run->work_outlying) &&
-		       record__put_number(object, KEY(runs, work_p), run->work_p) &&
-		       record__put_number(object, KEY(runs, calls_ratio), run->calls_ratio),
-		   out);
+	return json__put_line(object,
+			      object && record__put_text(object, KEY(runs, run), run->name) &&
+				  record__put_text(object, KEY(runs, program), *run->program ? run->program : NULL) &&
+				  (!use || record__put_text(object, KEY(runs, not_compared), use)) &&
+				  record__put_number(object, KEY(runs, run_seconds), run->seconds) &&
+				  record__put_uint(object, KEY(runs, ranks), run->ranks) &&
+				  record__put_uint(object, KEY(runs, hosts), run->hosts) &&
+				  record__put_number(object, KEY(runs, time_ratio), run->time_ratio) &&
+				  record__put_bool(object, KEY(runs, time_outlying), run->time_outlying) &&
+				  record__put_number(object, KEY(runs, time_p), run->time_p) &&
+				  record__put_number(object, KEY(runs, work_ratio), run->work_ratio) &&
+				  record__put_bool(object, KEY(runs, work_outlying), run->work_outlying) &&
+				  record__put_number(object, KEY(runs, work_p), run->work_p) &&
+				  record__put_number(object, KEY(runs, calls_ratio), run->calls_ratio),
+			      out);
 }
 
 static bool add_state(cJSON *object, const struct runs_row *row)
@@ -100,16 +81,16 @@ static int put_row(const struct runs *found, const struct runs_row *row, FILE *o
 	const struct runs_run *run = &found->runs[row->run];
 	cJSON *object = head(run, what_names[row->what]);
 
-	return put(object,
-		   object && record__put_text(object, KEY(runs, run), run->name) &&
-		       (!row->host || record__put_text(object, KEY(runs, on_host), row->host)) &&
-		       (row->rank < 0 || record__put_uint(object, KEY(runs, rank), (uint64_t)row->rank)) &&
-		       record__put_number(object, KEY(runs, ratio), row->ratio) &&
-		       record__put_number(object, KEY(runs, p), row->p) &&
-		       record__put_number(object, KEY(runs, seconds), row->seconds) &&
-		       record__put_uint(object, KEY(runs, in_runs), row->in_runs) &&
-		       record__put_uint(object, KEY(runs, of_runs), row->of_runs) && add_state(object, row),
-		   out);
+	return json__put_line(object,
+			      object && record__put_text(object, KEY(runs, run), run->name) &&
+				  (!row->host || record__put_text(object, KEY(runs, on_host), row->host)) &&
+				  (row->rank < 0 || record__put_uint(object, KEY(runs, rank), (uint64_t)row->rank)) &&
+				  record__put_number(object, KEY(runs, ratio), row->ratio) &&
+				  record__put_number(object, KEY(runs, p), row->p) &&
+				  record__put_number(object, KEY(runs, seconds), row->seconds) &&
+				  record__put_uint(object, KEY(runs, in_runs), row->in_runs) &&
+				  record__put_uint(object, KEY(runs, of_runs), row->of_runs) && add_state(object, row),
+			      out);
 }
 
 int runs_report__json(const struct runs *found, bool from_records, FILE *out)

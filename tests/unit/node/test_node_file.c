@@ -147,7 +147,7 @@ static void test_damage(void **state)
 	node_run__free(run);
 }
 
-/* Bytes with a right checksum, as somebody makes them on purpose: any of them changed, then sealed again. */
+/* A file that is made on purpose has a right checksum: any byte is changed, then the file is sealed again. */
 static void test_hostile(void **state)
 {
 	enum { CHECKSUM = 4, TRIES = 20000 };
