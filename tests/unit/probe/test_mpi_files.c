@@ -20,6 +20,7 @@
 
 #include <cmocka.h>
 
+#include "compiled.h"
 #include "probe/elf/mpi_files.h"
 #include "probe/elf/reader.h"
 #include "probe/elf/survey.h"
@@ -31,41 +32,6 @@
 #ifndef DAMAGES
 #define DAMAGES 3000
 #endif
-
-static char directory[] = "/tmp/vapro-mpi-files-XXXXXX";
-
-static int make_directory(void **state)
-{
-	(void)state;
-	return mkdtemp(directory) ? 0 : -1;
-}
-
-static int remove_directory(void **state)
-{
-	char command[128];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -rf %s", directory);
-	return system(command);
-}
-
-/* Compiles a text to a file of the directory. */
-static void compile(const char *text, const char *name, const char *options)
-{
-	char command[512];
-	FILE *compiler;
-
-	snprintf(command, sizeof(command), "cd %s && cc -x c - -x none -o %s %s", directory, name, options);
-	compiler = popen(command, "w");
-	assert_non_null(compiler);
-	assert_true(fputs(text, compiler) >= 0);
-	assert_int_equal(pclose(compiler), 0);
-}
-
-static void path_of(const char *name, char *path, size_t size)
-{
-	snprintf(path, size, "%s/%s", directory, name);
-}
 
 struct mapped {
 	void *at;

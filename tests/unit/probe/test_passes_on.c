@@ -16,46 +16,16 @@
 
 #include <cmocka.h>
 
+#include "compiled.h"
 #include "probe/elf/survey.h"
 #include "sandbox/confine.h"
 
-#define LIBRARY "-shared -fPIC"
+#define LIBRARY "-O1 -shared -fPIC"
 #define PROFILER                                                                                                       \
 	"int PMPI_Send(void); int PMPI_Init(void); "                                                                   \
 	"int MPI_Send(void){return PMPI_Send() + 1;} int MPI_Init(void){return PMPI_Init() + 1;} "
 
 static const struct confine_service services[] = {{SURVEY_SERVICE, survey__respond}, {0}};
-
-static char directory[] = "/tmp/vapro-passes-on-XXXXXX";
-
-static int make_directory(void **state)
-{
-	(void)state;
-	return mkdtemp(directory) ? 0 : -1;
-}
-
-static int remove_directory(void **state)
-{
-	char command[128];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -rf %s", directory);
-	return system(command);
-}
-
-/* Compiles a text to the file `image` of the directory, whose path is written. */
-static void compile(const char *text, const char *options, char *path, size_t size)
-{
-	char command[512];
-	FILE *compiler;
-
-	snprintf(path, size, "%s/image", directory);
-	snprintf(command, sizeof(command), "cc -O1 -x c - -o %s %s", path, options);
-	compiler = popen(command, "w");
-	assert_non_null(compiler);
-	assert_true(fputs(text, compiler) >= 0);
-	assert_int_equal(pclose(compiler), 0);
-}
 
 static bool passes_on(const char *text, const char *options)
 {
@@ -63,7 +33,8 @@ static bool passes_on(const char *text, const char *options)
 	struct image *image;
 	bool result;
 
-	compile(text, options, path, sizeof(path));
+	compile(text, "image", options);
+	path_of("image", path, sizeof(path));
 	image = image__open(path, err, sizeof(err));
 	if (!image)
 		fail_msg("%s", err);
@@ -123,11 +94,11 @@ static void programs_and_mpi_libraries_are_not(void **state)
 	assert_false(passes_on("int MPI_Send(void){return 0;} int mpi_send_(void){return MPI_Send();}", LIBRARY));
 	assert_false(passes_on("int PMPI_Send(void){return 0;} int MPI_Send(void){return PMPI_Send() + 1;} "
 			       "int main(void){return MPI_Send();}",
-			       "-rdynamic"));
+			       "-O1 -rdynamic"));
 	assert_false(passes_on("int PMPI_Send(void) __attribute__((weak)); "
 			       "int MPI_Send(void){return PMPI_Send ? PMPI_Send() + 1 : 0;} "
 			       "int main(void){return MPI_Send();}",
-			       "-rdynamic"));
+			       "-O1 -rdynamic"));
 }
 
 /* One look at the file gives the table of its calls, too. */
@@ -140,8 +111,9 @@ static void a_survey_has_the_calls(void **state)
 
 	(void)state;
 	for (int recognised = 0; recognised < 2; recognised++) {
-		compile(recognised ? PROFILER : "int other(void); int solve(void){return other() + 1;}", LIBRARY, path,
-			sizeof(path));
+		compile(recognised ? PROFILER : "int other(void); int solve(void){return other() + 1;}", "image",
+			LIBRARY);
+		path_of("image", path, sizeof(path));
 		file = open(path, O_RDONLY | O_CLOEXEC);
 		survey = survey__query(file, 0, path, SURVEY_NAMES, NULL, 0, err, sizeof(err));
 		if (!survey)
