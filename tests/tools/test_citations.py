@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
 What the documents cite in code marks exists: files, identifiers and the files they are in, values of constants, targets of make. So do the
-sections of ARCHITECTURE.md that the sources cite.
+sections of ARCHITECTURE.md that the sources cite. The page of the warnings has each of their codes.
 """
 import os
 import re
@@ -25,6 +25,8 @@ DEFINED = re.compile(r"^#define[ \t]+(\w+)[ \t]+(\d+)\b|^\s*(\w+) = (\d+),", re.
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 RULE = re.compile(r"^([^\s#:=][^:=\n]*):(?!=)", re.M)
 MAKE = re.compile(r"\bmake ((?:[\w./-]+(?:=\S*)? ?)+)")
+# the stable codes of warnings
+CODES = (r'warn(?:_owner)?\(\s*[^;"]*?("[a-z_]+")', r"later_code = ([^;]*);", r"\.code = (\"[a-z_]+\")", r'return ("output_[a-z]+");')
 QUOTED = re.compile(r"""\"[^"\n]*\"|'[^'\n]*'""")
 HEADING = re.compile(r"^##+ (\d+(?:\.\d+)?)", re.M)
 SECTION = re.compile(r"ARCHITECTURE,?\s+(?:\*\s+)?section\s+(\d+(?:\.\d+)?)")
@@ -112,6 +114,15 @@ class Citations(unittest.TestCase):
         for name in listed("*.[ch]", "*.py", "*.awk"):
             with self.subTest(name):
                 self.assertEqual([hit for hit in SECTION.findall(read(name)) if hit not in sections], [])
+
+    def test_warnings(self):
+        """The page of the warnings has each code that a source emits, and no other."""
+        emitted = {code for name in listed("user/*.c") for pattern in CODES for hit in re.findall(pattern, read(name))
+                   for code in re.findall(r'"([a-z]+(?:_[a-z]+)*)"', hit)}
+        if not emitted:
+            self.skipTest("no git checkout")
+        rows = re.findall(r"^\| (`[a-z_]+`(?:, `[a-z_]+`)*) \|", read("docs/warnings.md").partition("## Codes")[2], re.M)
+        self.assertEqual({code for row in rows for code in re.findall(r"`([a-z_]+)`", row)}, emitted)
 
     def test_it_can_fail(self):
         code = "#define MOST 8\nint a__add; /* gone */\nenum { B = 3,\n};"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-The examples of README, man pages and --help. Those that read files run on a small capture; of those that need a daemon or a
+The examples of README, the documents for users, man pages and --help. Those that read files run on a small capture; of those that need a daemon or a
 job the command line is read, by an option that prints and ends. Also: the page of the records has every key of the schema.
 """
 import json
@@ -29,8 +29,8 @@ def text_of(*path):
         return file.read()
 
 
-def of_readme():
-    return re.findall(r"^    ((?:vapro|vaprod) .*)$", text_of("README.md"), re.M)
+def of_document(*path):
+    return re.findall(r"^    ((?:vapro|vaprod) .*)$", text_of(*path), re.M)
 
 
 def of_page(name):
@@ -134,8 +134,11 @@ class Examples(unittest.TestCase):
             with self.subTest(line):
                 self.check(line)
 
-    def test_readme(self):
-        self.check_all(of_readme(), 8)
+    def test_documents(self):
+        self.check_all(of_document("README.md"), 8)
+        self.check_all(of_document("docs", "tutorial.md"), 25)
+        self.check_all(of_document("docs", "site.md"), 7)
+        self.check_all(of_document("docs", "without-root.md"), 8)
 
     def test_pages(self):
         self.check_all(of_page("vaprod.8.in"), 7)
