@@ -172,6 +172,26 @@ class Kernel(threading.Thread):
         with open(self.path, "w", encoding="utf-8") as file:
             file.writelines(json.dumps(sample) + "\n" for sample in self.samples)
 
+    def _away_ns(self, rank, at):
+        """Time without a CPU of a rank up to a time, ns: ready, or with its CPU stolen; between the samples around it."""
+        before = after = None
+        for one in self.samples:
+            if one["mono_ns"] <= at:
+                before = one
+            elif after is None:
+                after = one
+        before, after = before or after, after or before
+        span = after["mono_ns"] - before["mono_ns"]
+        share = min(1, max(0, (at - before["mono_ns"]) / span)) if span else 0
+        a, b = (sum(one["ranks"][rank][key] for key in ("wait_ns", "steal_ns")) for one in (before, after))
+        return a + (b - a) * share
+
+    def away_s(self, ranks, begin, end):
+        """Seconds for which these ranks were ready without a CPU, or had theirs stolen, from begin to end."""
+        if not self.samples:
+            return 0.0
+        return sum(self._away_ns(rank, end) - self._away_ns(rank, begin) for rank in ranks if rank < len(self.pids)) / 1e9
+
     def lost(self, begin, end):
         """Of each rank from begin to end: seconds on the CPU, ready but not on it, asleep or stopped, and stolen."""
         inside = [s for s in self.samples if begin - 0.3e9 <= s["mono_ns"] <= end + 0.3e9]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
 Judges a run of the live part of make accuracy: whether vaprod named the disturbed rank and the cause, and what is missing
-where it did not; and for runs without a disturbance, whether the program's own log confirms each alarm.
+where it did not; and for runs without a disturbance, whether the program's own log or the kernel confirms each alarm.
 """
 import os
 import sys
@@ -9,7 +9,8 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import truth as t  # noqa: E402
 
-LEAST_OVERLAP = 0.3  # of the times of a variance and its disturbance: both together over either
+LEAST_OVERLAP = 0.3    # of the times of a variance and its disturbance: both together over either
+CONFIRMED_SHARE = 0.5  # of a loss: the time without a CPU that confirms it
 
 
 def overlap(variance, offset, begin, end):
@@ -80,11 +81,21 @@ def score_injection(records, truth):
             "found": judged[0][1] if judged else None, "why": why, "seen": seen}
 
 
-def score_quiet(records, truths):
-    """[{what, measured, wanted, ok}] of every alarm."""
+def score_quiet(records, truths, away_s):
+    """
+    [{what, measured, wanted, ok}] of every alarm. Where the program's log does not confirm it, the kernel's account of the same
+    run may: away_s(ranks, begin, end), seconds without a CPU, of at least half of what was lost.
+    """
     if truths is None:
         raise RuntimeError("this program writes no log of its time")
-    return t.judge(records, truths)
+    rows, offset = t.judge(records, truths), t.utc_offset(records)
+    alarms = [variance for variance in t.variances(records).values() if variance.get("alarm")]
+    for one, alarm in zip(rows, alarms):
+        away = away_s(t.parse_ranks(str(alarm["ranks"])), t.parse_time(alarm["begin"]) - offset, t.parse_time(alarm["end"]) - offset)
+        one["measured"] += f"; {away:.2f} s without a CPU"
+        one["wanted"] += f", or {CONFIRMED_SHARE:.0%} of it without a CPU"
+        one["ok"] = one["ok"] or away >= CONFIRMED_SHARE * alarm["lost_seconds"]
+    return rows
 
 
 def explain(entry, out=sys.stdout):
@@ -141,3 +152,5 @@ def self_test():
     assert verdict("late", **waiting, culprits=[{"rank": 1}])[0]
     assert not verdict("late", **waiting, culprits=[{"rank": 0}])[0]
     assert not verdict("hog", **waiting, culprits=[{"rank": 1}])[0]
+    for away, ok in ((0.8, True), (0.7, False)):
+        assert [one["ok"] for one in score_quiet(made_up("hog")[0], {}, lambda *unused, seconds=away: seconds)] == [ok], away

@@ -11,6 +11,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "tools"))
+import live_score  # noqa: E402
 import programs_bystanders as bystanders  # noqa: E402
 import programs_common as common  # noqa: E402
 import programs_coverage as coverage  # noqa: E402
@@ -56,6 +57,11 @@ def injection(kind, begin=10, end=12, lost=1.0, **changes):
 
 def verdict(records, one):
     return score.score(score.variances_of([hello(), *records]), one)
+
+
+class Live(unittest.TestCase):
+    def test_scores(self):
+        live_score.self_test()
 
 
 class Scores(unittest.TestCase):
