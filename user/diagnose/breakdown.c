@@ -204,6 +204,15 @@ static void find_major(const struct vapro_config *config, struct breakdown *brea
 	}
 }
 
+/* What calls usually sleep for hides no more than that: a whole has cost what its most expensive part has. */
+static void settle_suspension(double *impact)
+{
+	for (int node = NODE_PREEMPTED; node <= NODE_STOPPED; node++) {
+		if (factor_infos[node].parent == NODE_SUSPENSION)
+			impact[NODE_SUSPENSION] = fmax(impact[NODE_SUSPENSION], impact[node]);
+	}
+}
+
 void breakdown__make(const struct contribution *from, const struct vapro_config *config, struct breakdown *breakdown)
 {
 	double impact[FACTOR_NODES], sum[FACTOR_NODES + 1] = {0};
@@ -214,6 +223,7 @@ void breakdown__make(const struct contribution *from, const struct vapro_config 
 	memcpy(impact, from->impact, sizeof(impact));
 	settle_cpu(from, impact);
 	settle_parts(from, impact);
+	settle_suspension(impact);
 	impact[NODE_MEMORY_OTHER] = from->counted[COUNTER_MEMORY] > 0 ? 0 : fmax(0, impact[NODE_MEMORY]);
 	price(from, PRICED_KERNEL, config, impact, breakdown);
 	price(from, PRICED_MEMORY, config, impact, breakdown);

@@ -324,6 +324,28 @@ static int add(struct interferers *interferers, const char *comm, uint32_t pid, 
 	return interferers__add(interferers, &task, 0, 1);
 }
 
+/* Ranks of which others take the CPU in calls that sleep less than usual: what was taken is a cause all the same. */
+static void test_a_part_above_its_whole(void **state)
+{
+	struct contribution from = {
+	    .impact = {[NODE_SUSPENSION] = -20, [NODE_PREEMPTED] = 100, [NODE_BLOCKED_IO] = -120, [NODE_KERNEL] = 25}};
+	struct vapro_config config;
+	struct breakdown breakdown;
+
+	(void)state;
+	sim_config(&config);
+	breakdown__make(&from, &config, &breakdown);
+	assert_true(breakdown.node[NODE_SUSPENSION].major && breakdown.node[NODE_PREEMPTED].major);
+	assert_near(breakdown.node[NODE_SUSPENSION].impact_ns, 100, 0);
+	assert_near(breakdown.node[NODE_SUSPENSION].share, 0.8, 1e-9);
+	assert_near(breakdown.node[NODE_PREEMPTED].share, 1, 0);
+	assert_false(breakdown.node[NODE_BLOCKED_IO].major);
+	/* parts that hide each other do not reach beyond the most expensive one */
+	from.impact[NODE_SUSPENSION] = 130;
+	breakdown__make(&from, &config, &breakdown);
+	assert_near(breakdown.node[NODE_SUSPENSION].impact_ns, 130, 0);
+}
+
 static void test_interferers(void **state)
 {
 	struct interferers interferers = {0};
@@ -505,6 +527,7 @@ int main(void)
 	    cmocka_unit_test(test_contribution_of_calls),
 	    cmocka_unit_test(test_contribution_without_normals),
 	    cmocka_unit_test(test_negative_shares),
+	    cmocka_unit_test(test_a_part_above_its_whole),
 	    cmocka_unit_test(test_interferers),
 	    cmocka_unit_test(test_interferer_place),
 	    cmocka_unit_test(test_many_interferers),
