@@ -328,6 +328,7 @@ int waiting__add(struct waiting *waiting, const struct bundle_rec *rec, uint32_t
 	item->end_ns = rec->end_ns;
 	item->ns = rec->n == 1 ? loss.lost - cpu : excess;
 	item->cpu_ns = (float)cpu;
+	item->absent_ns = rec->n == 1 ? (float)bundle_rec__absent(rec) : 0;
 	item->reference_ns = (double)rec->reference * rec->n;
 	item->transfer_ns = item->path_ns = 0;
 	item->no_bytes = state->no_bytes;

@@ -31,8 +31,9 @@ struct excess {
 	uint64_t start_ns, end_ns;
 	double ns, reference_ns; /* sums over all n; ns of a single call may be below 0 */
 	double transfer_ns, path_ns;
-	float cpu_ns;  /* of a single call: in which others had its CPU */
-	bool no_bytes; /* transfer and path become 0: the transfer size is unknown */
+	float cpu_ns;	 /* of a single call: in which others had its CPU, or it had none */
+	float absent_ns; /* of that: stopped or throttled */
+	bool no_bytes;	 /* transfer and path become 0: the transfer size is unknown */
 };
 
 /* The calls of a workload in a group, which form operations. */

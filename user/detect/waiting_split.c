@@ -225,7 +225,8 @@ static struct single *singles_of(const struct waiting *waiting, const struct stg
 
 /*
  * What a single call took, ns, without time in which others had its CPU: it may have been over before that. first_ns:
- * when the first rank left the operation, which no rank leaves before it is over; 0: not known.
+ * when the first rank left the operation, which no rank leaves before it is over; 0: not known. While a rank is stopped
+ * or throttled the others wait for it: that is no transfer.
  */
 static double duration_of(const struct excess *item, uint64_t first_ns)
 {
@@ -233,7 +234,8 @@ static double duration_of(const struct excess *item, uint64_t first_ns)
 
 	if (!(item->cpu_ns > 0) || first_ns <= item->start_ns)
 		return ns;
-	return fmax(ns, (double)((first_ns < item->end_ns ? first_ns : item->end_ns) - item->start_ns));
+	return fmax(ns,
+		    (double)((first_ns < item->end_ns ? first_ns : item->end_ns) - item->start_ns) - item->absent_ns);
 }
 
 /*

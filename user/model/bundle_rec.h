@@ -142,6 +142,14 @@ static inline double bundle_rec__cpu_attributed(const struct bundle_rec *rec)
 	       rec->factor[VAPRO_IRQ];
 }
 
+/* Time in which a thread could do nothing at all, not even wait beside others: stopped or throttled. */
+static inline double bundle_rec__absent(const struct bundle_rec *rec)
+{
+	if (rec->factor == bundle_rec_no_factors)
+		return 0;
+	return (double)rec->factor[VAPRO_THROTTLED] + rec->factor[VAPRO_STOPPED];
+}
+
 /* Time stolen by the hypervisor. */
 static inline double bundle_rec__stolen(const struct bundle_rec *rec)
 {

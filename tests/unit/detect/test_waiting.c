@@ -389,6 +389,34 @@ static void test_last_rank_loses_its_cpu(void **state)
 		histogram__clear(&callers[rank].cpu);
 }
 
+/* While a rank is stopped in a call the others wait for it: what it was not stopped for is transfer at most. */
+static void test_a_rank_is_stopped_in_its_call(void **state)
+{
+	const struct stg_state sum = {.group = STG_WORLD, .together = true};
+	static float stopped[BUNDLE_FACTORS];
+	struct bundle_rec rec;
+
+	(void)state;
+	begin_calls();
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		assert_int_equal(histogram__add(&callers[rank].cpu, USUAL / 2 * BIN, 25), 0);
+		assert_int_equal(histogram__add(&callers[rank].cpu, USUAL * BIN, 75), 0);
+	}
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		rec = fragment(rank == 3 ? 10.11 : 10.1, 10.9, USUAL * BIN, 0);
+		if (rank == 3) {
+			stopped[VAPRO_STOPPED] = 0.75f * BIN;
+			rec.factor = stopped;
+		}
+		add_call_of(0, rank, rec, &sum);
+	}
+	end_calls();
+	for (uint32_t rank = 0; rank < 3; rank++)
+		assert_parts(rank, 10, 0.8 - USUAL - (0.04 - USUAL / 2), 0.04 - USUAL / 2, 0);
+	for (uint32_t rank = 0; rank < 4; rank++)
+		histogram__clear(&callers[rank].cpu);
+}
+
 /* Ranks that exchange with their neighbours: only these wait for a late one, and the others have left before. */
 static void test_neighbours_of_a_late_rank(void **state)
 {
@@ -528,6 +556,7 @@ int main(void)
 	    TEST(test_last_arrivals),
 	    TEST(test_other_arrivers),
 	    TEST(test_last_rank_loses_its_cpu),
+	    TEST(test_a_rank_is_stopped_in_its_call),
 	    TEST(test_neighbours_of_a_late_rank),
 	    TEST(test_one_sided),
 	    TEST(test_operations_of_one_label),
