@@ -83,17 +83,66 @@ static double open_excess(const struct excess *item)
 	return item->ns - item->transfer_ns;
 }
 
-void waiting__drop_slow_paths(struct waiting *waiting, const struct stg_job *job)
+/* Counts a workload's calls in the view, by row, in waiting->sums. Returns the most that a row computed per call. */
+static double count_calls(struct waiting *waiting, const struct stg_job *job, const struct series_book *book,
+			  uint32_t workload)
+{
+	const uint32_t first = book->workloads[workload].series;
+	double most = 0;
+
+	for (uint32_t i = first; i != SERIES_NONE; i = book->series[i].next)
+		waiting->sums[book->series[i].row] = 0;
+	for (uint32_t i = first; i != SERIES_NONE; i = book->series[i].next)
+		waiting->sums[book->series[i].row] += book->series[i].view_n;
+	for (uint32_t i = first; i != SERIES_NONE; i = book->series[i].next) {
+		uint32_t row = book->series[i].row;
+
+		if (waiting->sums[row] > 0)
+			most = fmax(most, job->rows[row].computing_ns / waiting->sums[row]);
+	}
+	return most;
+}
+
+/*
+ * How much less a row computed than the one with most, ns, where it goes its own way neither by its calls of all kinds
+ * (stg__computes_less) nor by those of one kind: programs that are coupled make as many calls where they meet, however
+ * many they make among themselves. like_others: what it had computed with as much per call as the one with most, ns.
+ */
+static double computes_less(const struct stg_job *job, uint32_t row, double like_others)
+{
+	double own = job->rows[row].computing_ns;
+
+	return fmax(stg__computes_less(job, row, true), fmin(job->most_computing_ns, like_others) - own);
+}
+
+static bool has_path(const struct waiting *waiting, const struct call_site *site)
+{
+	for (size_t i = site->begin; i < site->begin + site->count; i++) {
+		if (waiting__item(waiting, i)->path_ns > 0)
+			return true;
+	}
+	return false;
+}
+
+void waiting__drop_slow_paths(struct waiting *waiting, const struct stg_job *job, const struct series_book *book)
 {
 	memset(waiting->paths, 0, waiting->rows * sizeof(*waiting->paths));
 	for (size_t i = 0; i < waiting->item_count; i++)
 		waiting->paths[waiting->items[i].row] += waiting->items[i].path_ns;
-	for (size_t i = 0; i < waiting->item_count; i++) {
-		struct excess *item = &waiting->items[i];
-		double less = stg__computes_less(job, item->row, true);
+	for (size_t s = 0; s < waiting->site_count; s++) {
+		const struct call_site *site = &waiting->sites[s];
+		double most;
 
-		if (less >= SHARE_MOST * waiting->paths[item->row])
-			item->path_ns = 0;
+		if (!has_path(waiting, site))
+			continue;
+		most = count_calls(waiting, job, book, site->workload);
+		for (size_t i = site->begin; i < site->begin + site->count; i++) {
+			struct excess *item = waiting__item(waiting, i);
+			double like_others = most * waiting->sums[item->row];
+
+			if (computes_less(job, item->row, like_others) >= SHARE_MOST * waiting->paths[item->row])
+				item->path_ns = 0;
+		}
 	}
 }
 

@@ -505,7 +505,7 @@ int waiting__end(struct waiting *waiting, const struct stg_job *job, const struc
 	}
 	waiting__write_arrivals(waiting);
 	if (paths)
-		waiting__drop_slow_paths(waiting, job);
+		waiting__drop_slow_paths(waiting, job, book);
 	for (size_t i = 0; i < waiting->item_count; i++) {
 		struct excess *item = waiting__item(waiting, i);
 

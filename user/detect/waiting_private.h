@@ -190,6 +190,6 @@ bool waiting__find_slow_path(struct waiting *waiting, const struct series_book *
  * Drops the slow paths of ranks that computed less than another rank in the view, by half of the paths or more:
  * the other rank came late, with more work or less speed than is known.
  */
-void waiting__drop_slow_paths(struct waiting *waiting, const struct stg_job *job);
+void waiting__drop_slow_paths(struct waiting *waiting, const struct stg_job *job, const struct series_book *book);
 
 #endif

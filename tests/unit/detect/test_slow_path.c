@@ -252,6 +252,33 @@ static void test_fewer_calls(void **state)
 }
 
 /*
+ * A program of its own on one rank makes half as many calls in all. Where it meets the others in as many calls as they
+ * make, it waits for the one that computes more; where it makes fewer of these, too, it goes its own way.
+ */
+static void test_coupled_programs(void **state)
+{
+	(void)state;
+	for (int apart = 0; apart < 2; apart++) {
+		double computing[8], made[8];
+
+		other_job(8, 2);
+		for (uint32_t rank = 0; rank < 8; rank++) {
+			computing[rank] = (rank == 3 ? 9.5 : 10) * BIN;
+			made[rank] = rank == 3 ? 50 : 100;
+		}
+		assert_int_equal(stg__set_computing(stg, 0, computing, made), 0);
+		job = stg__job(stg, 0);
+		begin_calls();
+		for (uint32_t rank = 0; rank < 8; rank++) {
+			callers[rank].view_n = rank == 3 && apart ? 19 : 20;
+			calls(0, rank, 10, rank == 3 ? 0.4 : 0);
+		}
+		end_calls();
+		assert_parts(3, 10, apart ? 0 : 0.4, 0, apart ? 0.4 : 0);
+	}
+}
+
+/*
  * All ranks have long calls in turn. Where the others make further calls meanwhile, ranks do not meet in them, and each
  * excess is the rank's own. Where each waits for the one call of a late rank, it does not.
  */
@@ -467,13 +494,13 @@ static void test_sparse_for_long(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    EIGHT(test_one_of_several), EIGHT(test_many_short_ones), EIGHT(test_late_peers),
-	    EIGHT(test_late_by_little), EIGHT(test_neighbour),	     EIGHT(test_few_members),
-	    EIGHT(test_too_small),	EIGHT(test_less_to_compute), EIGHT(test_fewer_calls),
-	    EIGHT(test_uncoupled),	EIGHT(test_threads),	     EIGHT(test_beside_transfer),
-	    EIGHT(test_sparse),		EIGHT(test_draft),	     EIGHT(test_several_states),
-	    EIGHT(test_partners),	EIGHT(test_a_little_later),  EIGHT(test_just_known),
-	    EIGHT(test_no_rank_late),	EIGHT(test_sparse_for_long),
+	    EIGHT(test_one_of_several),	  EIGHT(test_many_short_ones), EIGHT(test_late_peers),
+	    EIGHT(test_late_by_little),	  EIGHT(test_neighbour),       EIGHT(test_few_members),
+	    EIGHT(test_too_small),	  EIGHT(test_less_to_compute), EIGHT(test_fewer_calls),
+	    EIGHT(test_coupled_programs), EIGHT(test_uncoupled),       EIGHT(test_threads),
+	    EIGHT(test_beside_transfer),  EIGHT(test_sparse),	       EIGHT(test_draft),
+	    EIGHT(test_several_states),	  EIGHT(test_partners),	       EIGHT(test_a_little_later),
+	    EIGHT(test_just_known),	  EIGHT(test_no_rank_late),    EIGHT(test_sparse_for_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
