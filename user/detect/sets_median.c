@@ -44,21 +44,24 @@ static double median_of(const struct histogram *durations)
 	return 0;
 }
 
-/* Whether the median rank decides about a series: it sleeps, or is rare and not counted. */
+/* Whether the median rank may decide about a series: it sleeps, or is rare and not counted. */
 static bool applies(const struct finder *finder, const struct series *series)
 {
 	if (sleeps(series))
 		return true;
-	return finder->book->source != VAPRO_BY_INSTRUCTIONS && series->cpu.n > 0 && !series->certified &&
+	return finder->book->source != VAPRO_BY_INSTRUCTIONS && series->cpu.n > 0 &&
 	       series->cpu.n < (double)finder->book->config->certify_fragments;
 }
 
-/* Lists the medians of a workload's ranks, in order. Returns how many, or 0 where they are no case for the median. */
+/*
+ * Lists the medians of a workload's ranks, in order. Returns how many, or 0 where they are no case for the median: of
+ * ranks that are rare some are certified before others, which need more of their own where few agree with them.
+ */
 static size_t list(const struct finder *finder, const struct workload *workload, struct middle *middles)
 {
 	const struct series_book *book = finder->book;
 	size_t count = 0;
-	bool seen = false;
+	bool seen = false, open = false;
 
 	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
 		const struct series *series = &book->series[i];
@@ -67,13 +70,14 @@ static size_t list(const struct finder *finder, const struct workload *workload,
 		if (!applies(finder, series) || count == finder->job->row_count)
 			return 0;
 		seen |= series->window_n > 0;
+		open |= sleeps(series) || !series->certified;
 		ns = median_of(sleeps(series) ? &series->net : &series->cpu);
 		if (ns > 0)
 			middles[count++] = (struct middle){ns, i};
 	}
 	if (count)
 		qsort(middles, count, sizeof(*middles), compare_middles);
-	return seen && count >= LEAST_RANKS ? count : 0;
+	return seen && open && count >= LEAST_RANKS ? count : 0;
 }
 
 static int compare_places(const void *a, const void *b, void *job)

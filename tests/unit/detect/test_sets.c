@@ -527,6 +527,23 @@ static void test_median(void **state)
 	}
 }
 
+/* Ranks that agree with enough others are certified first: the slow ones stay a set until they are certified, too. */
+static void test_median_certified(void **state)
+{
+	(void)state;
+	for (int all_known = 0; all_known < 2; all_known++) {
+		begin(16, 8, VAPRO_BY_ARGUMENTS);
+		slow_down(3, 8, 1.4, 1);
+		met(24, 2e9, false);
+		for (uint32_t i = 0; i < 16; i++)
+			all[i].certified = all_known || slow[0][i] < 1.2;
+		assert_int_equal(find(FIRST), !all_known);
+		if (sets.count)
+			assert_rows(only(), 3, 8, 2);
+		forget();
+	}
+}
+
 /* A workload of one bundle has its deviation as scatter: its usual scatter is unknown. */
 static void test_chance(void **state)
 {
@@ -545,11 +562,13 @@ static void test_chance(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    SETS(test_bad_host),  SETS(test_half_of_the_job), SETS(test_bad_socket),	  SETS(test_gap),
-	    SETS(test_two_sets),  SETS(test_jitter),	      SETS(test_not_steady),	  SETS(test_without_support),
-	    SETS(test_uncounted), SETS(test_since),	      SETS(test_within_the_view), SETS(test_end_in_the_stride),
-	    SETS(test_over),	  SETS(test_outlier),	      SETS(test_few_outliers),	  SETS(test_wander),
-	    SETS(test_median),	  SETS(test_chance),
+	    SETS(test_bad_host),   SETS(test_half_of_the_job), SETS(test_bad_socket),
+	    SETS(test_gap),	   SETS(test_two_sets),	       SETS(test_jitter),
+	    SETS(test_not_steady), SETS(test_without_support), SETS(test_uncounted),
+	    SETS(test_since),	   SETS(test_within_the_view), SETS(test_end_in_the_stride),
+	    SETS(test_over),	   SETS(test_outlier),	       SETS(test_few_outliers),
+	    SETS(test_wander),	   SETS(test_median),	       SETS(test_median_certified),
+	    SETS(test_chance),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
