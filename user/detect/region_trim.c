@@ -349,7 +349,9 @@ static size_t group_of(const struct leveller *leveller, const struct level *row,
 	for (size_t i = 0; i < leveller->group_count; i++) {
 		size_t at = i ? i - (i <= neighbour) : neighbour;
 
-		if (!other_level(row, &leveller->groups[at]) && !other_time(row, &leveller->groups[at]))
+		/* how much of its time a rank loses to slow transfers depends on how long it usually waits there */
+		if ((leveller->layer == LAYER_TRANSFER || !other_level(row, &leveller->groups[at])) &&
+		    !other_time(row, &leveller->groups[at]))
 			return at;
 	}
 	return LEVEL_GROUPS;

@@ -182,15 +182,25 @@ static int compare_summaries(const void *a, const void *b)
 	return (left->root > right->root) - (left->root < right->root);
 }
 
-static bool agree(const struct summary *a, const struct summary *b)
+static bool agree_in_time(const struct summary *a, const struct summary *b)
 {
 	double begin = fabs(a->begin - b->begin), end = fabs(a->end - b->end);
 	double both = fmin(a->end, b->end) - fmax(a->begin, b->begin);
 	double any = fmax(a->end, b->end) - fmin(a->begin, b->begin);
+
+	return (begin <= REGION_GAP && end <= REGION_GAP && both > 0) || both >= SAME_TIME * any;
+}
+
+/*
+ * How much of its time a rank loses to slow transfers depends on how long it usually waits in these calls, which is
+ * part of their reference: transfers agree in time alone.
+ */
+static bool agree(const struct summary *a, const struct summary *b)
+{
 	double left = a->lost / a->dur, right = b->lost / b->dur;
 
-	return ((begin <= REGION_GAP && end <= REGION_GAP && both > 0) || both >= SAME_TIME * any) &&
-	       fabs(left - right) <= SAME_RATIO * fmax(left, right);
+	return agree_in_time(a, b) &&
+	       (a->layer == LAYER_TRANSFER || fabs(left - right) <= SAME_RATIO * fmax(left, right));
 }
 
 /* Rows of a host that are alive on the map. */
@@ -360,8 +370,8 @@ static struct summary summary_of(const struct grower *grower, enum layer layer, 
 }
 
 /*
- * Unites components of a layer, each worth a draft, that agree in time and ratio wherever they are: what ranks write to
- * and what they send through is shared by ranks of any host.
+ * Unites components of a layer, each worth a draft, that agree wherever they are: what ranks write to and what they
+ * send through is shared by ranks of any host.
  */
 static int unite_alike(struct grower *grower, enum layer layer)
 {

@@ -365,6 +365,25 @@ static void test_region_transfers_beside_waiting(void **state)
 	region__clear(&result);
 }
 
+/* How much of its time a rank loses to slow transfers depends on what it usually waits: beside each other or apart. */
+static void test_region_transfers_of_different_shares(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	for (int apart = 0; apart < 2; apart++) {
+		other_job(4, 1);
+		for (uint32_t row = 0; row < 4; row++) {
+			if (!apart || row % 3 == 0)
+				paint_calls(row, 10, 40, 0, !row ? 0.3 : apart ? 0.034 : 0.033);
+		}
+		assert_int_equal(grown(&result), 1);
+		assert_true(result.drafts[0].transfers);
+		assert_int_equal(result.drafts[0].cell_count, (apart ? 2 : 4) * 30);
+		region__clear(&result);
+	}
+}
+
 /* When a network becomes slow, not all ranks are in slow calls yet: these belong to it, where no rank was late. */
 static void test_region_borders_of_transfers(void **state)
 {
@@ -457,6 +476,7 @@ int main(void)
 	    TEST(test_region_wanders),
 	    TEST(test_region_two_hogs),
 	    TEST(test_region_transfers_beside_waiting),
+	    TEST(test_region_transfers_of_different_shares),
 	    TEST(test_region_borders_of_transfers),
 	    TEST(test_region_sparse_io),
 	    TEST(test_region_loses_nothing),
