@@ -224,18 +224,27 @@ static struct single *singles_of(const struct waiting *waiting, const struct stg
 }
 
 /*
- * What a single call took, ns, without time in which others had its CPU: it may have been over before that. first_ns:
- * when the first rank left the operation, which no rank leaves before it is over; 0: not known. While a rank is stopped
- * or throttled the others wait for it: that is no transfer.
+ * What a single call of an operation took, ns, without time in which others had its CPU: it may have been over before
+ * that, but not before the first rank left that it found there, since what is late comes with it. While a rank is
+ * stopped or throttled the others wait for it: that is no transfer.
  */
-static double duration_of(const struct excess *item, uint64_t first_ns)
+static double duration_of(const struct excess *item, const struct single *in, size_t count)
 {
 	double ns = item->reference_ns + item->ns;
+	size_t low = 0;
 
-	if (!(item->cpu_ns > 0) || first_ns <= item->start_ns)
+	if (!(item->cpu_ns > 0))
 		return ns;
-	return fmax(ns,
-		    (double)((first_ns < item->end_ns ? first_ns : item->end_ns) - item->start_ns) - item->absent_ns);
+	for (size_t high = count; low < high;) {
+		size_t middle = (low + high) / 2;
+
+		if (in[middle].item->end_ns <= item->start_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* it is one of them itself */
+	return low < count ? fmax(ns, (double)(in[low].item->end_ns - item->start_ns) - item->absent_ns) : ns;
 }
 
 /*
@@ -266,17 +275,13 @@ static double own_part(const struct series_book *book, const struct call_site *s
 	return 0;
 }
 
-/*
- * Whether calls are one operation: of a collective that ranks leave together, calls that end apart are several.
- * *first_ns: when the first rank left a collective, else 0.
- */
-static bool is_one(const struct single *in, size_t count, const struct call_site *site, uint64_t *first_ns)
+/* Whether calls are one operation: of a collective that ranks leave together, calls that end apart are several. */
+static bool is_one(const struct single *in, size_t count, const struct call_site *site)
 {
 	struct ends ends = {0};
 
 	for (size_t i = 0; site->together && i < count; i++)
 		waiting__add_end(&ends, in[i].item->start_ns, in[i].item->end_ns, in[i].item->cpu_ns);
-	*first_ns = ends.first_ns;
 	return !site->together || waiting__at_once(&ends);
 }
 
@@ -284,7 +289,7 @@ static bool is_one(const struct single *in, size_t count, const struct call_site
  * Sets the transfer of an operation that all members are in. The reference of a call contains the usual wait for
  * others. The last one's call, which did not wait, is compared with what calls take without.
  */
-static void finish(const struct single *in, size_t count, double own_ns, uint64_t first_ns)
+static void finish(const struct single *in, size_t count, double own_ns)
 {
 	double least = INFINITY;
 
@@ -293,7 +298,7 @@ static void finish(const struct single *in, size_t count, double own_ns, uint64_
 		/* after a long fault most calls are slow: then the reference is what they take without */
 		double own = fmin(own_ns, item->reference_ns);
 
-		least = fmin(least, own > 0 ? duration_of(item, first_ns) - own : item->ns);
+		least = fmin(least, own > 0 ? duration_of(item, in, count) - own : item->ns);
 	}
 	for (size_t i = 0; i < count; i++)
 		in[i].item->transfer_ns = fmax(0, fmin(least, in[i].item->ns));
@@ -322,7 +327,7 @@ static void finish_parts(const struct single *in, size_t count, double own_ns)
 			if (to - from < 2)
 				return;
 			if (pass)
-				finish(&in[from], to - from, own_ns, ends.first_ns);
+				finish(&in[from], to - from, own_ns);
 		}
 	}
 }
@@ -348,6 +353,23 @@ static int note_last(struct waiting *waiting, const struct stg_job *job, const s
 	return note_members(waiting, in, count, count < wanted ? missing_member(waiting, group, job, in->item) : 0);
 }
 
+/*
+ * Whether the single call at `to` is of the operation of those from `from` on: it began before the first of them had
+ * ended. Ranks that exchange with their neighbours leave one after the other: there it began before the end of the one
+ * before, or so did the next one, which waited for it.
+ */
+static bool goes_on(const struct waiting *waiting, const struct single *singles, size_t count, size_t from, size_t to,
+		    bool together)
+{
+	uint64_t end_ns = singles[together ? from : to - 1].item->end_ns;
+	const struct single *next = &singles[to + 1];
+
+	if (singles[to].item->start_ns < end_ns)
+		return true;
+	return !together && to + 1 < count && next->leader == singles[to].leader && next->item->start_ns < end_ns &&
+	       next->item->row != singles[to].item->row && waiting->last[next->item->row] != waiting->operation;
+}
+
 int waiting__split_singles(struct waiting *waiting, const struct stg_job *job, const struct series_book *book,
 			   const struct call_site *site)
 {
@@ -362,17 +384,14 @@ int waiting__split_singles(struct waiting *waiting, const struct stg_job *job, c
 		return -ENOMEM;
 	for (size_t from = 0, to; from < count && !error; from = to) {
 		const struct single *first = &singles[from];
-		uint64_t first_ns;
 		bool one, all;
 
 		waiting->last[first->item->row] = ++waiting->operation;
 		for (to = from + 1; to < count; to++) {
 			const struct excess *item = singles[to].item;
-			/* ranks that exchange with their neighbours leave one after the other */
-			const struct excess *before = singles[site->together ? from : to - 1].item;
 
-			if (singles[to].leader != first->leader || item->start_ns >= before->end_ns ||
-			    waiting->last[item->row] == waiting->operation)
+			if (singles[to].leader != first->leader || waiting->last[item->row] == waiting->operation ||
+			    !goes_on(waiting, singles, count, from, to, site->together))
 				break;
 			waiting->last[item->row] = waiting->operation;
 		}
@@ -380,12 +399,12 @@ int waiting__split_singles(struct waiting *waiting, const struct stg_job *job, c
 		if (!counted || counted->leader != first->leader || counted->item->bin != first->item->bin)
 			wanted = members(waiting, group, job, first->item->row, first->item->bin);
 		counted = first;
-		one = is_one(first, to - from, site, &first_ns);
+		one = is_one(first, to - from, site);
 		all = to - from >= wanted; /* else the last one's call was too short to be single */
 		if (own_ns < 0 && all)
 			own_ns = own_part(book, site, wanted);
 		if (one && all)
-			finish(first, to - from, own_ns, first_ns);
+			finish(first, to - from, own_ns);
 		else if (all && group->id != STG_WORLD && !group->divided)
 			finish_parts(first, to - from, own_ns);
 		if (one)

@@ -389,6 +389,38 @@ static void test_last_rank_loses_its_cpu(void **state)
 		histogram__clear(&callers[rank].cpu);
 }
 
+/*
+ * A rank comes last to an exchange with its neighbours, and loses its CPU in the call: the exchange takes at least as
+ * long as it takes the first neighbour from then on. It is the same exchange where it leaves before those that waited
+ * for it.
+ */
+static void test_late_neighbour_loses_its_cpu(void **state)
+{
+	(void)state;
+	begin_calls();
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		assert_int_equal(histogram__add(&callers[rank].cpu, USUAL / 2 * BIN, 25), 0);
+		assert_int_equal(histogram__add(&callers[rank].cpu, USUAL * BIN, 75), 0);
+	}
+	call(0, 0, 10.1, 10.15);
+	call(0, 1, 10.1, 10.25);
+	call(0, 2, 10.1, 10.25);
+	add_call(0, 3, fragment(10.2, 10.3, USUAL * BIN, 0.08 * BIN), STG_WORLD);
+	call(0, 0, 20.1, 20.15);
+	call(0, 1, 20.1, 20.26);
+	call(0, 2, 20.1, 20.27);
+	call(0, 3, 20.2, 20.25);
+	end_calls();
+	for (int bin = 10; bin <= 20; bin += 10) {
+		assert_parts(0, bin, 0, 0.05 - USUAL, 0);
+		assert_parts(1, bin, bin == 10 ? 0.095 : 0.105, 0.05 - USUAL / 2, 0);
+		assert_parts(2, bin, bin == 10 ? 0.095 : 0.115, 0.05 - USUAL / 2, 0);
+		assert_parts(3, bin, 0, bin == 10 ? 0.02 - USUAL : 0.05 - USUAL, 0);
+	}
+	for (uint32_t rank = 0; rank < 4; rank++)
+		histogram__clear(&callers[rank].cpu);
+}
+
 /* While a rank is stopped in a call the others wait for it: what it was not stopped for is transfer at most. */
 static void test_a_rank_is_stopped_in_its_call(void **state)
 {
@@ -557,6 +589,7 @@ int main(void)
 	    TEST(test_other_arrivers),
 	    TEST(test_last_rank_loses_its_cpu),
 	    TEST(test_a_rank_is_stopped_in_its_call),
+	    TEST(test_late_neighbour_loses_its_cpu),
 	    TEST(test_neighbours_of_a_late_rank),
 	    TEST(test_one_sided),
 	    TEST(test_operations_of_one_label),
