@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "base/log.h"
+#include "base/shortened.h"
 #include "sandbox/confine.h"
 #include "target/kernel_range.h"
 
@@ -75,7 +76,7 @@ static const char traced_reason[] = "a debugger or tracer is attached to it (ptr
 static bool has_mpi(void *ctx, struct process *process)
 {
 	mpi_files__recall(ctx, process);
-	return process__mpi(process, NULL) != PROCESS_NO_MPI;
+	return process__mpi(process, NULL) != PROCESS_NO_MPI || process__moved_mpi(process);
 }
 
 const char *tracker__refusal(const struct tracker *tracker, const struct process *process, char *err, size_t err_size,
@@ -160,6 +161,7 @@ struct attaching {
 	bool by_itself;			       /* it gets links of its own */
 	uint64_t search_ns;		       /* CPU time of the search for others that map the library */
 	bool admitted, registered, joined;
+	char moved[128]; /* path of its MPI library where the code of that was moved (process__moved_mpi()), else "" */
 	struct tracked fresh;
 	struct bpf_process_state entry;
 	char *err; /* a sentence, err_size bytes */
@@ -317,6 +319,9 @@ static const char *restriction_of(const struct tracker *tracker, const struct at
 		return "this kernel kills a seccomp-filtered process at a return probe: time is entry to entry";
 	if (attaching->library)
 		return NULL;
+	if (*attaching->moved)
+		return "the code of its MPI library lies in memory of its own (huge pages), where no probe takes "
+		       "effect: no MPI call is seen";
 	if (functions)
 		return "it maps no MPI library: only its threads and the requested functions are seen";
 	return tracker->parts.io ? "it maps no MPI library: only its IO is seen"
@@ -337,6 +342,17 @@ static void warn_of_restriction(const struct attaching *attaching, const char *r
 		log__warning(
 		    "--pid %d (%s): %s%s", process->pid, process->name, restriction,
 		    attaching->library ? "" : "; if it is a shell or a launcher, name the PIDs of the ranks instead");
+}
+
+static void warn_of_moved_code(struct tracker *tracker, const struct attaching *attaching)
+{
+	const struct process *process = &attaching->fresh.identity;
+
+	tracker__warn_owner(
+	    tracker, "code_moved", process->pid, process->owner,
+	    "process %d (%s): the code of its MPI library %s lies in memory of its own, as tools for huge "
+	    "pages move it: no probe takes effect there, and no MPI call is seen",
+	    process->pid, process->name, attaching->moved);
 }
 
 int tracker__attach(struct tracker *tracker, struct process *process, int pidfd, uint64_t now_ns, char *err,
@@ -360,6 +376,9 @@ int tracker__attach(struct tracker *tracker, struct process *process, int pidfd,
 
 	fresh->identity.mappings = NULL; /* the mappings stay the resolver's */
 	fresh->identity.text = NULL;
+	fresh->identity.moved_count = 0;
+	if (process__moved_mpi(process))
+		shortened(process__moved_mpi(process), attaching.moved, sizeof(attaching.moved));
 	fresh->flags = attaching.entry.flags = tracker__flags_of(tracker, process, mpi);
 	measured = identify(tracker, process, &attaching.measured);
 	status = admit(tracker, &attaching);
@@ -399,7 +418,9 @@ int tracker__attach(struct tracker *tracker, struct process *process, int pidfd,
 		    "process %d: this kernel's links for one process see its main thread only; MPI calls of its "
 		    "other threads are not seen (--attach perf sees them)",
 		    fresh->pid);
-	if (!attaching.library)
+	if (*attaching.moved)
+		warn_of_moved_code(tracker, &attaching);
+	else if (!attaching.library)
 		tracker__note_unseen(tracker, &fresh->identity, now_ns);
 	else
 		tracker__report_libraries(tracker, fresh, attaching.library->path);

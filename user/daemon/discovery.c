@@ -169,7 +169,8 @@ static int consider(struct tracker *tracker, pid_t pid, int look, uint64_t now_n
 	}
 	status = -EAGAIN;
 	tracker->later.ranked = process->launched;
-	if (!named && !process__mpi(process, NULL) && !observable_without_mpi(tracker, process, look)) {
+	if (!named && !process__mpi(process, NULL) && !process__moved_mpi(process) &&
+	    !observable_without_mpi(tracker, process, look)) {
 		if (look >= LOOKS - 1 && !is_launcher(process))
 			tracker__note_unseen(tracker, process, now_ns);
 		goto leave;
@@ -245,7 +246,8 @@ bool tracker__is_target(struct tracker *tracker, const struct process *process)
 	if (selection__names(tracker->selection, process->pid))
 		return true;
 	return selection__takes(tracker->selection, process) &&
-	       (process__mpi(process, NULL) || observable_without_mpi(tracker, process, LOOKS - 1));
+	       (process__mpi(process, NULL) || process__moved_mpi(process) ||
+		observable_without_mpi(tracker, process, LOOKS - 1));
 }
 
 /* Has a process inspected again whose attachment was put off just now. */

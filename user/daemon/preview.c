@@ -28,6 +28,11 @@ static bool describe_links(struct tracker *tracker, const struct process *proces
 	char err[512];
 
 	process__mpi(process, &library);
+	if (process__moved_mpi(process)) {
+		snprintf(text, size, "the code of %s lies in memory of its own (huge pages): its IO",
+			 process__moved_mpi(process));
+		return true;
+	}
 	if (!library) {
 		snprintf(text, size, "no MPI library: its threads, requested functions and IO");
 		return true;

@@ -36,6 +36,7 @@ static const struct {
     [OBSTACLE_NO_MPI] = {"rank_without_mpi",
 			 "--exe NAME, which watches a process without MPI; --function NAME, which watches functions of "
 			 "the program"},
+    [OBSTACLE_CODE_MOVED] = {"code_moved", "a run without huge pages for the code of libraries and executables"},
     [OBSTACLE_PARTLY] = {NULL,
 			 "--function NAME, which watches functions of the program; instead of a shell or a launcher, "
 			 "the PIDs of the ranks"},

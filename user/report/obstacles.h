@@ -20,6 +20,7 @@ enum obstacle_kind {
 	OBSTACLE_REFUSED,    /* it is not watched */
 	OBSTACLE_TRACED,     /* a debugger or tracer was attached to it */
 	OBSTACLE_NO_MPI,     /* it has a rank, and no MPI library was found in it */
+	OBSTACLE_CODE_MOVED, /* its MPI library's code lies in memory where no probe takes effect */
 	OBSTACLE_PARTLY,     /* it is watched in part: it maps no MPI library, for example */
 	OBSTACLE_KINDS
 };

@@ -118,13 +118,22 @@ static bool take_number(char **at, int base, char after, uint64_t *value)
 	return true;
 }
 
-bool process__parse_mapping(char *line, struct process_mapping *mapping)
+/* Returns the blank before the protection of a line of /proc/PID/maps; NULL for a line of another form. */
+static char *protection_of(char *line)
 {
-	uint64_t major, minor;
 	char *at = strchr(line, ' '); /* START-END rwxp OFFSET MAJOR:MINOR INODE  PATH */
 
-	if (!at || strnlen(at, 6) < 6 || at[3] != 'x' || at[5] != ' ')
+	return at && strnlen(at, 6) == 6 && at[5] == ' ' ? at : NULL;
+}
+
+bool process__parse_line(char *line, struct process_mapping *mapping, bool *executable)
+{
+	uint64_t major, minor;
+	char *at = protection_of(line);
+
+	if (!at)
 		return false;
+	*executable = at[3] == 'x';
 	if (!take_number(&line, 16, '-', &mapping->start) || !take_number(&line, 16, ' ', &mapping->end) ||
 	    line != at + 1)
 		return false;
@@ -137,9 +146,17 @@ bool process__parse_mapping(char *line, struct process_mapping *mapping)
 	return true;
 }
 
+bool process__parse_mapping(char *line, struct process_mapping *mapping)
+{
+	const char *at = protection_of(line);
+	bool executable;
+
+	return at && at[3] == 'x' && process__parse_line(line, mapping, &executable);
+}
+
 int process__reread_mappings(struct process *process)
 {
-	char path[64], *text, *line, *next;
+	char path[64], *text, *line, *next, *before = NULL;
 	struct process_mapping *mappings = NULL, *more;
 	size_t length, count = 0, room = 0;
 
@@ -147,19 +164,24 @@ int process__reread_mappings(struct process *process)
 	text = process__read_file(path, MAPS_MAX, &length);
 	if (!text)
 		return errno == ENOENT || errno == ESRCH ? -ESRCH : -errno;
-	for (line = text; (next = strchr(line, '\n')); line = next + 1) {
+	process->moved_count = 0;
+	for (line = text; (next = strchr(line, '\n')); before = line, line = next + 1) {
 		*next = '\0';
 		if (count == room) {
 			room = room ? room * 2 : 64;
 			more = realloc(mappings, room * sizeof(*mappings));
 			if (!more) {
+				process->moved_count = 0; /* their paths are of this text */
 				free(mappings);
 				free(text);
 				return -ENOMEM;
 			}
 			mappings = more;
 		}
-		count += process__parse_mapping(line, &mappings[count]);
+		if (!process__parse_mapping(line, &mappings[count]))
+			continue;
+		process__note_moved(process, &mappings[count], before, next + 1);
+		count++;
 	}
 	free(process->mappings);
 	free(process->text);
@@ -350,7 +372,8 @@ enum process_mpi process__mpi(const struct process *process, const struct proces
 			found = &process->mappings[i];
 	if (library)
 		*library = found;
-	return found ? of->mpi : PROCESS_NO_MPI;
+	/* where a part of its code was replaced, the calls that lie in the rest would be half of the truth */
+	return found && !process__is_moved(process, of->device, of->inode) ? of->mpi : PROCESS_NO_MPI;
 }
 
 bool process__same_rank(const struct process *a, const struct process *b)

@@ -18,6 +18,8 @@ struct process_mapping {
 	const char *path; /* as the process sees it; owned by the process object */
 };
 
+enum { PROCESS_MOVED_MOST = 4 };
+
 /* Which ABI the MPI library of a process has; the standard one is that of MPI 5. */
 enum process_mpi { PROCESS_NO_MPI, PROCESS_OPEN_MPI, PROCESS_MPICH, PROCESS_STANDARD_ABI };
 
@@ -51,6 +53,10 @@ struct process {
 	struct process_library library; /* filled by mpi_files__look(), from the mappings */
 	struct process_mapping *mappings;
 	size_t mapping_count;
+	/* mappings of files whose code lies in memory of the process's own, as in huge pages: see process__is_moved()
+	 */
+	struct process_mapping moved[PROCESS_MOVED_MOST];
+	size_t moved_count;
 	char *text; /* holds the mappings' paths */
 };
 
@@ -98,6 +104,15 @@ const struct process_mapping *process__executable(const struct process *process)
 
 /* Returns a process's MPI, as process->library has it. *library (may be NULL) is the mapping that defines it. */
 enum process_mpi process__mpi(const struct process *process, const struct process_mapping **library);
+
+/*
+ * Whether code of a file was replaced in a process by memory of its own, as tools do that move code into huge pages. A
+ * probe is set in pages of the file only and takes no effect there.
+ */
+bool process__is_moved(const struct process *process, uint64_t device, uint64_t inode);
+
+/* Returns the path of a process's MPI, as process->library has it, where its code was replaced; NULL: it was not. */
+const char *process__moved_mpi(const struct process *process);
 
 /* Gives a path that opens the mapped file from here, whatever its name space: /proc/PID/map_files/... */
 void process__map_file(const struct process *process, const struct process_mapping *mapping, char *buf, size_t size);

@@ -255,6 +255,88 @@ static void test_both_loaded(void **state)
 	munmap(second.at, second.size);
 }
 
+/* Returns whether the code of this process's MPI, a file of this name, was moved. */
+static bool is_moved(bool all, const char *name)
+{
+	struct mpi_files *files = mpi_files__new();
+	struct process *process;
+	const char *path;
+	char err[256];
+	bool moved;
+	int status;
+
+	assert_non_null(files);
+	assert_int_equal(process__read(getpid(), &process, err, sizeof(err)), 0);
+	while ((status = mpi_files__look(files, process, all, err, sizeof(err))) == -EINPROGRESS)
+		;
+	assert_int_equal(status, 0);
+	path = process__moved_mpi(process);
+	moved = path && strstr(path, name);
+	assert_true(!path == !moved);
+	if (moved)
+		assert_int_equal(process__mpi(process, NULL), PROCESS_NO_MPI);
+	process__free(process);
+	mpi_files__free(files);
+	return moved;
+}
+
+/* Replaces pages of a mapped file by memory of this process's own, as code in huge pages is. */
+static void move_code(struct mapped mapped, size_t first, size_t pages)
+{
+	size_t page = (size_t)getpagesize();
+	void *at = (char *)mapped.at + first * page;
+
+	assert_true((first + pages) * page < mapped.size);
+	assert_ptr_equal(mmap(at, pages * page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+			 at);
+}
+
+static void test_moved_code(void **state)
+{
+	size_t page = (size_t)getpagesize();
+	struct mapped mapped;
+
+	(void)state;
+	compile(OPEN_MPI, "libmpi_moved.so", "-shared -fPIC");
+	/* the middle of the code */
+	mapped = map("libmpi_moved.so");
+	assert_false(is_moved(false, "libmpi_moved.so"));
+	move_code(mapped, 1, 1);
+	assert_true(is_moved(false, "libmpi_moved.so"));
+	munmap(mapped.at, mapped.size);
+	/* all of the code: the parts around it are not executable */
+	mapped = map("libmpi_moved.so");
+	assert_int_equal(mprotect(mapped.at, mapped.size, PROT_READ), 0);
+	move_code(mapped, 1, 2);
+	assert_true(is_moved(false, "libmpi_moved.so"));
+	munmap(mapped.at, mapped.size);
+	/* the code is the first part of the file */
+	mapped = map("libmpi_moved.so");
+	move_code(mapped, 0, 2);
+	assert_true(is_moved(false, "libmpi_moved.so"));
+	munmap(mapped.at, mapped.size);
+	/* code that another program made, which lies beside the file by chance */
+	mapped = map("libmpi_moved.so");
+	move_code(mapped, 0, 2);
+	munmap((char *)mapped.at + 2 * page, page);
+	assert_false(is_moved(false, "libmpi_moved.so"));
+	munmap(mapped.at, mapped.size);
+	/* no name suggests MPI */
+	compile(OPEN_MPI, "libvendor_moved.so", "-shared -fPIC");
+	mapped = map("libvendor_moved.so");
+	assert_int_equal(mprotect(mapped.at, mapped.size, PROT_READ), 0);
+	move_code(mapped, 1, 2);
+	assert_false(is_moved(false, "libvendor_moved.so"));
+	assert_true(is_moved(true, "libvendor_moved.so"));
+	munmap(mapped.at, mapped.size);
+	/* a file that is no MPI library */
+	compile("int nothing;", "libmpi_nothing.so", "-shared -fPIC");
+	mapped = map("libmpi_nothing.so");
+	move_code(mapped, 1, 1);
+	assert_false(is_moved(true, "libmpi_nothing.so"));
+	munmap(mapped.at, mapped.size);
+}
+
 /* Real libraries under names that packagers and vendors give them. */
 static void test_copies(void **state)
 {
@@ -418,10 +500,11 @@ static void test_names(void **state)
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_by_symbols),	cmocka_unit_test(test_files),	     cmocka_unit_test(test_any_name),
-	    cmocka_unit_test(test_no_library),	cmocka_unit_test(test_unreadable),   cmocka_unit_test(test_in_front),
-	    cmocka_unit_test(test_both_loaded), cmocka_unit_test(test_copies),	     cmocka_unit_test(test_known),
-	    cmocka_unit_test(test_names),	cmocka_unit_test(test_large_counts), cmocka_unit_test(test_damaged),
+	    cmocka_unit_test(test_by_symbols),	cmocka_unit_test(test_files),	   cmocka_unit_test(test_any_name),
+	    cmocka_unit_test(test_no_library),	cmocka_unit_test(test_unreadable), cmocka_unit_test(test_in_front),
+	    cmocka_unit_test(test_both_loaded), cmocka_unit_test(test_copies),	   cmocka_unit_test(test_known),
+	    cmocka_unit_test(test_moved_code),	cmocka_unit_test(test_names),	   cmocka_unit_test(test_large_counts),
+	    cmocka_unit_test(test_damaged),
 	};
 
 	reader__main(argc, argv);

@@ -145,6 +145,15 @@ static const struct {
      "no result: nothing could be compared. Process 8 (/opt/app) has rank 0 in its environment",
      {NULL},
      {"longer run"}},
+    {"an MPI library whose code was moved into huge pages",
+     PROCESS("7", "0", "attached", "\"the code of its MPI library lies in memory of its own\"") WARNING(
+	 "code_moved", "7",
+	 ": the code of its MPI library /opt/libmpi.so lies in memory of its own, as tools for huge pages move it")
+	 WINDOW("0", "100", "not_seen"),
+     "no result: ",
+     {"Process 7 (/opt/app): the code of its MPI library /opt/libmpi.so lies in memory of its own",
+      "What would help: a run without huge pages for the code"},
+     {"longer run", "--function"}},
     {"frozen before it was attached",
      ATTACHED WINDOW("0", "100", "not_seen")
 	 WARNING("no_calls", "7", ": no call was seen in the 10 s; its main thread is frozen by its cgroup"),

@@ -241,6 +241,26 @@ static int search(struct mpi_files *files, const struct process *process, bool s
 	return status;
 }
 
+/* Adds the MPI libraries among the files whose code was replaced as a whole: no mapping of it is executable. 0 or as
+ * look_at(). */
+static int search_moved(struct mpi_files *files, const struct process *process, bool all, unsigned int *left,
+			struct found *found, size_t *count, char *err, size_t err_size)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < process->moved_count && *count < FOUND && !status; i++) {
+		const struct process_mapping *mapping = &process->moved[i];
+		enum process_mpi mpi;
+
+		if ((!all && !mpi_files__suggests(mapping->path)) || is_among(found, *count, mapping))
+			continue;
+		status = look_at(files, process, mapping, left, &mpi, err, err_size);
+		if (!status && mpi != PROCESS_NO_MPI)
+			found[(*count)++] = (struct found){mapping, mpi, false};
+	}
+	return status;
+}
+
 /* Queries a reader about a mapped file. 0, also where it cannot be read, or as look_at(). */
 static int query_mapped(const struct process *process, const struct process_mapping *mapping,
 			struct file_response *about, char *err, size_t err_size)
@@ -338,6 +358,8 @@ int mpi_files__look(struct mpi_files *files, struct process *process, bool all, 
 	snprintf(err, err_size, "its confined reader is at work");
 	process->library = (struct process_library){0};
 	status = search(files, process, true, &left, found, &count, err, err_size);
+	if (!status && !count)
+		status = search_moved(files, process, all, &left, found, &count, err, err_size);
 	if (!status && !count && all)
 		status = search(files, process, false, &left, found, &count, err, err_size);
 	if (!status && count > 1)
