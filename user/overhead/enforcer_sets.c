@@ -13,11 +13,10 @@
 
 _Static_assert(GOVERNOR_UNITS == FUNCTIONS_UNITS, "a share for each unit");
 
-#define LEAST_COUNT_NS 5e6 /* open time before a process's cost in it is trusted */
-#define LEAST_LOOK_NS 2e7  /* the same before the first check of a process that has not spent its allowance */
-#define WORTH_MORE 1.2	   /* factor of covered time that is worth leaving out functions that can wait */
-#define NOT_LOWER 0.9	   /* share of the covered time without that; less is not the noise of a minute */
-#define DOUBTFUL 0.5	   /* share of the time that probes could be open with all units, of which less is judged */
+#define LEAST_COUNT_NS 5e6	   /* open time before a process's cost in it is trusted */
+#define LEAST_LOOK_NS 2e7	   /* the same before the first check of a process that has not spent its allowance */
+#define WORTH_MORE 1.2		   /* factor of covered time that is worth leaving out functions that can wait */
+#define NOT_LOWER 0.9		   /* share of the covered time without that; less is not the noise of a minute */
 #define WARM_UP_NS 15000000000ULL  /* time until the states of a new set have a history */
 #define CHECK_EACH_NS 500000000ULL /* each check reads a counter of each function on each CPU */
 
@@ -267,15 +266,16 @@ void enforcer__judged(struct governed *governed, uint64_t begin_ns, uint64_t end
 }
 
 /*
- * Compares what can be judged with and without the units of a set: where that is little, as where the time between two
- * other calls is of many kinds, they are probed again for a while, and left out again only if less is judged with them.
+ * Compares what can be judged with and without the units of a set: where that is less than the time for which all
+ * probes could be open, as where the time between two other calls is of many kinds, they are probed again for a while,
+ * and left out again only if less is judged with them.
  */
 static void compare_judged(struct enforcer *enforcer, struct image_duty *duty, uint64_t now_ns)
 {
 	struct coverage_watch *watch = &duty->watch;
 	double judged = watch->judged_ns / watch->analysed_ns, otherwise = watch->otherwise;
 
-	if (duty->set.without && !watch->doubted && judged < DOUBTFUL * otherwise) {
+	if (duty->set.without && !watch->doubted && judged < otherwise * NOT_LOWER) {
 		watch->doubted = duty->set.without;
 		watch->judged = judged;
 		undo(enforcer, duty, watch->doubted, judged, otherwise, now_ns);
