@@ -6,6 +6,7 @@
 
 #include "base/grow.h"
 #include "detect/caused.h"
+#include "detect/slept.h"
 #include "detect/unseen_waits.h"
 #include "model/groups.h"
 #include "model/judge.h"
@@ -225,7 +226,10 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 	sensing__end(&job->sensing, about, span->begin_ns, span->end_ns);
 	coverage__count_threads(&job->coverage);
 	coverage__explain(&job->coverage, &context->series, job->waiting);
-	return add_account(job, context, span) || waiting__end(job->waiting, about, &context->series) ? -ENOMEM : 0;
+	return add_account(job, context, span) || waiting__end(job->waiting, about, &context->series) ||
+		       slept__enter(&job->account, &context->config, &job->map, span->view, span->end)
+		   ? -ENOMEM
+		   : 0;
 }
 
 static int find_variances(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)

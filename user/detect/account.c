@@ -52,6 +52,18 @@ static int add_sums(struct account *account, const struct vapro_account *bin)
 	return 0;
 }
 
+/*
+ * Whether a thread slept that may wait for other ranks: not one that hardly ever does anything, nor one whose calls are
+ * seen, which show its waits.
+ */
+static bool is_sleep(const struct stg *stg, const struct vapro_account *bin)
+{
+	uint64_t seen_until = stg__thread(stg, bin->thread)->last_ns / VAPRO_BIN_NS + HEATMAP_AROUND_LEAST;
+
+	return (double)bin->blocked_other_ns >= ACCOUNT_LEAST_NS && bin->bin > seen_until &&
+	       stg__work_share(stg, bin->thread, bin->bin) >= SHARE_MEANINGFUL;
+}
+
 int account__add(struct account *account, struct stg *stg, const struct vapro_account *bin)
 {
 	struct account_record record = {
@@ -68,6 +80,7 @@ int account__add(struct account *account, struct stg *stg, const struct vapro_ac
 		},
 	};
 	double attributed = 0;
+	bool slept;
 
 	account->known = true;
 	for (int cause = 0; cause < ACCOUNT_CAUSES; cause++)
@@ -76,8 +89,11 @@ int account__add(struct account *account, struct stg *stg, const struct vapro_ac
 	stg__note_account(stg, bin);
 	if (add_sums(account, bin))
 		return -ENOMEM;
-	if (attributed < ACCOUNT_LEAST_NS)
+	slept = is_sleep(stg, bin);
+	if (attributed < ACCOUNT_LEAST_NS && !slept)
 		return 0;
+	record.slept_ns = slept ? (float)bin->blocked_other_ns : 0;
+	account->sleeps |= slept;
 	if (grow(&account->records, &account->capacity, account->count + 1, sizeof(*account->records)))
 		return -ENOMEM;
 	account->records[account->count++] = record;
@@ -301,6 +317,7 @@ struct result_account account__window(struct account *account, uint64_t end)
 
 static const struct archive_column account_columns[] = {
     ARCHIVE_ONE(struct account, known),
+    ARCHIVE_ONE(struct account, sleeps),
     ARCHIVE_ONE(struct account, rec_capacity),
     ARCHIVE_ONE(struct account, factor_capacity),
 };
@@ -311,6 +328,7 @@ static const struct archive_column record_columns[] = {
     ARCHIVE_ONE(struct account_record, thread),
     ARCHIVE_ONE(struct account_record, row),
     ARCHIVE_MANY(struct account_record, ns),
+    ARCHIVE_ONE(struct account_record, slept_ns),
     ARCHIVE_ONE(struct account_record, judged_ns),
     ARCHIVE_ONE(struct account_record, carried_ns),
     ARCHIVE_ONE(struct account_record, past_judged_ns),

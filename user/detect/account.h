@@ -29,6 +29,7 @@ struct account_record {
 	uint32_t thread;
 	uint32_t row; /* as of the present window; SERIES_NONE: it takes no part */
 	float ns[ACCOUNT_CAUSES];
+	float slept_ns;			       /* blocked, but not in IO: no loss, see slept.h */
 	float judged_ns, carried_ns;	       /* time of the bin, and of ns, in judged fragments of the view */
 	float past_judged_ns, past_carried_ns; /* the same in dropped fragments */
 	float seen_ns, past_seen_ns;	       /* time of the bin in fragments, judged or not */
@@ -49,7 +50,8 @@ struct account {
 	size_t factor_capacity;
 	struct account_bin *bins; /* not yet part of a window, ascending but for late ones */
 	size_t bin_count, bin_capacity;
-	bool known; /* the job has an account at all: older captures have none */
+	bool known;  /* the job has an account at all: older captures have none */
+	bool sleeps; /* records have some sleep */
 };
 
 void account__clear(struct account *account);

@@ -32,7 +32,7 @@ static const struct vapro_thread second = {
 
 static struct found {
 	uint32_t variances, alarms;
-	double begin, end, lost, performance, stopped, coverage;
+	double begin, end, lost, performance, stopped, coverage, caused;
 	int32_t rank;
 	bool work_unknown, team_unseen;
 	char evidence[160], major[32];
@@ -128,6 +128,7 @@ static void windows(unsigned seconds)
 			found.begin = ((double)at->begin_ns - (double)UTC(0)) / 1e9;
 			found.end = ((double)at->end_ns - (double)UTC(0)) / 1e9;
 			found.lost = at->lost_seconds;
+			found.caused = at->caused_seconds;
 			found.performance = at->performance;
 			found.rank = at->ranks[0];
 			found.work_unknown = at->work_unknown;
@@ -392,6 +393,53 @@ static void a_thread_that_works_unseen(void **state)
 	assert_false(found.team_unseen);
 }
 
+/* Runs two ranks that sleep in each bin; rank 1 is stopped from 6 s to 9 s, while rank 0 sleeps otherwise. */
+static void run_sleepers(uint64_t usual_ns, uint64_t meanwhile_ns)
+{
+	for (uint64_t at = 0; at < 100; at++) {
+		bool stop = at >= 30 && at < 45;
+
+		bin(0, at, (struct vapro_account){.blocked_other_ns = stop ? meanwhile_ns : usual_ns});
+		bin(1, at,
+		    stop ? (struct vapro_account){.stopped_ns = 200 * MS}
+			 : (struct vapro_account){.blocked_other_ns = usual_ns});
+	}
+	windows(20);
+	expect(3, "stopped");
+}
+
+/* Ranks whose calls are not seen, since they talk over sockets: the others sleep while one of them is stopped. */
+static void others_sleep_for_a_stopped_rank(void **state)
+{
+	(void)state;
+	run_sleepers(40 * MS, 200 * MS);
+	assert_near(found.caused, 15 * 0.16, 0.01);
+	start_again();
+	run_sleepers(40 * MS, 120 * MS);
+	assert_near(found.caused, 15 * 0.08, 0.01);
+	/* one that sleeps as usual waits for no rank */
+	start_again();
+	run_sleepers(150 * MS, 150 * MS);
+	assert_near(found.caused, 0, 0.01);
+}
+
+/* A rank that sleeps more for a while is none that lost something, nor waits for one that did before. */
+static void sleep_alone_is_no_loss(void **state)
+{
+	(void)state;
+	for (uint64_t at = 0; at < 100; at++) {
+		bool stop = at >= 30 && at < 45, sleeps = at >= 60 && at < 75;
+
+		bin(0, at, (struct vapro_account){.blocked_other_ns = (sleeps ? 200 : 40) * MS});
+		bin(1, at,
+		    stop ? (struct vapro_account){.stopped_ns = 200 * MS}
+			 : (struct vapro_account){.blocked_other_ns = 40 * MS});
+	}
+	windows(20);
+	expect(3, "stopped");
+	assert_near(found.caused, 0, 0.01);
+}
+
 static const struct result_cause *cause_by(const struct result_variance *variance, const char *comm)
 {
 	for (uint32_t i = 0; i < variance->cause_count; i++)
@@ -653,6 +701,8 @@ int main(void)
 	    JOB(a_rank_of_another_job),
 	    JOB(threads_without_fragments),
 	    JOB(a_hog_without_a_fragment),
+	    JOB(others_sleep_for_a_stopped_rank),
+	    JOB(sleep_alone_is_no_loss),
 	    JOB(a_quota_without_a_fragment),
 	    JOB(a_stop_without_a_fragment),
 	    JOB(stolen_time_without_a_fragment),
