@@ -178,7 +178,7 @@ static int add_account(struct analysis_job *job, struct analysis_context *contex
 			return -ENOMEM;
 		waiting__reach(job->waiting, rec->max_ns);
 	}
-	return 0;
+	return slept__enter(&job->account, &context->config, &job->map, span->view, span->end);
 }
 
 /* Adds all bundles to the map, to the coverage and to the usual sums in one pass. */
@@ -226,10 +226,7 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 	sensing__end(&job->sensing, about, span->begin_ns, span->end_ns);
 	coverage__count_threads(&job->coverage);
 	coverage__explain(&job->coverage, &context->series, job->waiting);
-	return add_account(job, context, span) || waiting__end(job->waiting, about, &context->series) ||
-		       slept__enter(&job->account, &context->config, &job->map, span->view, span->end)
-		   ? -ENOMEM
-		   : 0;
+	return add_account(job, context, span) || waiting__end(job->waiting, about, &context->series) ? -ENOMEM : 0;
 }
 
 static int find_variances(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)

@@ -39,7 +39,8 @@ static bool has_loss(const struct account *account, const struct vapro_config *c
 	double time, lost;
 	bool any = false;
 
-	for (*next = first; *next < account->count && account->records[*next].bin == account->records[first].bin; ++*next)
+	for (*next = first; *next < account->count && account->records[*next].bin == account->records[first].bin;
+	     ++*next)
 		any |= account__is_loss(&account->records[*next], config, &time, &lost);
 	return any;
 }

@@ -126,14 +126,14 @@ static char *protection_of(char *line)
 	return at && strnlen(at, 6) == 6 && at[5] == ' ' ? at : NULL;
 }
 
-bool process__parse_line(char *line, struct process_mapping *mapping, bool *executable)
+/* Reads a line of /proc/PID/maps, of whatever protection. False for a line of another form. */
+static bool parse_line(char *line, struct process_mapping *mapping)
 {
 	uint64_t major, minor;
 	char *at = protection_of(line);
 
 	if (!at)
 		return false;
-	*executable = at[3] == 'x';
 	if (!take_number(&line, 16, '-', &mapping->start) || !take_number(&line, 16, ' ', &mapping->end) ||
 	    line != at + 1)
 		return false;
@@ -149,9 +149,59 @@ bool process__parse_line(char *line, struct process_mapping *mapping, bool *exec
 bool process__parse_mapping(char *line, struct process_mapping *mapping)
 {
 	const char *at = protection_of(line);
-	bool executable;
 
-	return at && at[3] == 'x' && process__parse_line(line, mapping, &executable);
+	return at && at[3] == 'x' && parse_line(line, mapping);
+}
+
+static bool is_same_file(const struct process_mapping *a, const struct process_mapping *b)
+{
+	return a->device == b->device && a->inode == b->inode;
+}
+
+/* Whether an executable mapping may stand for a file's code: anonymous memory, or huge pages by its name. */
+static bool may_be_moved(const struct process_mapping *code)
+{
+	return !code->path[0] || !strncmp(code->path, "[anon", 5) || !strncmp(code->path, "/memfd:", 7) ||
+	       strstr(code->path, "huge");
+}
+
+/*
+ * Notes whether the code in a mapping replaces that of the file whose other parts surround it, as tools that put code
+ * into huge pages do. below, above: the mappings next to it, of whatever protection; NULL: there is none.
+ */
+static void note_moved(struct process *process, const struct process_mapping *code, const struct process_mapping *below,
+		       const struct process_mapping *above)
+{
+	bool is_first;
+
+	if (process->moved_count == PROCESS_MOVED_MOST || !above || above->start != code->end || !above->inode ||
+	    is_same_file(code, above))
+		return;
+	/* code that is the first part of its file has another part of it above only */
+	is_first = above->offset == code->end - code->start;
+	if (!is_first && (!below || below->end != code->start || !is_same_file(below, above)))
+		return;
+	if (!process__is_moved(process, above->device, above->inode))
+		process->moved[process->moved_count++] = *above;
+}
+
+/* Looks at the lines next to an executable mapping, which may stand for a file's code. before: NULL: there is none. */
+static void look_beside(struct process *process, const struct process_mapping *code, char *before, char *after)
+{
+	struct process_mapping below, above;
+	bool has_below, has_above;
+	char *end;
+
+	if (!may_be_moved(code))
+		return;
+	end = strchr(after, '\n');
+	if (end)
+		*end = '\0';
+	has_above = parse_line(after, &above);
+	has_below = before && parse_line(before, &below);
+	note_moved(process, code, has_below ? &below : NULL, has_above ? &above : NULL);
+	if (end)
+		*end = '\n';
 }
 
 int process__reread_mappings(struct process *process)
@@ -180,7 +230,7 @@ int process__reread_mappings(struct process *process)
 		}
 		if (!process__parse_mapping(line, &mappings[count]))
 			continue;
-		process__note_moved(process, &mappings[count], before, next + 1);
+		look_beside(process, &mappings[count], before, next + 1);
 		count++;
 	}
 	free(process->mappings);
@@ -374,6 +424,24 @@ enum process_mpi process__mpi(const struct process *process, const struct proces
 		*library = found;
 	/* where a part of its code was replaced, the calls that lie in the rest would be half of the truth */
 	return found && !process__is_moved(process, of->device, of->inode) ? of->mpi : PROCESS_NO_MPI;
+}
+
+bool process__is_moved(const struct process *process, uint64_t device, uint64_t inode)
+{
+	for (size_t i = 0; i < process->moved_count; i++)
+		if (process->moved[i].inode == inode && process->moved[i].device == device)
+			return true;
+	return false;
+}
+
+const char *process__moved_mpi(const struct process *process)
+{
+	const struct process_library *library = &process->library;
+
+	for (size_t i = 0; library->mpi != PROCESS_NO_MPI && i < process->moved_count; i++)
+		if (process->moved[i].inode == library->inode && process->moved[i].device == library->device)
+			return process->moved[i].path;
+	return NULL;
 }
 
 bool process__same_rank(const struct process *a, const struct process *b)

@@ -20,15 +20,6 @@ int process__read_stat(struct process *process);
  */
 bool process__parse_mapping(char *line, struct process_mapping *mapping);
 
-/*
- * Notes whether the code in an executable mapping that is no file's replaces that of the file whose other parts
- * surround it. before, after: the lines next to it, NULL: none. Paths point into the lines.
- */
-void process__note_moved(struct process *process, const struct process_mapping *code, char *before, char *after);
-
-/* Reads one line of /proc/PID/maps, of whatever protection. False for a line of another form. */
-bool process__parse_line(char *line, struct process_mapping *mapping, bool *executable);
-
 /* Reads a whole decimal in [0, INT_MAX]; else -1, also for NULL. */
 int process__number(const char *text);
 
