@@ -107,6 +107,32 @@ static void test_heavy_and_seldom(void **state)
 	finish();
 }
 
+/*
+ * Posts that are left out do not end computations any more: the microseconds between two posts and the milliseconds
+ * before the next one are then in one state. They stay two kinds of work.
+ */
+static void test_joined_by_a_missing_post(void **state)
+{
+	static const double short_ns = 600, long_ns = 64e6;
+
+	(void)state;
+	begin_kernels(2);
+	for (uint64_t bin = 0; bin < 40 * SECOND; bin++) {
+		for (uint32_t rank = 0; rank < 2; rank++) {
+			learn(rank, bin, 60, short_ns, false);
+			learn(rank, bin, 3, long_ns, false);
+		}
+	}
+	groups__find(&book);
+	for (uint32_t rank = 0; rank < 2; rank++) {
+		assert_true(series_of(rank)->grouped);
+		assert_near(performance(rank, short_ns), 1, 0.02);
+		assert_near(performance(rank, long_ns), 1, 0.02);
+		assert_near(performance(rank, 1.5 * long_ns), 1 / 1.5, 0.02);
+	}
+	finish();
+}
+
 /* A disturbance that comes and goes in each second, from some time on, is no workload: the reference stays. */
 static void test_fault_is_no_group(void **state)
 {
@@ -164,9 +190,13 @@ static void test_proven_in_quiet_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_kernels),	     cmocka_unit_test(test_kernels_soon),
-	    cmocka_unit_test(test_heavy_and_seldom), cmocka_unit_test(test_fault_is_no_group),
-	    cmocka_unit_test(test_one_rank_alone),   cmocka_unit_test(test_proven_in_quiet_time),
+	    cmocka_unit_test(test_kernels),
+	    cmocka_unit_test(test_kernels_soon),
+	    cmocka_unit_test(test_heavy_and_seldom),
+	    cmocka_unit_test(test_fault_is_no_group),
+	    cmocka_unit_test(test_joined_by_a_missing_post),
+	    cmocka_unit_test(test_one_rank_alone),
+	    cmocka_unit_test(test_proven_in_quiet_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

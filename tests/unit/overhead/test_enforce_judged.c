@@ -122,7 +122,7 @@ static double drawn(uint64_t *seed)
 }
 
 /* Returns the share that is judged while posts and other calls are probed for as long as the budget allows. */
-static double judged_in_turns(const struct fake_program *program, double with, uint64_t seed)
+static double judged_in_cycles(const struct fake_program *program, double with, uint64_t seed)
 {
 	struct fake_program same = *program;
 	struct fake_process *process;
@@ -151,16 +151,16 @@ static void leaving_out_never_lowers_what_is_judged(void **state)
 	for (int i = 0; i < 60; i++) {
 		struct fake_program program = {.calls = {1000 + 4000 * drawn(&seed), 0, 8000 + 60000 * drawn(&seed)}};
 		struct judged judged = {.without = drawn(&seed), .with = drawn(&seed)};
-		double in_turns = judged_in_turns(&program, judged.with, seed), last;
+		double in_cycles = judged_in_cycles(&program, judged.with, seed), last;
 		struct fake_process *process;
 
 		fake__begin(&fake, 1, 2, seed, 1500);
 		process = fake__start(&fake, &program);
 		run(process, &judged, 40);
 		last = run(process, &judged, 20);
-		if (last < 0.85 * fmax(in_turns, fmin(judged.without, 1)))
-			fail_msg("%.0f posts: %.3f is judged at last; in turns %.3f, without posts %.3f",
-				 program.calls[FAKE_POST], last, in_turns, judged.without);
+		if (last < 0.85 * fmax(in_cycles, fmin(judged.without, 1)))
+			fail_msg("%.0f posts: %.3f is judged at last; in a duty cycle %.3f, without posts %.3f",
+				 program.calls[FAKE_POST], last, in_cycles, judged.without);
 		end(process);
 	}
 }

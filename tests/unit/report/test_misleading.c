@@ -169,7 +169,10 @@ static void add(struct summary *summary, const char *line)
 /* A padded path is shortened in the middle, whose ends say what it is. */
 static void test_long_path(void **state)
 {
-	static const char *const has[PARTS] = {"/opt/spack/", "...", "/bin/solver"}, *lacks[PARTS] = {"placeholder__/__spack_path_placeholder__/__spack_path_placeholder__/__spack_path_placeholder__"};
+	static const char *const
+	    has[PARTS] = {"/opt/spack/", "...", "/bin/solver"},
+	    *lacks[PARTS] = {
+		"placeholder__/__spack_path_placeholder__/__spack_path_placeholder__/__spack_path_placeholder__"};
 	char exe[1100] = "/opt/spack", line[2048], *text = NULL;
 	struct summary *summary = summary__new();
 	size_t size;
