@@ -2,8 +2,8 @@
 # Test workloads and noise injectors, build/tools/NAME: included by the Makefile, also usable alone
 # (make -f tools/workloads.mk workloads). MPI programs: demo_mpi random_work fifo_reader flat_out
 # iterate rounds busy_calls hang sleepers hazards classes stalls paced throw stencil steps requests handed_over paths wrapped hybrid walk nested two_mpi large_counts, with the frame
-# of loop.h posts sendrecv wrapped_twice kernels3 mpiio two_parts hybrid_steps (and omp_small, without MPI), and kernels that log their work: cg ft
-# ep pagerank; plain ones: bystander late_mpi unmap hostile
+# of loop.h posts sendrecv wrapped_twice kernels3 mpiio two_parts sweeps one_sided farm hybrid_steps (and omp_small, without MPI), and kernels that log their work: cg ft
+# ep pagerank; plain ones: peers bystander late_mpi unmap hostile
 # barriers crew many solver hog memory_hog fifo_writer pauser; with OpenMP: team, crew_omp and regions, and team_llvm, crew_llvm
 # and regions_llvm, the same with the other library.
 
@@ -16,13 +16,13 @@ MPIF90_MPICH ?= mpif90.mpich
 CLANG ?= clang
 
 # the programs of make accept WHAT=programs
-LOOPS_MPI := posts sendrecv wrapped_twice kernels3 mpiio two_parts
+LOOPS_MPI := posts sendrecv wrapped_twice kernels3 mpiio two_parts sweeps one_sided farm
 WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate sleepers hazards steps requests handed_over wrapped classes \
 	rounds busy_calls stalls paced walk cg ft ep pagerank nested hang two_mpi $(LOOPS_MPI)
 WORKLOAD_MPI_CXX := throw stencil
 # the same without debug information, and stripped
 NAMELESS := $(BUILD)/tools/stencil_plain $(BUILD)/tools/stencil_stripped
-WORKLOAD_C := bystander late_mpi unmap barriers crew many hostile
+WORKLOAD_C := peers bystander late_mpi unmap barriers crew many hostile
 WORKLOAD_CXX := solver
 INJECT_C := hog memory_hog fifo_writer pauser
 
@@ -70,7 +70,7 @@ $(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C)): $(BUILD)/tools/%: tools/workload
 
 $(BUILD)/tools/hazards: tools/workloads/hazards_stacks.c tools/workloads/hazards.h
 
-$(addprefix $(BUILD)/tools/,$(LOOPS_MPI) hybrid_steps omp_small): tools/workloads/loop.h tools/workloads/loop_mpi.h
+$(addprefix $(BUILD)/tools/,$(LOOPS_MPI) hybrid_steps omp_small peers): tools/workloads/loop.h tools/workloads/loop_mpi.h
 
 # functions are bound before the first fragment
 $(addprefix $(BUILD)/tools/,cg ft ep pagerank): tools/workloads/path.h
@@ -79,7 +79,7 @@ $(addprefix $(BUILD)/tools/,cg ft ep pagerank): WORKLOAD_CFLAGS += -Wl,-z,now
 $(BUILD)/tools/walk: tools/workloads/lines.h
 
 # the usual build of an application: frame pointers are nowhere
-$(BUILD)/tools/wrapped_twice: WORKLOAD_CFLAGS += -fomit-frame-pointer
+$(BUILD)/tools/wrapped_twice $(BUILD)/tools/sweeps: WORKLOAD_CFLAGS += -fomit-frame-pointer
 
 # each marked line is one call-site, whatever the compiler
 $(BUILD)/tools/steps $(BUILD)/tools/mpich_steps: WORKLOAD_CFLAGS += -fno-unroll-loops

@@ -69,8 +69,8 @@ static bool is_launcher(const struct process *process)
 
 /*
  * Returns whether a selected process without MPI is observable: it has a team of OpenMP threads or, once it
- * had time to start, threads of its own or functions that a site requested. Launchers are selected with
- * their job and are excluded.
+ * had time to start, threads of its own, a rank of a program without MPI, or functions that a site requested.
+ * Launchers are selected with their job and are excluded.
  */
 static bool observable_without_mpi(const struct tracker *tracker, const struct process *process, int look)
 {
@@ -83,6 +83,8 @@ static bool observable_without_mpi(const struct tracker *tracker, const struct p
 	if (look < LOOKS - 1)
 		return false;
 	if (tracker->parts.threads != VAPRO_OFF && process__threads(process->pid, NULL, 0) > 1)
+		return true;
+	if (process->rank >= 0 && !strcmp(process->job_kind, "distributed"))
 		return true;
 	return tracker->parts.user_row_count && (!selection->ancestor || selection->ancestor == process->pid);
 }
