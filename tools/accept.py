@@ -5,7 +5,7 @@ make accept: measures every figure that vaprod promises and prints what was meas
 wanted. Needs a finished build, root, two cores and an otherwise idle machine.
 
   accept.py all | CHECK...      CHECK: demo quiet random coverage correctness slowpeer sites bystander
-                                throw kill9 rate cap badinput owners held programs ranks64 threads hogs nodes harm
+                                throw kill9 rate cap badinput owners held programs strangers ranks64 threads hogs nodes harm
   --quick                       fewer repetitions, to try the measuring itself (says so in the table)
 
 nodes is all of nodes:shared nodes:killed nodes:silent nodes:absent nodes:delays nodes:large, and
@@ -60,7 +60,7 @@ CHECKS = {
     **accept_held.CHECKS, **accept_programs.CHECKS, "ranks64": accept_many.check_ranks64,
     "threads": accept_threads.check_threads, "hogs": accept_hogs.check_hogs,
     "owners": accept_owners.check_owners,
-    **accept_nodes.CHECKS, **accept_bystanders.CHECKS, **accept_churn.CHECKS,
+    **accept_programs.STRANGERS, **accept_nodes.CHECKS, **accept_bystanders.CHECKS, **accept_churn.CHECKS,
 }
 # checks of several parts, each of which can be measured alone
 GROUPS = {"programs": accept_programs.CHECKS, "nodes": accept_nodes.CHECKS,

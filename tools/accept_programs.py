@@ -7,6 +7,8 @@ results     the same results as without vaprod, and every MPI call seen (here). 
 coverage, overhead, inject, bystanders, sentences
             programs_*.py, on the programs of programs_list.py
 causes      programs_causes.py, on programs of its own beside a foreign load
+
+Check strangers (programs_strangers.py) is about programs of others, which tools/deps.sh installs for it.
 """
 import argparse
 import os
@@ -24,10 +26,12 @@ import programs_coverage  # noqa: E402
 import programs_inject  # noqa: E402
 import programs_overhead  # noqa: E402
 import programs_sentences  # noqa: E402
+import programs_strangers  # noqa: E402
 from programs_list import PROGRAMS as WATCHED  # noqa: E402
 
 PARTS = {"coverage": programs_coverage, "overhead": programs_overhead, "inject": programs_inject, "bystanders": programs_bystanders, "causes": programs_causes,
          "sentences": programs_sentences}
+OTHERS = {"strangers": programs_strangers}  # checks of their own
 OPTIONS = programs_common.Options()
 EXAML = "/usr/lib/examl/bin/examl-sse3"  # any processor has it, and the other builds round otherwise
 EXAML_DATA = "/usr/share/doc/examl/testData"
@@ -264,7 +268,7 @@ def add_options(parser):
     """The command line's part that is about programs."""
     def names(text):
         wanted = text.split(",")
-        unknown = set(wanted) - {*WATCHED, *(program.name for program in programs_causes.PROGRAMS), "random_work", "bystanders", "oversubscribed", "stopped_rank", "debugger"}
+        unknown = set(wanted) - {*WATCHED, *(program.name for program in programs_causes.PROGRAMS), *programs_strangers.PROGRAMS, "random_work", "bystanders", "oversubscribed", "stopped_rank", "debugger"}
         if unknown:
             raise argparse.ArgumentTypeError(f"{', '.join(sorted(unknown))}: there are {', '.join(WATCHED)}")
         return wanted
@@ -296,10 +300,12 @@ def check_part(name):
     def check():
         store = programs_common.Store(path("accept", "programs", programs_common.version_name()))
         progress = programs_common.Progress(name, OPTIONS.minutes)
-        left = programs_common.do_units(store, name, PARTS[name].units(OPTIONS), OPTIONS, progress)
-        progress.say(f"{left} units left; {store.join(PARTS)}")
-        return PARTS[name].table(store.joined(name), left)
+        module = {**PARTS, **OTHERS}[name]
+        left = programs_common.do_units(store, name, module.units(OPTIONS), OPTIONS, progress)
+        progress.say(f"{left} units left; {store.join({**PARTS, **OTHERS})}")
+        return module.table(store.joined(name), left)
     return check
 
 
 CHECKS = {"programs:results": check_results, **{f"programs:{name}": check_part(name) for name in PARTS}}
+STRANGERS = {name: check_part(name) for name in OTHERS}

@@ -59,6 +59,7 @@ PROGRAMS = (Rounds("cg", 0), Rounds("ft", 0), Rounds("pagerank", 0), Rounds("ste
 
 class Load:
     """The foreign load, and how long it ran."""
+    share = LOAD_SHARE
 
     def __init__(self):
         self.file, self.job, self.sampler = path("accept", "programs", "bin", "foreign"), None, None
@@ -66,7 +67,7 @@ class Load:
     def start(self, jobs, seconds):
         os.makedirs(os.path.dirname(self.file), exist_ok=True)
         shutil.copy2(path("tools", "hog"), self.file)
-        self.job = jobs.start([self.file, "--cpu", LOAD_CPU, "--seconds", seconds + 60, "--share", LOAD_SHARE], "foreign")
+        self.job = jobs.start([self.file, "--cpu", LOAD_CPU, "--seconds", seconds + 60, "--share", self.share], "foreign")
         self.sampler = Sampler([self.job.pid], [LOAD_CPU])
         self.sampler.start()
 

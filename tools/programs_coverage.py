@@ -45,7 +45,7 @@ def coverage_of(records):
         for one in window.get("uncovered", []):
             share = one["time_pct_of_job"] / 100 * seconds / wall
             reasons[one["reason"]] = reasons.get(one["reason"], 0) + share
-            key = (one["reason"], one["class"], one["state"])
+            key = (one["reason"], one.get("class") or "", one.get("state") or "not known")
             states[key] = states.get(key, 0) + share
     worst = sorted(((share, *key) for key, share in states.items()), key=lambda item: -item[0])[:5]
     return {**{name: round(value, 4) for name, value in found.items()}, "wall_s": round(wall, 2),

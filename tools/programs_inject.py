@@ -294,7 +294,7 @@ def brief(result):
     return f"{found} of {len(result['injections'])} found, {len(result['alarms'])} other alarms, {wrong} of them not confirmed"
 
 
-def unit_of(program, name, run, kinds, options, group=None):
+def unit_of(program, name, run, kinds, options, group=None, judge=score.score_run):
     cpus = list(range(min(CPUS, program.ranks * program.threads)))
     # before any fragment has ended the first injection may be early; in group closed probes must be closed by then
     injections = plan(options.seed, f"{program.name}{group or ''}", run, kinds, cpus, (3.0, 5.0) if group == "first" else LEAD)
@@ -307,7 +307,7 @@ def unit_of(program, name, run, kinds, options, group=None):
             progress.say(f"  {program.name}, seed {options.seed}, run {run}: {in_words(one)}")
         result = None
         for attempt in range(1, options.repeat(TRIES, 1) + 1):
-            latest = one_run(os.path.join(directory, str(attempt)), program, injections, options, group)
+            latest = one_run(os.path.join(directory, str(attempt)), program, injections, options, group, judge=judge)
             if result is None or latest["others"] < result["others"]:
                 result = latest
             if result["others"] < OTHERS_MOST or progress.over(length_of(injections) + 15):

@@ -187,7 +187,7 @@ def ranks_of(job, program, ranks=None):
                 if os.readlink(f"/proc/{pid}/exe") != os.path.realpath(program.file):
                     continue
                 with open(f"/proc/{pid}/environ", encoding="utf-8", errors="replace") as file:
-                    match = re.search(r"(?:^|\0)OMPI_COMM_WORLD_RANK=(\d+)\0", file.read())
+                    match = re.search(r"(?:^|\0)(?:OMPI_COMM_WORLD_RANK|RANK)=(\d+)\0", file.read())
             except OSError:
                 continue
             if match or not program.mpi:
