@@ -57,7 +57,7 @@ TEAMS := $(addprefix $(BUILD)/tools/,team crew_omp omp_small regions \
 HYBRID := $(addprefix $(BUILD)/tools/,hybrid hybrid_steps)
 TEAMS_LLVM := $(addprefix $(BUILD)/tools/,team_llvm crew_llvm regions_llvm)
 
-WORKLOADS := $(NAMELESS) $(MPICH_TOO) $(FORTRAN) $(MPICH_FORTRAN) $(PATHS) $(NESTED) $(BUILD)/tools/libwrapper.so $(BUILD)/tools/libprofiler.so $(STATIC_MPI) $(UNMAPPED) $(STAND_IN) $(TEAMS) $(TEAMS_LLVM) $(HYBRID) \
+WORKLOADS := $(NAMELESS) $(MPICH_TOO) $(FORTRAN) $(MPICH_FORTRAN) $(PATHS) $(NESTED) $(BUILD)/tools/libwrapper.so $(BUILD)/tools/libprofiler.so $(BUILD)/tools/libmoved.so $(STATIC_MPI) $(UNMAPPED) $(STAND_IN) $(TEAMS) $(TEAMS_LLVM) $(HYBRID) \
 	$(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C) $(WORKLOAD_MPI_CXX) $(WORKLOAD_C) $(WORKLOAD_CXX) $(INJECT_C))
 
 .PHONY: workloads
@@ -116,6 +116,11 @@ $(MPICH_FORTRAN): $(BUILD)/tools/mpich_steps_%: tools/workloads/steps.F90
 	$(Q)mkdir -p $@.mod
 	@echo "  CC    $@"
 	$(Q)$(MPIF90_MPICH) $(call FORTRAN_FLAGS,$*) -J$@.mod -o $@ $<
+
+$(BUILD)/tools/libmoved.so: tools/workloads/moved.c
+	$(Q)mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) -fPIC -shared -o $@ $<
 
 # with frame pointers, as some distributions build all they ship
 $(BUILD)/tools/libwrapper.so $(BUILD)/tools/libprofiler.so: $(BUILD)/tools/lib%.so: tools/workloads/%.c

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 # NEEDS: little
-"""States of a process that pass: a tracer, a frozen cgroup; and an executable with a long path."""
+"""States of a process that pass: a tracer, a frozen cgroup; an executable with a long path; code that was moved."""
 import os
 import shutil
 import signal
@@ -71,6 +71,25 @@ def test_long_path(tap, jobs):
     tap.ok(code == 0 and "of_a_padded_path" in text and "..." in text and path not in text, "and short in the summary", view.out())
 
 
+def test_moved_code(tap, jobs):
+    """No probe takes effect in code that lies in memory of the process's own: that is said, and the process is watched otherwise."""
+    program = jobs.start([tool("sleepers"), "--seconds", "9", "--period", "0.2"], "sleepers", env={"LD_PRELOAD": tool("libmoved.so")})
+    pid = ready_pid(program)
+    out = os.path.join(jobs.directory, "out.ndjson")
+    daemon = jobs.start([VAPROD, "--pid", str(pid), "--output", out, "--io", "off", "--window", "3"], "vaprod")
+    attached(out, [pid])
+    tap.equal(jobs.wait(program, 30), 0, "a program whose MPI library's code was moved ends well")
+    tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with it")
+    lines = records(out)
+    first = of_type(lines, "process")[0]
+    tap.ok("memory of its own" in (first["reason"] or "") and not any("libmpi" in image["path"] for image in first["images"]),
+           "no probe is set in it", first)
+    said = [w for w in of_type(lines, "warning") if w["code"] == "code_moved"]
+    tap.ok(len(said) == 1 and "libmpi.so" in said[0]["text"], "the reason is a warning", said)
+    code, view = jobs.run([VAPRO, "view", out], "view", 20)
+    tap.ok(code == 0 and "without huge pages for the code" in " ".join(view.out().split()), "and in the summary", view.out())
+
+
 # PTRACE_SEIZE does not stop the process; the end of the tracer ends it
 TRACER = """
 import ctypes, sys, time
@@ -80,4 +99,4 @@ print("attached", flush=True)
 time.sleep(60)
 """
 
-main(test_traced, test_frozen, test_long_path)
+main(test_traced, test_frozen, test_long_path, test_moved_code)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 # NEEDS: quiet
-"""Ranks without MPI that talk over sockets: one job, whose ranks are told apart where one of them is stopped."""
+"""Ranks without MPI that talk over sockets: one job, whose ranks are distinguished where one of them is stopped."""
 import os
 import shutil
 import signal
