@@ -24,7 +24,8 @@ WRAPPERS = "sweeps"
 LOAD_SHARE, COVERED_LEAST = 0.2, 0.5
 REASON_LEAST = 0.05   # of the time: what is uncovered beyond it has a reason that is printed
 FOUND_LEAST = 0.95
-STOP = {"kind": "stop", "onset_s": 30.0, "length_s": 1.0, "cpu": 0}
+# beside other work callers are distinguished after 20 s of spread time and a trial
+STOP = {"kind": "stop", "onset_s": 90.0, "length_s": 1.0, "cpu": 0}
 RUN_LIMIT = 180
 
 
@@ -127,7 +128,7 @@ def noise_unit(program, options):
                 t.row("hops in force before a stop of 1 s, given up from then on", f"{result['hops_before']}, {result['given_up']}",
                       "at least 1, none", result["hops_before"] >= 1 and not result["given_up"])]
         return {"rows": rows, "found": found, "noise": True, "brief": f"{found['total']:.1%} covered, {result['given_up']} hops given up"}
-    return Unit(program.name, "noise", 60, measure)
+    return Unit(program.name, "noise", 120, measure)
 
 
 def units(options):

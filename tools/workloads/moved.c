@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Moves the code of the MPI library into memory of the process's own, as libmoved.so, preloaded: as tools do that put code
- * into huge pages.
+ * Moves the code of the MPI library into memory of the process's own, as libmoved.so, preloaded: as tools do that put
+ * code into huge pages.
  */
 #include <link.h>
 #include <stdint.h>

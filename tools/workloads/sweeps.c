@@ -10,7 +10,7 @@
 
 #define WRAPPER __attribute__((noinline, noipa)) static
 
-enum { CHUNKS = 4, BORDER = 256, SEG_SOURCE = 1, SEG_SWEEP, SEG_MOMENTS, SEG_NORM };
+enum { CHUNKS = 4, BORDER = 256, SEG_SOURCE = 1, SEG_SWEEP, SEG_MOMENTS, SEG_NORM, SEG_GROUP };
 enum { SOURCE_US = 6000, SWEEP_US = 1500, MOMENTS_US = 2500, NORM_US = 400 };
 
 static struct loop loop;
@@ -85,6 +85,21 @@ WRAPPER void sweep(uint64_t round, int step)
 	plib_wait(&sent[1]);
 }
 
+/* Groups of energy, each of its own size in a function of its own: only the callers of the wrapper distinguish them. */
+#define GROUPS(GROUP)                                                                                                  \
+	GROUP(0, 300)                                                                                                  \
+	GROUP(1, 410) GROUP(2, 540) GROUP(3, 730) GROUP(4, 980) GROUP(5, 1310) GROUP(6, 1740) GROUP(7, 2330)
+#define DEFINE(number, us)                                                                                             \
+	WRAPPER void group_##number(void)                                                                              \
+	{                                                                                                              \
+		work(us, SEG_GROUP + (number));                                                                        \
+		wrong += plib_glmax(loop.rank + (number)) != loop.size - 1 + (number);                                 \
+	}
+#define CALL(number, us) group_##number();
+#define ADD(number, us) +(us)
+#define COUNT(number, us) +1
+GROUPS(DEFINE)
+
 int main(int argc, char **argv)
 {
 	uint64_t round;
@@ -96,6 +111,8 @@ int main(int argc, char **argv)
 	truth__name(&loop.log, SEG_SWEEP, "sweep");
 	truth__name(&loop.log, SEG_MOMENTS, "moments");
 	truth__name(&loop.log, SEG_NORM, "norm");
+	for (uint32_t group = 0; group < 0 GROUPS(COUNT); group++)
+		truth__name(&loop.log, SEG_GROUP + group, "group");
 	loop__first(&loop);
 	MPI_Barrier(MPI_COMM_WORLD);
 	loop__begin(&loop);
@@ -103,14 +120,15 @@ int main(int argc, char **argv)
 		work(SOURCE_US, SEG_SOURCE);
 		wrong += plib_glmax(loop.rank) != loop.size - 1;
 		sweep(round, 1);
+		GROUPS(CALL)
 		work(MOMENTS_US, SEG_MOMENTS);
 		wrong += plib_glmax(-loop.rank) != 0;
 		sweep(round, -1);
 		work(NORM_US, SEG_NORM);
 		over = plib_glmax(loop.rank == 0 && loop__over(&loop, round + 1)) > 0;
 	}
-	wrong += value !=
-		 lcg_after(77, round * LCG_STEPS_PER_US * (SOURCE_US + 2 * CHUNKS * SWEEP_US + MOMENTS_US + NORM_US));
-	wrong += messages != round * (3 + 2 * (4 * CHUNKS + 2));
+	wrong += value != lcg_after(77, round * LCG_STEPS_PER_US *
+					    (SOURCE_US + 2 * CHUNKS * SWEEP_US + MOMENTS_US + NORM_US GROUPS(ADD)));
+	wrong += messages != round * (3 GROUPS(COUNT) + 2 * (4 * CHUNKS + 2));
 	return loop__finish(&loop, round, wrong);
 }
