@@ -16,6 +16,7 @@
 #include "cli/settings.h"
 #include "cli/shared_rows.h"
 #include "config/rules.h"
+#include "export/fragments.h"
 #include "pipeline/replay.h"
 #include "report/summary.h"
 #include "capture/ndjson.h"
@@ -23,6 +24,7 @@
 struct analyze {
 	struct vapro_config config;
 	const char *output, *config_file;
+	const char *fragments, *state; /* a file of fragments; of one state */
 	struct region_option region;
 	struct time_option time; /* of a region of all ranks */
 	struct outcome_limit fail_on;
@@ -56,6 +58,12 @@ static const struct option_row rows[] = {
     {.type = OPTION_SWITCH, OPTION_AT(struct analyze, all), .name = "all",
      .help = "every cause and slow region in the summary, not only the worst"},
     FAIL_ON_ROW(struct analyze, fail_on),
+    {.type = OPTION_STRING, OPTION_AT(struct analyze, fragments), .name = "fragments", .value = "FILE",
+     .help = "also write the fragments of the input, one a line; NDJSON, or CSV where FILE ends in .csv; those of the "
+	     "ranks and the time of --region only, or of --since and --until; merged ones are one line with their number"},
+    {.type = OPTION_STRING, OPTION_AT(struct analyze, state), .name = "state", .value = "TEXT",
+     .help = "of --fragments only those of a state: its state_id in the records, or a part of its call-sites, labels or "
+	     "symbols, such as MPI_Allreduce"},
     {.type = OPTION_CUSTOM, OPTION_AT(struct analyze, region), .name = "region", .value = "RANKS@BEGIN..END",
      .read = read_region,
      .help = "also diagnose these ranks (all, or as in 0-3,7) in this time, slow or not: seconds since the begin of the "
@@ -85,6 +93,8 @@ const struct command analyze_command = {
 	"vapro analyze --summary --output run.ndjson run.capture\ta summary; then: vapro view run.ndjson\n"
 	"vapro analyze --summary -o /dev/null node1.capture node2.capture\tone job on two hosts\n"
 	"vapro analyze --summary -o /dev/null --region 0-3@12..15 run.capture\twhy ranks 0 to 3 were slow then\n"
+	"vapro analyze -o /dev/null --fragments rank3.csv --region 3@12..15 --state MPI_Send run.capture\ttimes of "
+	"calls\n"
 	"vapro analyze --summary -o run.ndjson --broker nats://broker --job slurm:123.0\ta job of many nodes",
     .rows = rows,
     .row_count = sizeof(rows) / sizeof(*rows),
@@ -196,20 +206,55 @@ static int feed_blocks(void *ctx, struct stream_sink *sink, struct merge_watch *
 	return source_blocks__feed(input->blocks, sink, input->memory_bytes, watch, err, err_size);
 }
 
+/* Opens the file of fragments in front of the pipeline. Returns false after reporting why it cannot be written. */
+static bool open_fragments(const struct analyze *analyze, const struct input *input, const struct capture_info *info,
+			   const struct vapro_selection *selection, struct pipeline *pipeline,
+			   struct fragments **fragments)
+{
+	struct fragments_choice choice = {.selection = *selection, .state = analyze->state};
+
+	for (int i = 0; i < RULES_NAMED; i++)
+		choice.named[i] = input->ndjson	      ? ndjson__named(input->ndjson, i)
+				  : info->named[i][0] ? info->named[i]
+						      : NULL;
+	*fragments = analyze->fragments ? fragments__open(analyze->fragments, &choice, pipeline__sink(pipeline)) : NULL;
+	if (*fragments || !analyze->fragments)
+		return true;
+	fprintf(stderr, "vapro analyze: cannot write %s: %s\n", analyze->fragments, output_file__reason(errno));
+	return false;
+}
+
+/* Ends the file of fragments. Returns false after reporting that it could not be written. */
+static bool close_fragments(const struct analyze *analyze, struct fragments *fragments)
+{
+	uint64_t lines = 0;
+	int error = fragments__close(fragments, &lines);
+
+	if (error)
+		fprintf(stderr, "vapro analyze: %s could not be written: %s\n", analyze->fragments, strerror(-error));
+	else if (fragments && !lines)
+		fprintf(stderr,
+			"vapro analyze: %s is empty: no fragment of the input is of these ranks, this time and "
+			"this state\n",
+			analyze->fragments);
+	return !error;
+}
+
 /* Feeds the input and writes what is found. Returns an exit code. */
 static int replay(const struct analyze *analyze, struct input *input, const struct capture_info *info,
 		  struct line_sink *lines, struct summary *summary)
 {
-	const struct replay replay = {.command = "analyze",
-				      .files = analyze->files.items,
-				      .count = analyze->files.count,
-				      .run = analyze->run,
-				      .ndjson = input->ndjson,
-				      .info = info,
-				      .feed = input->blocks ? feed_blocks : NULL,
-				      .ctx = input};
+	struct replay replay = {.command = "analyze",
+				.files = analyze->files.items,
+				.count = analyze->files.count,
+				.run = analyze->run,
+				.ndjson = input->ndjson,
+				.info = info,
+				.feed = input->blocks ? feed_blocks : NULL,
+				.ctx = input};
 	struct pipeline *pipeline = replay__pipeline(&replay, &analyze->config, lines, summary);
 	struct vapro_selection selection = region_option__selection(&analyze->region);
+	struct fragments *fragments = NULL;
 	int status, code = EXIT_OK;
 	char err[512] = "";
 
@@ -218,14 +263,21 @@ static int replay(const struct analyze *analyze, struct input *input, const stru
 		pipeline__close(pipeline);
 		return EXIT_FAILED;
 	}
+	if (!open_fragments(analyze, input, info, &selection, pipeline, &fragments)) {
+		pipeline__close(pipeline);
+		return EXIT_FAILED;
+	}
+	replay.through = fragments ? fragments__sink(fragments) : NULL;
 	status = replay__feed(&replay, analyze->config.window_s, pipeline, err, sizeof(err));
+	if (!close_fragments(analyze, fragments))
+		code = EXIT_FAILED;
 	if (status) {
 		fprintf(stderr, "vapro analyze: %s\n", err);
 		if (summary)
 			summary__add_trouble(summary, err);
 	}
 	replay__end(&replay, pipeline, lines, status);
-	if (!status)
+	if (!status && !code)
 		code = judge_outcome(analyze, pipeline);
 	pipeline__close(pipeline);
 	return status ? EXIT_FAILED : code;
@@ -250,6 +302,8 @@ static int check(const struct analyze *analyze)
 		why = ndjson ? "a file (or -) is needed; see --help" : "a capture is needed; see --help";
 	else if (one && ndjson)
 		why = "--run needs captures: fragments belong to no run";
+	else if (analyze->state && !analyze->fragments)
+		why = "--state needs --fragments FILE: it chooses what is written there";
 	return why ? command__fail(&analyze_command, EXIT_USAGE, "%s", why) : 0;
 }
 

@@ -70,11 +70,10 @@ struct pipeline *replay__pipeline(const struct replay *replay, const struct vapr
 
 int replay__feed(const struct replay *replay, double window_s, struct pipeline *pipeline, char *err, size_t err_size)
 {
-	struct progress progress = {.sink = {.put = progress_put},
-				    .to = pipeline__sink(pipeline),
-				    .command = replay->command,
-				    .next_ns = mono_now() + SHOW_NS};
-	struct stream_sink *sink = isatty(STDERR_FILENO) ? &progress.sink : pipeline__sink(pipeline);
+	struct stream_sink *to = replay->through ? replay->through : pipeline__sink(pipeline);
+	struct progress progress = {
+	    .sink = {.put = progress_put}, .to = to, .command = replay->command, .next_ns = mono_now() + SHOW_NS};
+	struct stream_sink *sink = isatty(STDERR_FILENO) ? &progress.sink : to;
 	struct memory memory = {.watch = {memory_held}, .pipeline = pipeline};
 	int ret;
 

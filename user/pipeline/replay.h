@@ -19,6 +19,8 @@ struct replay {
 	/* Feeds an input that is no file, in place of the files, as capture_merge() does; NULL: the files. */
 	int (*feed)(void *ctx, struct stream_sink *sink, struct merge_watch *watch, char *err, size_t err_size);
 	void *ctx;
+
+	struct stream_sink *through; /* passes all events on to the pipeline's sink; NULL: they go there at once */
 };
 
 /* Makes the pipeline of a replay; lines and summary may be NULL. Returns NULL when out of memory. */
