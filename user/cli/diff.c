@@ -10,14 +10,18 @@
 #include "base/exit_codes.h"
 #include "cli/commands.h"
 #include "cli/diff_run.h"
+#include "cli/report_output.h"
 #include "cli/shared_rows.h"
 #include "compare/compare.h"
+#include "report/diff_page.h"
 
 #define WIDTH 100
 
 struct choice {
 	double threshold_pct;
 	bool json, all;
+	const char *html;
+	FILE *page; /* NULL: none is written */
 	enum { FAIL_NEVER, FAIL_SLOWER } fail_on;
 	int rank, run[2];
 	enum diff_input input;
@@ -49,6 +53,8 @@ static const struct option_row rows[] = {
      .expected = RUN_OPTION_RANGE, .read = read_runs,
      .help = "of files that hold several runs: 1 = the first, -1 = the last; N of A and M of the others (-1)"},
     {.type = OPTION_SWITCH, OPTION_AT(struct choice, json), .name = "json", .help = "records of type diff, one a line"},
+    {.type = OPTION_STRING, OPTION_AT(struct choice, html), .name = "html", .value = "FILE|-",
+     .help = "write a page for people in place of the text; - is standard output"},
     {.type = OPTION_WORD, OPTION_AT(struct choice, fail_on), .name = "fail-on", .words = "never|slower",
      .help = "slower: exit with 7 where something became slower (never)"},
     {.type = OPTION_WORD, OPTION_AT(struct choice, input), .name = "format", .words = "capture|ndjson",
@@ -71,6 +77,7 @@ const struct command diff_command = {
 	"vaprod, which shows less. Of several hosts: a directory with their files, or the files joined by commas.",
     .examples = "vapro diff monday.capture tuesday.capture\twhat became slower since\n"
 		"vapro diff --run 1,2 nightly.capture nightly.capture\ttwo runs in one file\n"
+		"vapro diff --html diff.html monday.capture tuesday.capture\tas a page\n"
 		"vapro diff --fail-on slower --threshold 5% good.capture new.capture\tin a script: exit code 7",
     .rows = rows,
     .row_count = sizeof(rows) / sizeof(*rows),
@@ -111,10 +118,16 @@ static int print(const struct choice *choice, const struct diff_run *a, const st
 			diff_report__unit_word(found));
 		return EXIT_FAILED;
 	}
-	if (!choice->json)
+	if (choice->page) {
+		if (diff_page__add(&report, choice->page)) {
+			fprintf(stderr, "vapro diff: out of memory\n");
+			return EXIT_FAILED;
+		}
+	} else if (!choice->json) {
 		diff_report__text(&report, stdout);
-	else if (diff_report__json(&report, stdout))
+	} else if (diff_report__json(&report, stdout)) {
 		return EXIT_FAILED;
+	}
 	if (fflush(stdout) || ferror(stdout)) {
 		fprintf(stderr, "vapro diff: the result could not be written: %s\n", strerror(errno));
 		return EXIT_FAILED;
@@ -174,7 +187,7 @@ static int diff(const struct choice *choice)
 	for (size_t i = 1; i < choice->operands.count; i++) {
 		int code;
 
-		if (i > 1 && !choice->json)
+		if (i > 1 && !choice->json && !choice->page)
 			putchar('\n');
 		code = diff_with(choice, &a, i);
 		if (code == EXIT_FAILED || status == EXIT_OK)
@@ -182,6 +195,22 @@ static int diff(const struct choice *choice)
 	}
 	diff_run__close(&a);
 	return status;
+}
+
+/* The same, into the file of a page where one is wanted. */
+static int write_diff(struct choice *choice)
+{
+	int code;
+
+	if (!choice->html)
+		return diff(choice);
+	choice->page = report_output__open("diff", choice->html, DIFF_PAGE_BEGIN);
+	if (!choice->page)
+		return EXIT_FAILED;
+	diff_page__begin(choice->page);
+	code = diff(choice);
+	diff_page__end(choice->page);
+	return report_output__close("diff", choice->page, choice->html, 0) ? EXIT_FAILED : code;
 }
 
 static int diff__main(int argc, char **argv)
@@ -196,8 +225,10 @@ static int diff__main(int argc, char **argv)
 		    "two runs or more are needed, A and B, and %zu given; several hosts' files of a run are "
 		    "joined by commas, or in a directory",
 		    choice.operands.count);
+	if (!code && choice.html && choice.json)
+		code = command__fail(&diff_command, EXIT_USAGE, "--json and --html are outputs: choose one");
 	if (!code)
-		code = diff(&choice);
+		code = write_diff(&choice);
 	option_list__clear(&choice.operands);
 	return code == COMMAND_DONE ? EXIT_OK : code;
 }

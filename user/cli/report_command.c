@@ -130,8 +130,8 @@ static int write_svg(const struct report_exports *exports, const struct run_repo
 		fprintf(stderr, "vapro report: %s is not written: %s\n", exports->svg, err);
 		return EXIT_FAILED;
 	}
-	file = report_output__open(exports->svg, SVG_BEGIN);
-	return file ? report_output__close(file, exports->svg, svg__write(report, map, file)) : EXIT_FAILED;
+	file = report_output__open("report", exports->svg, SVG_BEGIN);
+	return file ? report_output__close("report", file, exports->svg, svg__write(report, map, file)) : EXIT_FAILED;
 }
 
 static int write_table(const char *folder, const struct csv_table *table, const struct run_report *report)
@@ -144,9 +144,9 @@ static int write_table(const char *folder, const struct csv_table *table, const 
 		fprintf(stderr, "vapro report: out of memory\n");
 		return EXIT_FAILED;
 	}
-	file = report_output__open(path, table->begin);
+	file = report_output__open("report", path, table->begin);
 	if (file)
-		code = report_output__close(file, path, csv__write(table, report, file));
+		code = report_output__close("report", file, path, csv__write(table, report, file));
 	free(path);
 	return code;
 }
@@ -171,7 +171,7 @@ static int write_csv(const char *folder, const struct run_report *report)
 
 static int write_trace(const char *path, const struct run_report *report)
 {
-	FILE *file = report_output__open(path, TRACE_BEGIN);
+	FILE *file = report_output__open("report", path, TRACE_BEGIN);
 	uint64_t left_out;
 	int ret;
 
@@ -181,7 +181,7 @@ static int write_trace(const char *path, const struct run_report *report)
 	if (left_out)
 		fprintf(stderr, "vapro report: %s: %llu events are left out, more than a viewer can show\n", path,
 			(unsigned long long)left_out);
-	return report_output__close(file, path, ret);
+	return report_output__close("report", file, path, ret);
 }
 
 /* Writes what is wanted; after a failure the others are still written. Returns an exit code. */
@@ -280,9 +280,10 @@ static char *default_name(const char *file)
 
 static int write_html(const struct run_report *report, const struct report_input *input, const char *path)
 {
-	FILE *file = report_output__open(path, PAGE_BEGIN);
+	FILE *file = report_output__open("report", path, PAGE_BEGIN);
 
-	return file ? report_output__close(file, path, page__write(report, input, VAPRO_VERSION, file)) : EXIT_FAILED;
+	return file ? report_output__close("report", file, path, page__write(report, input, VAPRO_VERSION, file))
+		    : EXIT_FAILED;
 }
 
 static int write_all(const struct choice *choice, const struct run_report *report, const struct report_input *input)

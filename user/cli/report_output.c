@@ -30,7 +30,7 @@ static bool may_replace(const char *path, const char *begin)
 	return may || !got || (got >= (ssize_t)strlen(begin) && !memcmp(bytes, begin, strlen(begin)));
 }
 
-FILE *report_output__open(const char *path, const char *begin)
+FILE *report_output__open(const char *command, const char *path, const char *begin)
 {
 	struct stat status;
 	FILE *file;
@@ -39,8 +39,8 @@ FILE *report_output__open(const char *path, const char *begin)
 	if (!strcmp(path, "-"))
 		return stdout;
 	if (!may_replace(path, begin)) {
-		fprintf(stderr, "vapro report: %s exists and is no report: it is left as it is; choose another name\n",
-			path);
+		fprintf(stderr, "vapro %s: %s exists and is no report: it is left as it is; choose another name\n",
+			command, path);
 		return NULL;
 	}
 	fd = output_file__open(path, OUTPUT_FILE_REPLACE, PERMISSIONS, &status);
@@ -49,11 +49,11 @@ FILE *report_output__open(const char *path, const char *begin)
 		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
 	file = fd >= 0 ? fdopen(fd, "w") : NULL;
 	if (!file)
-		fprintf(stderr, "vapro report: cannot write %s: %s\n", path, output_file__reason(errno));
+		fprintf(stderr, "vapro %s: cannot write %s: %s\n", command, path, output_file__reason(errno));
 	return file;
 }
 
-int report_output__close(FILE *file, const char *path, int ret)
+int report_output__close(const char *command, FILE *file, const char *path, int ret)
 {
 	bool standard = file == stdout;
 
@@ -61,11 +61,11 @@ int report_output__close(FILE *file, const char *path, int ret)
 	if ((standard ? fflush(file) : fclose(file)) && !ret)
 		ret = errno ? -errno : -EIO;
 	if (ret) {
-		fprintf(stderr, "vapro report: %s could not be written: %s\n", standard ? "standard output" : path,
+		fprintf(stderr, "vapro %s: %s could not be written: %s\n", command, standard ? "standard output" : path,
 			strerror(-ret));
 		return EXIT_FAILED;
 	}
 	if (!standard)
-		fprintf(stderr, "vapro report: wrote %s\n", path);
+		fprintf(stderr, "vapro %s: wrote %s\n", command, path);
 	return EXIT_OK;
 }

@@ -51,6 +51,9 @@ int diff_report__json(const struct diff_report *report, FILE *out);
 /* "rank 3", "thread 3", "process 3". */
 const char *diff_report__unit_word(const struct comparison *found);
 
+/* Writes how the state of a row is called: its call-sites as functions where they are known. */
+void diff_report__state(const struct comparison *found, const struct compare_row *row, char *text, size_t size);
+
 /* Whether a row is shown. */
 bool diff_report__shows(const struct diff_report *report, const struct compare_row *row);
 

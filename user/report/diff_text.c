@@ -140,8 +140,7 @@ static void print_units(const struct diff_report *report, enum compare_what what
 		fprintf(out, "%10s  and %u more (--all)\n", "", left);
 }
 
-/* How a state is called: its call-sites as functions where they are known. */
-static void state_text(const struct comparison *found, const struct compare_row *row, char *text, size_t size)
+void diff_report__state(const struct comparison *found, const struct compare_row *row, char *text, size_t size)
 {
 	const struct profile *profile = found->profile[1];
 	const struct vapro_state *state = &stg__state(profile->stg, profile->kinds[row->kind].state)->about;
@@ -215,7 +214,7 @@ static void print_group(const struct diff_report *report, const struct group *gr
 		group->job_wide ? "the whole job" : diff_report__unit_word(report->found), group->job_wide ? "" : " ",
 		ranks ? ranks : "", row->named || !report->all ? "" : "  (not significant)");
 	free(ranks);
-	state_text(report->found, row, text, sizeof(text));
+	diff_report__state(report->found, row, text, sizeof(text));
 	fprintf(out, "%*s", 4, "");
 	wrap(out, text, report->width, 4, 6);
 	if (report->records[0])
