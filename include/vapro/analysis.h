@@ -346,14 +346,22 @@ struct variability_figures {
 	double software, frequency, stalls;
 };
 
+/* The batches of a rank in a workload: percentiles of the mean time of a fragment, seconds. */
+struct result_durations {
+	int32_t rank; /* -1 unknown */
+	double batches, p05_s, p50_s, p95_s;
+};
+
 /* How the time of a workload varied over the run of a job. Emitted once, when all of the job is known. */
 struct result_variability {
 	const struct vapro_state *state; /* of most of its time */
 	enum vapro_variability_work work;
 	struct variability_figures figures;
-	double seconds;			/* of all its fragments, of all ranks */
-	int32_t temporal_rank, rv_rank; /* of the rows in figures; -1: not known */
-	const int32_t *slow_ranks;	/* those as slow as the slowest, where the ranks differ; ascending */
+	double seconds;				  /* of all its fragments, of all ranks */
+	int32_t temporal_rank, rv_rank;		  /* of the rows in figures; -1: not known */
+	const struct result_durations *durations; /* of rows with enough batches, in the order of ranks */
+	uint32_t duration_count;
+	const int32_t *slow_ranks; /* those as slow as the slowest, where the ranks differ; ascending */
 	uint32_t slow_count;
 	const struct result_shared *shared; /* facts that these share and the others do not */
 	uint32_t shared_count;
@@ -495,6 +503,27 @@ struct result_noise {
 	double forgotten_s;	   /* of slices of the job that are in no component, since there were too many names */
 };
 
+/* A part of a rank's time over the run: computation, or a function of communication or IO. */
+struct result_profile_part {
+	enum vapro_class class;
+	const char *function; /* NULL: of computation */
+	double calls;	      /* fragments that ended; of computation those between two calls */
+	double seconds;
+	double
+	    waiting_seconds; /* part in which calls took longer than they do where no peer is late, as far as known */
+	double covered_seconds; /* part that was evaluated */
+};
+
+/* The time of a rank over the run, as coverage counts it; what its parts leave was not seen. */
+struct result_rank_profile {
+	int32_t rank; /* -1 unknown */
+	uint32_t pid;
+	const char *host;
+	double seconds;
+	const struct result_profile_part *parts; /* most time first */
+	uint32_t part_count;
+};
+
 #define SENSING_INTERVALS 4
 
 /* How often fragments of the ranks ended that were judged, in the new part of a window; see detect/sensing.h. */
@@ -540,6 +569,8 @@ struct job_result {
 	uint32_t noise_count;
 	const struct result_variability *variability; /* most time first; none before the job is over */
 	uint32_t variability_count;
+	const struct result_rank_profile *profiles; /* in the order of ranks; none before the job is over */
+	uint32_t profile_count;
 	const struct result_hang *hang; /* NULL: none, or no change in this window */
 	struct result_clusters clusters;
 	struct result_account account;

@@ -21,7 +21,7 @@ BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 and os.path.isdir(s
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
 import contradictions  # noqa: E402
-TABLES = ("jobs", "causes", "variances", "states", "hangs", "variability", "cells")
+TABLES = ("jobs", "causes", "variances", "states", "hangs", "variability", "profile", "cells")
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = 'a</script><b>"x",\'\r\n=1+1 \u202e\u0007\U0001f600 &amp;'
 

@@ -66,6 +66,7 @@ class Records(unittest.TestCase):
     def test_lines_of_unit_tests(self):
         types = set()
         for room, name in (("report", "test_json"), ("report", "test_hang_text"), ("report", "test_lines"), ("report", "test_variability_lines"),
+                           ("report", "test_profile_lines"),
                            ("analysis", "test_causes")):
             file = self.path(name)
             done = run(f"test/{room}", name, env={**os.environ, "VAPRO_TEST_LINES": file})
@@ -73,7 +74,7 @@ class Records(unittest.TestCase):
             with open(file, encoding="utf-8") as lines:
                 types |= self.check(lines.read())
         self.assertEqual(types, {"hello", "process", "window", "heatmap", "variance", "diagnosis", "imbalance", "drift", "rare", "noise", "hang",
-                                 "variability", "cause", "warning", "bye"})
+                                 "variability", "rank_profile", "cause", "warning", "bye"})
 
     def test_analysis(self):
         capture = self.capture("slow", "--noise", "0.05", "--counters")

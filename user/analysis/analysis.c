@@ -37,6 +37,7 @@ static void free_job(struct analysis_context *context, struct analysis_job *job)
 	chosen_sites__free(&job->chosen_sites);
 	account__clear(&job->account);
 	noise__clear(&job->noise);
+	rank_profile__free(job->profile);
 	sensing__clear(&job->sensing);
 	clocks__free(job->clocks);
 	coverage__clear(&job->coverage);

@@ -211,6 +211,7 @@ static void archive_job(struct archive *archive, struct analysis_context *contex
 	archive_recs(archive, context, job);
 	account__archive(archive, &job->account, context->stg, job->id);
 	noise__archive(archive, &job->noise, context->stg, job->id);
+	rank_profile__archive(archive, &job->profile, rows);
 	sensing__archive(archive, &job->sensing, rows);
 	heatmap__archive(archive, &job->map, rows);
 	archive__number(archive, &waits);

@@ -496,7 +496,7 @@ int analysis_result__build(struct analysis_context *context, struct analysis_job
 	if (build_variances(&builder, result) || result__selections(&builder, result))
 		return -ENOMEM;
 	return result__hang(&builder, result) || result__noise(&builder, result) ||
-		       result__variability(&builder, result)
+		       result__profiles(&builder, result) || result__variability(&builder, result)
 		   ? -ENOMEM
 		   : 0;
 }

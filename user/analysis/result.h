@@ -87,6 +87,9 @@ int analysis__vary(struct analysis_context *context, const struct analysis_job *
 /* Builds the variability of a job that is over, once. Returns 0 or -ENOMEM. */
 int result__variability(const struct builder *builder, struct job_result *result);
 
+/* Builds the profiles of the ranks of a job that is over, once: before its variability. Returns 0 or -ENOMEM. */
+int result__profiles(const struct builder *builder, struct job_result *result);
+
 /* Builds the hang of a job where it is to be emitted. Returns 0 or -ENOMEM. */
 int result__hang(const struct builder *builder, struct job_result *result);
 

@@ -18,10 +18,13 @@ int analysis__vary(struct analysis_context *context, const struct analysis_job *
 static int build(const struct builder *builder, const struct variability_item *item, struct result_variability *out)
 {
 	int32_t *ranks = result__take(builder, item->about.slow_count + 1, sizeof(*ranks));
+	struct result_durations *durations = result__take(builder, item->about.duration_count + 1, sizeof(*durations));
 
-	if (!ranks)
+	if (!ranks || !durations)
 		return -ENOMEM;
 	*out = item->about;
+	memcpy(durations, item->about.durations, item->about.duration_count * sizeof(*durations));
+	out->durations = durations;
 	if (item->about.slow_count)
 		memcpy(ranks, item->about.slow_ranks, item->about.slow_count * sizeof(*ranks));
 	out->slow_ranks = ranks;

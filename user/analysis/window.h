@@ -19,6 +19,7 @@
 #include "detect/bundle_shares.h"
 #include "detect/inside.h"
 #include "detect/noise.h"
+#include "detect/rank_profile.h"
 #include "detect/sensing.h"
 #include "detect/sets.h"
 #include "detect/spatial.h"
@@ -63,6 +64,7 @@ struct analysis_job {
 	size_t interference_count, interference_capacity;
 	struct account account;
 	struct noise noise;
+	struct rank_profile *profile; /* NULL: nothing was seen yet */
 	struct sensing sensing;
 	struct clocks *clocks; /* of several hosts; NULL: one host, or no collective yet */
 	struct coverage_facts facts;

@@ -370,6 +370,9 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 		goto cleanup;
 	if (coverage__end(&job->coverage, &context->series, job->id, &job->facts))
 		goto cleanup;
+	/* once its records are written the job's end is known */
+	if (!job->variability_known && rank_profile__add(&job->profile, &context->series, job->id, &job->coverage))
+		goto cleanup;
 	spatial__window(&context->series, job->id);
 	error = spatial__find(&job->spatial, &context->series, context->stg, job->id);
 	if (!error)

@@ -45,10 +45,12 @@ int coverage__begin(struct coverage *coverage, const struct stg *stg, uint32_t j
 		/* The main thread counts in any case: a rank that never calls anything is not covered. */
 		if (thread->job != job || !thread->from_ns || to <= from)
 			continue;
-		if (!thread->about.thread)
+		if (!thread->about.thread) {
 			coverage->wall_ns += (double)(to - from);
-		else if (thread->used)
+			coverage->rows[thread->row].first_ns += (double)(to - from);
+		} else if (thread->used) {
 			coverage->rows[thread->row].wall_ns += (double)(to - from);
+		}
 	}
 	return lateness__begin(&coverage->lateness, stg__job(stg, job)->row_count, begin_ns / VAPRO_BIN_NS,
 			       end_ns / VAPRO_BIN_NS);
@@ -144,8 +146,12 @@ int coverage__add(struct coverage *coverage, struct series *series, const struct
 		share = 1;
 	} else {
 		/* A window that ended while a computation went on could not count it. */
-		if (rec->is_new && rec->certified && !open && series->class == VAPRO_COMPUTATION)
-			coverage->before_ns += before(rec, begin);
+		if (rec->is_new && rec->certified && !open && series->class == VAPRO_COMPUTATION) {
+			double early = before(rec, begin);
+
+			coverage->before_ns += early;
+			coverage->rows[series->row].before_ns += early;
+		}
 		for (uint64_t bin = first < begin ? begin : first; bin <= last && bin < end; bin++)
 			share += bundle_rec__share(rec, bin);
 	}
@@ -210,11 +216,24 @@ void coverage__explain(struct coverage *coverage, struct series_book *book, cons
 		explain(coverage, &book->series[coverage->parted[i]->series], book->stg, waiting, coverage->parted[i]);
 }
 
+/* Whether the further threads of a row count. */
+static bool counts(const struct coverage_row *row)
+{
+	return row->seen_ns >= SHARE_NEGLIGIBLE * row->wall_ns;
+}
+
 void coverage__count_threads(struct coverage *coverage)
 {
 	for (size_t i = 0; i < coverage->row_count; i++)
-		if (coverage->rows[i].seen_ns >= SHARE_NEGLIGIBLE * coverage->rows[i].wall_ns)
+		if (counts(&coverage->rows[i]))
 			coverage->wall_ns += coverage->rows[i].wall_ns;
+}
+
+double coverage__row_wall(const struct coverage *coverage, size_t row)
+{
+	const struct coverage_row *at = &coverage->rows[row];
+
+	return at->first_ns + (counts(at) ? at->wall_ns : 0);
 }
 
 static int compare_gaps(const void *a, const void *b)

@@ -29,6 +29,8 @@ struct coverage_facts {
 /* The time in which the further threads of a rank that have a row were tracked, and that of their fragments. */
 struct coverage_row {
 	double wall_ns, seen_ns;
+	double first_ns;  /* the time in which the first thread of a rank was tracked */
+	double before_ns; /* its part of before_ns of the job */
 };
 
 struct coverage {
@@ -63,6 +65,9 @@ void coverage__explain(struct coverage *coverage, struct series_book *book, cons
 
 /* Adds the wall time of the further threads that count, after coverage__add of all bundles. */
 void coverage__count_threads(struct coverage *coverage);
+
+/* The part of the wall time that is of the thread, or the threads, of a row; after coverage__count_threads. */
+double coverage__row_wall(const struct coverage *coverage, size_t row);
 
 /* Fills the uncovered list of a job, largest share first. Returns 0 or -ENOMEM. */
 int coverage__end(struct coverage *coverage, const struct series_book *book, uint32_t job,

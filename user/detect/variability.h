@@ -19,6 +19,7 @@
 #define VARIES_LOW 0.05 /* percentiles of batches, and of ranks, that bound how far they vary */
 #define VARIES_HIGH (1 - VARIES_LOW)
 enum { VARIABILITY_MOST = 20 }; /* workloads of a job, those with most time */
+enum { DURATIONS_MOST = 256 };	/* rows whose durations are listed; of more rows the slowest of neighbours */
 
 /*
  * Fills the figures of the variations of some rows. Those with fewer than LEAST_BATCHES batches are left out; numbers
@@ -31,7 +32,7 @@ int variability__add(struct series_book *book, const struct bundle_rec *rec);
 
 /* A workload, with its rows. */
 struct variability_item {
-	struct result_variability about; /* all but shared; slow_ranks belong to the list */
+	struct result_variability about; /* all but shared; slow_ranks and durations belong to the list */
 	uint32_t *slow_rows;		 /* rows of the job; belong to the list */
 	size_t slow_row_count;
 };

@@ -234,8 +234,44 @@ static const struct vapro_state *state_of(const struct series_book *book, const 
 	return &stg__state(stg, most->state)->about;
 }
 
+/*
+ * Lists the durations of the rows. Where there are too many for a picture, each place of the list stands for as many
+ * neighbours, of which it has the slowest. Returns 0 or -ENOMEM.
+ */
+static int list_durations(struct variability_item *item, const struct rows *rows, const struct stg_job *job)
+{
+	uint32_t most = item->about.figures.rows < DURATIONS_MOST ? item->about.figures.rows : DURATIONS_MOST, seen = 0;
+	struct result_durations *list = calloc(most + 1, sizeof(*list));
+
+	if (!list)
+		return -ENOMEM;
+	item->about.durations = list;
+	for (size_t place = 0; place < job->row_count; place++) {
+		size_t i = place_of(rows, job->order[place]);
+		struct result_durations *at;
+		double middle;
+
+		if (i == rows->count || rows->items[i].moments.n < LEAST_BATCHES || seen >= item->about.figures.rows)
+			continue;
+		at = &list[(uint64_t)seen++ * most / item->about.figures.rows];
+		middle = variation__quantile(&rows->items[i], 0.5) / 1e9;
+		if (at->batches > 0 && at->p50_s >= middle)
+			continue;
+		*at = (struct result_durations){
+		    .rank = job->rows[job->order[place]].rank,
+		    .batches = rows->items[i].moments.n,
+		    .p05_s = variation__quantile(&rows->items[i], VARIES_LOW) / 1e9,
+		    .p50_s = middle,
+		    .p95_s = variation__quantile(&rows->items[i], VARIES_HIGH) / 1e9,
+		};
+	}
+	item->about.duration_count = seen < most ? seen : most;
+	return 0;
+}
+
 static void clear_item(struct variability_item *item)
 {
+	free((struct result_durations *)item->about.durations);
 	free((int32_t *)item->about.slow_ranks);
 	free(item->slow_rows);
 }
@@ -276,6 +312,8 @@ static int add_workload(struct variability *variability, const struct series_boo
 		error = variability__of(rows.list, rows.count, &item.about.figures);
 	if (!error)
 		error = find_slow(&item, &rows, about);
+	if (!error)
+		error = list_durations(&item, &rows, about);
 	if (!error)
 		error = set_calls(&item.about, book, sources, count);
 	if (!error) {

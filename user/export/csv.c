@@ -259,6 +259,8 @@ const struct csv_table csv_tables[CSV_TABLES] = {
      "rv,"
      "rv_error,software_pct,frequency_pct,stalls_pct,call_p50_us,call_p95_us,calls_above_p50_seconds,state_id",
      csv__variability},
+    {"profile.csv", "job,rank,pid,host,rank_seconds,class,function,calls,seconds,waiting_seconds,covered_seconds",
+     csv__profile},
     {"cells.csv", "job,class,host,rank,pid,thread,begin_s,seconds,performance", write_cells},
 };
 

@@ -19,7 +19,7 @@ struct csv_table {
 	int (*write_rows)(const struct run_report *report, FILE *out);
 };
 
-#define CSV_TABLES 8
+#define CSV_TABLES 9
 extern const struct csv_table csv_tables[CSV_TABLES];
 
 /* Writes a table. Returns 0, or a negative errno where memory or out fails. */
@@ -54,13 +54,14 @@ void csv__time_of(const struct run_report *report, struct csv_row *row, const cJ
 /* Returns what the job of a record is called where it is shown. */
 const char *csv__job_of(const struct run_report *report, const cJSON *record);
 
-/* csv_regions.c, csv_hangs.c, csv_noise.c, csv_variability.c; each writes a table without its first line and returns 0
- * or a negative errno. */
+/* csv_regions.c, csv_hangs.c, csv_noise.c, csv_variability.c, csv_profile.c; each writes a table without its first line
+ * and returns 0 or a negative errno. */
 int csv__variances(const struct run_report *report, FILE *out);
 int csv__causes(const struct run_report *report, FILE *out);
 int csv__states(const struct run_report *report, FILE *out);
 int csv__hangs(const struct run_report *report, FILE *out);
 int csv__noise(const struct run_report *report, FILE *out);
 int csv__variability(const struct run_report *report, FILE *out);
+int csv__profile(const struct run_report *report, FILE *out);
 
 #endif

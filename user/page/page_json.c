@@ -414,8 +414,8 @@ cJSON *page_json__report(const struct run_report *report, const struct report_in
 			      report->region_count > PAGE_REGIONS ? (double)(report->region_count - PAGE_REGIONS) : 0,
 			      0) &&
 	     page_json__add_states(page, report) && page_json__add_variability(page, report) &&
-	     add_findings(page, report) && add_warnings(page, report) && add_scales(page) &&
-	     cJSON_AddArrayToObject(page, "hosts") && cJSON_AddArrayToObject(page, "maps");
+	     page_json__add_profiles(page, report) && add_findings(page, report) && add_warnings(page, report) &&
+	     add_scales(page) && cJSON_AddArrayToObject(page, "hosts") && cJSON_AddArrayToObject(page, "maps");
 	if (ok)
 		return page;
 	cJSON_Delete(page);

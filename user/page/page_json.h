@@ -28,4 +28,7 @@ bool page_json__add_states(cJSON *page, const struct run_report *report);
 /* page_variability.c: adds how the time of equal work varied. Returns whether there was memory for it. */
 bool page_json__add_variability(cJSON *page, const struct run_report *report);
 
+/* page_profile.c: adds the profiles of the ranks. Returns whether there was memory for it. */
+bool page_json__add_profiles(cJSON *page, const struct run_report *report);
+
 #endif

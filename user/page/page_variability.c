@@ -14,6 +14,27 @@ static bool add_share(cJSON *item, const char *name, const cJSON *object, enum r
 	return json__add_number(item, name, record__number(object, key, NAN) / 100, 6);
 }
 
+/* Adds the durations of each rank as [rank, 5th percentile, median, 95th percentile], seconds. */
+static bool add_ranks(cJSON *item, const cJSON *record)
+{
+	static const enum record_row keys[] = {KEY(rank_durations, p05_us), KEY(rank_durations, p50_us),
+					       KEY(rank_durations, p95_us)};
+	cJSON *list = cJSON_AddArrayToObject(item, "ranks");
+	const cJSON *rank;
+	bool ok = list;
+
+	cJSON_ArrayForEach(rank, record__item(record, KEY(variability, by_rank)))
+	{
+		cJSON *one = ok ? cJSON_CreateArray() : NULL;
+
+		ok = one && json__add_to_list(list, one) &&
+		     json__add_to_list(one, json__number(record__number(rank, KEY(rank_durations, rank), -1), 0));
+		for (int i = 0; ok && i < 3; i++)
+			ok = json__add_to_list(one, json__number(record__number(rank, keys[i], 0) / 1e6, 9));
+	}
+	return ok;
+}
+
 static bool add_workload(cJSON *list, const cJSON *record)
 {
 	const cJSON *temporal = record__item(record, KEY(variability, temporal));
@@ -33,7 +54,7 @@ static bool add_workload(cJSON *list, const cJSON *record)
 		  add_share(item, "between", spatial, KEY(spatial, between_pct)) &&
 		  json__add_number(item, "rv", record__number(rv, KEY(rv, median), NAN), 2) &&
 		  json__add_number(item, "rv_error", record__number(rv, KEY(rv, error), NAN), 2) &&
-		  json__add_text(item, "note", variability_text__note(record, note));
+		  json__add_text(item, "note", variability_text__note(record, note)) && add_ranks(item, record);
 
 	free(state);
 	return ok;

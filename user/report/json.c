@@ -113,6 +113,14 @@ bool json__add(cJSON *object, const char *key, cJSON *item)
 	return false;
 }
 
+bool json__add_to_list(cJSON *list, cJSON *item)
+{
+	if (item && cJSON_AddItemToArray(list, item))
+		return true;
+	cJSON_Delete(item);
+	return false;
+}
+
 bool json__add_text(cJSON *object, const char *key, const char *text)
 {
 	return json__add(object, key, json__text(text));

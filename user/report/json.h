@@ -27,6 +27,7 @@ bool json__add_text(cJSON *object, const char *key, const char *text);
 bool json__add_number(cJSON *object, const char *key, double value, int decimals);
 bool json__add_uint(cJSON *object, const char *key, uint64_t value); /* exact beyond 2^53 too */
 bool json__add_time(cJSON *object, const char *key, uint64_t utc_ns);
+bool json__add_to_list(cJSON *list, cJSON *item); /* takes the item; NULL fails */
 cJSON *json__number(double value, int decimals);
 cJSON *json__text(const char *text);
 

@@ -86,6 +86,9 @@ void summary__free(struct summary *summary)
 	for (size_t i = 0; i < summary->variability_count; i++)
 		cJSON_Delete(summary->variability[i]);
 	free(summary->variability);
+	for (size_t i = 0; i < summary->profile_count; i++)
+		cJSON_Delete(summary->profiles[i]);
+	free(summary->profiles);
 	obstacles__free(summary->obstacles);
 	table__free(summary->processes);
 	free(summary);

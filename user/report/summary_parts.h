@@ -12,6 +12,7 @@
 #include "report/source_names.h"
 
 enum { VARIABILITY_RECORDS = 1000 }; /* of all jobs */
+enum { PROFILE_RECORDS = 8192 };     /* ranks of all jobs */
 
 /* Uncovered time of one state and reason, over all windows. */
 struct gap {
@@ -81,6 +82,8 @@ struct summary {
 	size_t chosen_count, chosen_capacity;
 	cJSON **variability; /* records, at most VARIABILITY_RECORDS */
 	size_t variability_count, variability_capacity;
+	cJSON **profiles; /* records rank_profile, at most PROFILE_RECORDS, by job and rank */
+	size_t profile_count, profile_capacity;
 	char **troubles;
 	size_t trouble_count, trouble_capacity;
 };

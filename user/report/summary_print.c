@@ -13,6 +13,7 @@
 #include "report/json.h"
 #include "report/summary.h"
 #include "report/summary_parts.h"
+#include "report/profile_text.h"
 #include "report/variability_text.h"
 
 #define NOTHING 0.005 /* share of a job's time below which nothing was compared */
@@ -573,6 +574,10 @@ void summary__print_rest(struct summary *summary, FILE *out, const struct summar
 	if (options && options->all && summary->variability_count) {
 		fputs("\nVariability of equal work, by batches\n", out);
 		variability_text__print(summary->variability, summary->variability_count, out, width);
+	}
+	if (options && options->all && summary->profile_count) {
+		fputs("\nTime of each rank, seconds\n", out);
+		profile_text__print(summary->profiles, summary->profile_count, out);
 	}
 	if (summary->job_count)
 		putc('\n', out);

@@ -19,6 +19,7 @@
 #include "report/record.h"
 #include "report/summary.h"
 #include "report/summary_parts.h"
+#include "report/profile_text.h"
 #include "report/variability_text.h"
 
 #define UNCOVERED_MOST 256
@@ -453,6 +454,26 @@ static int add_variability(struct summary *summary, const cJSON *line)
 	return 0;
 }
 
+static int add_profile(struct summary *summary, const cJSON *line)
+{
+	size_t at = summary->profile_count;
+	cJSON *copy;
+
+	if (at >= PROFILE_RECORDS)
+		return 0;
+	if (grow(&summary->profiles, &summary->profile_capacity, at + 1, sizeof(*summary->profiles)))
+		return -ENOMEM;
+	copy = cJSON_Duplicate(line, true);
+	if (!copy)
+		return -ENOMEM;
+	/* records of a job come in the order of ranks */
+	for (; at && profile_text__compare(&summary->profiles[at - 1], &copy) > 0; at--)
+		summary->profiles[at] = summary->profiles[at - 1];
+	summary->profiles[at] = copy;
+	summary->profile_count++;
+	return 0;
+}
+
 static int add_process(struct summary *summary, const cJSON *line)
 {
 	const cJSON *job = record__item(line, KEY(process, job));
@@ -533,6 +554,8 @@ int summary__add_record(struct summary *summary, const cJSON *line, const char *
 		return add_hang(summary, line, why);
 	case RECORD_OBJECT_variability:
 		return add_variability(summary, line);
+	case RECORD_OBJECT_rank_profile:
+		return add_profile(summary, line);
 	case RECORD_OBJECT_process:
 		return add_process(summary, line);
 	case RECORD_OBJECT_warning:

@@ -57,6 +57,24 @@ static bool add_calls(cJSON *object, const struct result_variability *at)
 	       record__put_number(part, KEY(io_calls, above_p50_seconds), at->call_above_s);
 }
 
+static bool add_durations(cJSON *object, const struct result_variability *at)
+{
+	cJSON *list = record__put_list(object, KEY(variability, by_rank));
+	bool ok = list;
+
+	for (uint32_t i = 0; ok && i < at->duration_count; i++) {
+		const struct result_durations *rank = &at->durations[i];
+		cJSON *item = record__append(list);
+
+		ok = item && record__put_number(item, KEY(rank_durations, rank), rank->rank) &&
+		     record__put_uint(item, KEY(rank_durations, batches), (uint64_t)rank->batches) &&
+		     record__put_number(item, KEY(rank_durations, p05_us), 1e6 * rank->p05_s) &&
+		     record__put_number(item, KEY(rank_durations, p50_us), 1e6 * rank->p50_s) &&
+		     record__put_number(item, KEY(rank_durations, p95_us), 1e6 * rank->p95_s);
+	}
+	return ok;
+}
+
 int variability_json__put(const struct job_result *result, const struct result_variability *at,
 			  const struct json_context *context, record_put put, void *arg)
 {
@@ -76,7 +94,7 @@ int variability_json__put(const struct job_result *result, const struct result_v
 	    record__put_number(object, KEY(variability, software_pct), share_pct(figures->software)) &&
 	    record__put_number(object, KEY(variability, frequency_pct), share_pct(figures->frequency)) &&
 	    record__put_number(object, KEY(variability, stalls_pct), share_pct(figures->stalls)) &&
-	    add_calls(object, at);
+	    add_calls(object, at) && add_durations(object, at);
 
 	return record__emit(RECORD_OBJECT_variability, object, ok, put, arg);
 }

@@ -9,6 +9,7 @@
 #include "diagnose/interferers.h"
 #include "report/hang_text.h"
 #include "report/json.h"
+#include "report/profile_json.h"
 #include "report/variability_json.h"
 #include "report/window_json.h"
 
@@ -423,6 +424,8 @@ int window_json__put(const struct job_result *result, const struct json_context 
 		ret = put_rare(result, &result->rares[i], context, put, arg);
 	for (uint32_t i = 0; !ret && i < result->noise_count; i++)
 		ret = put_noise(result, &result->noise[i], context, put, arg);
+	for (uint32_t i = 0; !ret && i < result->profile_count; i++)
+		ret = profile_json__put(result, &result->profiles[i], context, put, arg);
 	for (uint32_t i = 0; !ret && i < result->variability_count; i++)
 		ret = variability_json__put(result, &result->variability[i], context, put, arg);
 	return ret;

@@ -38,6 +38,9 @@ struct found {
 	int waits[64]; /* by id, as last reported: -1 is the effect of another variance, 1 has no cause */
 	double lost, ratio, begin, end, first_alarm, small_s;
 	double rank_seconds, covered_seconds;
+	/* the same of the time for which ranks were there, by class, and of the profiles of ranks */
+	double class_seconds[VAPRO_CLASSES], profile_seconds[VAPRO_CLASSES], there_seconds, profiles_there;
+	uint32_t profiles;
 };
 
 static enum vapro_workload_source source = VAPRO_BY_INSTRUCTIONS;
@@ -159,6 +162,44 @@ static void read_variance(struct found *found, const struct result_variance *var
 }
 
 /* Analyses the fragments of a program in windows, as a reader of a file does. */
+/* Adds the coverage of a window, and the profiles of the ranks, which come with the last one. */
+static void read_coverage(struct found *found, const struct job_result *result, double there, bool last)
+{
+	found->there_seconds += there;
+	for (int class = 0; class < VAPRO_CLASSES; class ++)
+		found->class_seconds[class] += there * result->coverage[class];
+	found->class_seconds[VAPRO_COMPUTATION] += result->covered_before_s;
+	assert_true(last || !result->profile_count);
+	for (uint32_t i = 0; i < result->profile_count; i++) {
+		const struct result_rank_profile *profile = &result->profiles[i];
+		double parts = 0;
+
+		assert_int_equal(profile->rank, (int32_t)i);
+		found->profiles++;
+		found->profiles_there += profile->seconds;
+		for (uint32_t k = 0; k < profile->part_count; k++) {
+			const struct result_profile_part *part = &profile->parts[k];
+
+			parts += part->seconds;
+			found->profile_seconds[part->class] += part->covered_seconds;
+			assert_true(part->covered_seconds <= part->seconds + 1e-9);
+			assert_true(part->waiting_seconds <= part->seconds + 1e-9);
+			assert_true((part->class == VAPRO_COMPUTATION) == !part->function);
+		}
+		assert_true(parts <= profile->seconds + 1e-6);
+	}
+}
+
+/* The profiles of the ranks say of each class what the coverage of all windows says. */
+static void check_profiles(const struct found *found, uint32_t ranks)
+{
+	assert_int_equal(found->profiles, ranks);
+	assert_float_equal(found->profiles_there, found->there_seconds, 1e-6 * found->there_seconds);
+	for (int class = 0; class < VAPRO_CLASSES; class ++)
+		assert_float_equal(found->profile_seconds[class], found->class_seconds[class],
+				   1e-6 * found->there_seconds);
+}
+
 static struct found analyse(const struct program *program, double end)
 {
 	struct analysis *analysis = new_analysis(program, end);
@@ -180,12 +221,17 @@ static struct found analyse(const struct program *program, double end)
 			double wall = (double)(end_ns - begin_ns) / 1e9 * program->ranks;
 
 			found.rank_seconds += wall;
+			read_coverage(&found, &results[i],
+				      (fmin((double)(end_ns - UTC) / 1e9, end) - (double)(begin_ns - UTC) / 1e9) *
+					  program->ranks,
+				      last);
 			found.covered_seconds += wall * results[i].coverage_total + results[i].covered_before_s;
 			found.small_s += results[i].small_seconds;
 			for (uint32_t v = 0; v < results[i].variance_count; v++)
 				read_variance(&found, &results[i].variances[v], (double)(end_ns - UTC) / 1e9);
 		}
 	}
+	check_profiles(&found, program->ranks);
 	analysis__free(analysis);
 	free(bundles);
 	bundles = NULL;

@@ -53,6 +53,7 @@ function makeTools() {
 		statesShown = Infinity;
 		fillStates();
 	});
+	byId("more-profile").addEventListener("click", () => fillProfile(true));
 	byId("by-loss").addEventListener("click", () => sortTable("loss"));
 	byId("by-time").addEventListener("click", () => sortTable("time"));
 	const jobs = [...new Set(page.maps.map(map => map.job))];

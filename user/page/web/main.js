@@ -22,6 +22,7 @@ async function begin() {
 	fillRegions();
 	fillStates();
 	fillVariability();
+	fillProfile(false);
 	fillFindings();
 	fillCoverage();
 	const drawn = page.maps.filter(map => map.rows.length);

@@ -289,6 +289,48 @@ function fillStates() {
 	byId("states-none").textContent = page.states_all ? "None was observed: no call, and no computation between two calls." : "The records say nothing of any state.";
 }
 
+const PICTURES_MOST = 6; // workloads whose durations are drawn: those with most time
+
+function drawn(name, attributes, text) {
+	const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+	for (const [key, value] of Object.entries(attributes))
+		element.setAttribute(key, value);
+	if (text !== undefined)
+		element.textContent = text;
+	return element;
+}
+
+// The durations of a workload: a line from the 5th to the 95th percentile of each rank, and its median.
+function durationsPicture(ranks) {
+	const left = 70, right = 10, top = 8, bottom = 24, width = 760, height = 150;
+	const most = Math.max(...ranks.map(rank => rank[3])) * 1.05 || 1;
+	const x = at => left + (width - left - right) * (at + 0.5) / ranks.length, y = seconds => top + (height - top - bottom) * (1 - seconds / most);
+	const picture = drawn("svg", {viewBox: "0 0 " + width + " " + height, class: "durations", role: "img"});
+	for (let i = 0; i <= 2; i++) {
+		picture.append(drawn("path", {d: "M" + left + " " + y(most * i / 2) + "H" + (width - right), class: "grid"}));
+		picture.append(drawn("text", {x: left - 6, y: y(most * i / 2) + 4, "text-anchor": "end"}, i ? duration(most * i / 2) : "0"));
+	}
+	const labels = Math.max(1, Math.ceil(ranks.length / 16));
+	ranks.forEach(([rank, low, middle, high], at) => {
+		const mark = drawn("g", {});
+		mark.append(drawn("title", {}, "rank " + (rank < 0 ? "?" : rank) + ": " + duration(low) + ", " + duration(middle) + ", " + duration(high)));
+		mark.append(drawn("path", {d: "M" + x(at) + " " + y(low) + "V" + y(high), class: "range", "stroke-width": Math.max(1, Math.min(6, 500 / ranks.length))}));
+		mark.append(drawn("circle", {cx: x(at), cy: y(middle), r: ranks.length > 100 ? 1.5 : 3}));
+		picture.append(mark);
+		if (at % labels === 0)
+			picture.append(drawn("text", {x: x(at), y: height - 8, "text-anchor": "middle"}, rank < 0 ? "?" : rank));
+	});
+	return picture;
+}
+
+function drawDurations() {
+	for (const one of page.variability.filter(workload => workload.ranks.length).slice(0, PICTURES_MOST)) {
+		const figure = make("figure", "");
+		figure.append(make("figcaption", "", user(one.text), ": time of one execution by rank, 5th to 95th percentile and median"), durationsPicture(one.ranks));
+		byId("durations").append(figure);
+	}
+}
+
 function fillVariability() {
 	const body = byId("variability-table").tBodies[0];
 	for (const one of page.variability) {
@@ -306,6 +348,26 @@ function fillVariability() {
 	}
 	hideEmptyColumns(byId("variability-table"));
 	byId("variability").hidden = !page.variability.length;
+	drawDurations();
+}
+
+function fillProfile(all) {
+	const table = byId("profile-table"), body = table.tBodies[0], profile = page.profile;
+	if (!body.rows.length)
+		for (const name of profile.functions)
+			table.tHead.rows[0].append(make("th", "number", user(name)));
+	body.replaceChildren();
+	for (const rank of profile.ranks.slice(0, all ? profile.ranks.length : ROWS_FIRST)) {
+		const row = make("tr", "");
+		cell(row, (several() && rank.job ? clean(rank.job) + ": " : "") + (rank.rank < 0 ? "pid " + rank.pid : rank.rank), "number");
+		cell(row, user(rank.host || ""), "short");
+		for (const seconds of [rank.seconds, rank.computation, rank.communication, rank.waiting, rank.io, rank.not_seen, ...rank.functions])
+			cell(row, seconds ? duration(seconds) : "", "number");
+		body.append(row);
+	}
+	byId("more-profile").hidden = all || profile.ranks.length <= ROWS_FIRST;
+	byId("more-profile").textContent = "show all " + profile.ranks.length + (profile.more ? " (and " + profile.more + " more are in the records)" : "");
+	byId("profile").hidden = !profile.ranks.length;
 }
 
 function fillFindings() {

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The time of each rank as records and as people see it. VAPRO_TEST_LINES=FILE leaves the records for test_records.py.
+ */
+#include "parsed.h"
+#include "report/profile_text.h"
+#include "report/summary.h"
+#include "report/window_json.h"
+
+static const struct result_profile_part parts[] = {
+    {.class = VAPRO_COMPUTATION, .calls = 1000, .seconds = 6.5, .covered_seconds = 6.25},
+    {.class = VAPRO_COMMUNICATION,
+     .function = "MPI_Allreduce",
+     .calls = 499.6,
+     .seconds = 2.25,
+     .waiting_seconds = 2,
+     .covered_seconds = 0.5},
+    {.class = VAPRO_COMMUNICATION, .function = "MPI_Send", .calls = 3, .seconds = 0.5},
+    {.class = VAPRO_IO, .function = "write", .calls = 7, .seconds = 0.25},
+};
+static const struct result_rank_profile profiles[] = {
+    {.rank = 0, .pid = 100, .host = "n1", .seconds = 10, .parts = parts, .part_count = 4},
+    {.rank = -1, .pid = 101, .host = "n2", .seconds = 2, .parts = parts, .part_count = 0},
+};
+
+static void render(void)
+{
+	const struct json_context context = {.host = "n1"};
+	const struct job_result result = {.job = "slurm:1",
+					  .begin_ns = 1800000000000000000ULL,
+					  .end_ns = 1800000010000000000ULL,
+					  .profiles = profiles,
+					  .profile_count = 2};
+
+	assert_int_equal(window_json__put(&result, &context, keep, NULL), 0);
+	assert_int_equal(line_count, 3); /* the window, too */
+}
+
+static void test_record(void **state)
+{
+	cJSON *object;
+
+	(void)state;
+	render();
+	object = parsed(1);
+	is_text(object, "type", "rank_profile");
+	is_text(object, "job", "slurm:1");
+	is_number(object, "rank", 0);
+	is_number(object, "pid", 100);
+	is_text(object, "on_host", "n1");
+	is_number(object, "seconds", 10);
+	is_text(object, "parts/0/class", "computation");
+	is_null(object, "parts/0/function");
+	is_number(object, "parts/0/covered_seconds", 6.25);
+	is_text(object, "parts/1/function", "MPI_Allreduce");
+	is_number(object, "parts/1/calls", 500);
+	is_number(object, "parts/1/seconds", 2.25);
+	is_number(object, "parts/1/waiting_seconds", 2);
+	cJSON_Delete(object);
+	object = parsed(2);
+	is_null(object, "rank");
+	is_number(object, "pid", 101);
+	cJSON_Delete(object);
+}
+
+/* Returns what a summary of all lines prints. */
+static char *printed(bool all)
+{
+	struct summary *summary = summary__new();
+	const struct summary_options options = {.width = 100, .all = all};
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(summary);
+	assert_non_null(out);
+	for (size_t i = line_count; i-- > 0;) {
+		const char *why;
+		cJSON *object = parsed(i);
+
+		assert_int_equal(summary__add_record(summary, object, &why), 0);
+		cJSON_Delete(object);
+	}
+	summary__print(summary, out, &options);
+	summary__free(summary);
+	fclose(out);
+	return text;
+}
+
+static void test_table(void **state)
+{
+	char *text;
+
+	(void)state;
+	render();
+	text = printed(true);
+	assert_non_null(
+	    strstr(text, "\nTime of each rank, seconds\n"
+			 "rank       host                  time  computation  communication   waiting       io  not seen  "
+			 "most time in\n"
+			 "pid 101    n2                    2.00         0.00           0.00      0.00     0.00      2.00\n"
+			 "0          n1                   10.00         6.50           2.75      2.00     0.25      0.50  "
+			 "MPI_Allreduce 2.25, MPI_Send 0.50, write 0.25\n"));
+	free(text);
+	text = printed(false);
+	assert_null(strstr(text, "Time of each rank"));
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_teardown(test_record, clear),
+	    cmocka_unit_test_teardown(test_table, clear),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
