@@ -12,8 +12,10 @@ than the tenth of one rank is repeated. Where the processor was never the same i
 A ratio agrees where its 95 % interval holds the log's: on a noisy machine it is wide.
 """
 import contextlib
+import glob
 import json
 import os
+import shutil
 import signal
 import statistics
 import subprocess
@@ -52,14 +54,22 @@ def capture(tap, jobs, name, options, slow):
         if slow:
             os.kill(pids[LATE], signal.SIGUSR1)
         out, path = os.path.join(logs, "out.ndjson"), os.path.join(logs, "run.capture")
-        daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--capture", path, "--io", "off", "--overhead-cap", "0"],
-                            name + "_vaprod")
+        profiles = os.path.join(logs, "profiles")
+        shutil.rmtree(profiles, ignore_errors=True)
+        os.mkdir(profiles, 0o755)
+        daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--capture", path, "--profiles", profiles, "--io", "off",
+                             "--overhead-cap", "0"], name + "_vaprod")
         move("vaprod", daemon.pid)
         for pid in pids:
             move("ranks", pid)
         attached(out, pids)
         tap.equal(jobs.wait(program, 120), 0, f"{name}: the program ends well")
         tap.equal(jobs.wait(daemon, 60), 0, f"{name}: vaprod ends with it")
+        stored = glob.glob(os.path.join(profiles, str(os.getuid()), "*", "*.profile"))
+        tap.equal([os.stat(file).st_mode & 0o777 for file in stored], [0o600], f"{name}: its profile is a file of its user alone")
+        compared = subprocess.run([VAPRO, "diff", "--json", path, path], capture_output=True, text=True, check=False)
+        again = subprocess.run([VAPRO, "diff", "--json", *stored, *stored], capture_output=True, text=True, check=False)
+        tap.equal((compared.returncode, again.returncode), (0, 0), f"{name}: the profile is compared as its capture is")
     return path
 
 

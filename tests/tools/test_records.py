@@ -74,7 +74,7 @@ class Records(unittest.TestCase):
             with open(file, encoding="utf-8") as lines:
                 types |= self.check(lines.read())
         self.assertEqual(types, {"hello", "process", "window", "heatmap", "variance", "diagnosis", "imbalance", "drift", "rare", "noise", "hang",
-                                 "variability", "rank_profile", "cause", "warning", "bye"})
+                                 "variability", "rank_profile", "earlier", "cause", "warning", "bye"})
 
     def test_analysis(self):
         capture = self.capture("slow", "--noise", "0.05", "--counters")

@@ -11,6 +11,7 @@
 #include "base/grow.h"
 #include "capture/capture.h"
 #include "capture/capture_format.h"
+#include "capture/profile_file.h"
 #include "report/run_option.h"
 #include "capture/ndjson.h"
 
@@ -116,15 +117,18 @@ static int recognise(const char *path, enum diff_input *input, char *err, size_t
 		error = -errno;
 	if (error)
 		snprintf(err, err_size, "%s: %s", path, strerror(-error));
+	else if (profile_file__is(path))
+		*input = DIFF_PROFILE;
 	else if (length > 0 && !strncmp(line, CAPTURE_HEAD_BEGIN, strlen(CAPTURE_HEAD_BEGIN)))
 		*input = DIFF_CAPTURE;
 	else if (length > 0 && line[0] == '{')
 		*input = strstr(line, "\"schema\":\"vapro/") ? DIFF_RECORDS : DIFF_FRAGMENTS;
 	else {
-		snprintf(err, err_size,
-			 "%s: %s; captures (vaprod --capture), fragments as NDJSON and the output of vaprod can be "
-			 "read",
-			 path, length > 0 ? "neither a capture nor NDJSON" : "empty");
+		snprintf(
+		    err, err_size,
+		    "%s: %s; captures (vaprod --capture), profiles (vaprod --profiles), fragments as NDJSON and the "
+		    "output of vaprod can be read",
+		    path, length > 0 ? "neither a capture nor NDJSON" : "empty");
 		error = -EINVAL;
 	}
 	free(line);
@@ -149,7 +153,8 @@ int diff_run__open(struct diff_run *run, const char *command, const char *operan
 		if (run->input == DIFF_UNKNOWN)
 			run->input = found;
 		if (found != run->input && !(run->input == DIFF_FRAGMENTS && found == DIFF_RECORDS)) {
-			static const char *const names[] = {"a capture", "NDJSON fragments", "NDJSON output of vaprod"};
+			static const char *const names[] = {"a capture", "NDJSON fragments", "NDJSON output of vaprod",
+							    "a profile"};
 
 			snprintf(err, err_size, "%s is %s, and not %s", run->files[i], names[found], names[run->input]);
 			error = -EINVAL;
@@ -213,6 +218,13 @@ int diff_run__read(struct diff_run *run, int number, char *err, size_t err_size)
 
 	if (run->input == DIFF_RECORDS)
 		return diff_run__read_records(run, number, err, err_size);
+	if (run->input == DIFF_PROFILE) {
+		if (run->file_count == 1)
+			return profile_file__read(run->files[0], &run->profile, err, err_size);
+		snprintf(err, err_size, "%s: a profile is a run of its own: those of several hosts cannot be joined",
+			 run->operand);
+		return -EINVAL;
+	}
 	if (run->input == DIFF_CAPTURE) {
 		error = capture__run_info(run->files[0], number, &info, err, err_size);
 		if (error)

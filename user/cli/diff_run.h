@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reads a run for `vapro diff` and `vapro runs`: captures, fragments as NDJSON, or the NDJSON output of vaprod. An
- * operand is a file, a directory, all of whose files are hosts of one run, or several files joined by commas.
+ * Reads a run for `vapro diff` and `vapro runs`: captures, profiles, fragments as NDJSON, or the NDJSON output of
+ * vaprod. An operand is a file, a directory, all of whose files are hosts of one run, or several files joined by
+ * commas.
  */
 #ifndef VAPRO_DIFF_RUN_H
 #define VAPRO_DIFF_RUN_H
@@ -16,6 +17,7 @@ enum diff_input {
 	DIFF_CAPTURE,
 	DIFF_FRAGMENTS,
 	DIFF_RECORDS,
+	DIFF_PROFILE, /* of vaprod --profiles */
 	DIFF_UNKNOWN, /* as the first file begins */
 };
 

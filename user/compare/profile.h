@@ -15,6 +15,7 @@
 #ifndef VAPRO_PROFILE_H
 #define VAPRO_PROFILE_H
 
+#include "base/archive.h"
 #include "compare/samples.h"
 #include "model/stg.h"
 
@@ -91,6 +92,12 @@ int profile__add_bundle(struct profile *profile, const struct vapro_bundle *bund
 
 /* Ends the batches that are being filled and chooses the job. Returns 0, -ENODATA of nothing, or -ENOMEM. */
 int profile__end(struct profile *profile);
+
+/*
+ * Writes an ended profile, whose samples become fewer, or reads one into a new profile, which is ended then: it can be
+ * compared, and takes nothing more.
+ */
+void profile__archive(struct archive *archive, struct profile *profile);
 
 /* From its first to its last fragment, seconds; after profile__end. */
 double profile__length_s(const struct profile *profile);

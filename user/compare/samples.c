@@ -88,6 +88,20 @@ int samples__close(struct samples *samples)
 	return error;
 }
 
+void samples__reduce(struct samples *samples, size_t most)
+{
+	while (samples->count > most && samples->count > 1) {
+		/* the last of an odd number joins its neighbour: none is lost */
+		if (samples->count % 2) {
+			samples->items[samples->count - 2] =
+			    merged(&samples->items[samples->count - 2], &samples->items[samples->count - 1]);
+			samples->count--;
+			continue;
+		}
+		halve(samples);
+	}
+}
+
 void samples__clear(struct samples *samples)
 {
 	free(samples->items);

@@ -48,4 +48,7 @@ int samples__add(struct samples *samples, uint64_t bin, uint32_t n, double ns, d
 int samples__close(struct samples *samples);
 void samples__clear(struct samples *samples);
 
+/* Merges neighbours until there are at most so many samples. */
+void samples__reduce(struct samples *samples, size_t most);
+
 #endif

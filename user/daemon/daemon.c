@@ -32,8 +32,9 @@
 #define TRIM_EVERY_NS 60000000000ULL  /* returns of unused memory to the kernel */
 #define INSIDE_EVERY_NS 4000000000ULL /* drains of samples: their places have names by the end of the window */
 #define RESCAN_NS 2000000000ULL
-#define LATE_NS 1000000000ULL  /* delay of a window's end beyond which what came since is divided by windows */
-#define NAMES_NS 1000000000ULL /* for names that are left to be read at the end */
+#define LATE_NS 1000000000ULL	   /* delay of a window's end beyond which what came since is divided by windows */
+#define PROFILES_NS 10000000000ULL /* for profiles that are left to be written at the end */
+#define NAMES_NS 1000000000ULL	   /* for names that are left to be read at the end */
 
 static uint64_t to_utc(const struct daemon *daemon, uint64_t mono)
 {
@@ -153,6 +154,39 @@ static void check_publishing(struct daemon *daemon)
 	}
 }
 
+/* Passes on what comes of profiles of jobs that are over: a record, or why there is no profile. */
+static void check_profiles(struct daemon *daemon)
+{
+	bool warning;
+	char *text;
+
+	while (daemon->tee.store && run_store__step(daemon->tee.store, &text, &warning)) {
+		if (warning)
+			tracker__warn(daemon->tracker, "profile_failed", 0, "%s", text);
+		else
+			stream__put(&daemon->tee.sink,
+				    &(struct stream_event){.type = STREAM_LINE, .line = stream__line(text)});
+		free(text);
+	}
+	if (daemon->tee.store_failed && daemon->tee.store) {
+		run_store__free(daemon->tee.store);
+		daemon->tee.store = NULL;
+		tracker__warn(daemon->tracker, "profile_failed", 0, "out of memory: no more profiles are stored");
+	}
+}
+
+/* Waits until the profiles of jobs that ended with the run are written, at most PROFILES_NS. */
+static void finish_profiles(struct daemon *daemon)
+{
+	const struct timespec pause = {.tv_nsec = 5000000};
+	uint64_t until = mono_now() + PROFILES_NS;
+
+	while (daemon->tee.store && run_store__busy(daemon->tee.store) && mono_now() < until) {
+		check_profiles(daemon);
+		nanosleep(&pause, NULL);
+	}
+}
+
 /* Reports each failed output or image once; the run goes on, and a failed output sets the exit code. */
 static void check_outputs(struct daemon *daemon)
 {
@@ -166,6 +200,7 @@ static void check_outputs(struct daemon *daemon)
 			      strerror(-daemon->tee.capture_status));
 	}
 	check_publishing(daemon);
+	check_profiles(daemon);
 	while (resolver__trouble(daemon->resolver, text, sizeof(text)))
 		tracker__warn(daemon->tracker, "image_unreadable", 0, "%s; its call-sites stay without names", text);
 	while (resolver__nameless(daemon->resolver, text, sizeof(text)))
@@ -448,6 +483,7 @@ static void finish(struct daemon *daemon, const char *reason)
 	end = (to_utc(daemon, now) + VAPRO_BIN_NS - 1) / VAPRO_BIN_NS * VAPRO_BIN_NS;
 	end_window(daemon, end, true);
 	check_outputs(daemon);
+	finish_profiles(daemon);
 	pipeline__totals(daemon->tee.pipeline, &bye.totals);
 	bye.totals.untracked_hits = *kernel_side__shared(daemon->side)->untracked_hits;
 	pipeline__outcome(daemon->tee.pipeline, &daemon->outcome, NULL);
@@ -539,6 +575,7 @@ static void close_outputs(struct daemon *daemon)
 			  (unsigned long long)daemon->remote.accepted, (unsigned long long)daemon->remote.refused,
 			  (unsigned long long)daemon->remote.dropped);
 	publishing__free(daemon->tee.publishing);
+	run_store__free(daemon->tee.store);
 	if (stream__close(daemon->tee.capture) && !daemon->capture_failed) {
 		log__error("capture %s could not be completed", daemon->options->capture);
 		daemon->capture_failed = true;

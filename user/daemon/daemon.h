@@ -20,9 +20,10 @@
 struct daemon_options {
 	struct vapro_config config;
 	struct selection selection;
-	const char *output;  /* file that lines are added to, or NULL */
-	bool to_stdout;	     /* lines go to standard output (as well) */
-	const char *capture; /* file that the run's bundles are added to, or NULL */
+	const char *output;   /* file that lines are added to, or NULL */
+	bool to_stdout;	      /* lines go to standard output (as well) */
+	const char *capture;  /* file that the run's bundles are added to, or NULL */
+	const char *profiles; /* directory of profiles of runs, or NULL */
 	struct publishing_options publish;
 	const char *cpus;	 /* CPUs of the daemon, or NULL: housekeeping cores where the node has isolated ones */
 	double duration_s;	 /* 0 = until a signal, or until the selected processes ended */

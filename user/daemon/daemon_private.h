@@ -12,6 +12,7 @@
 #include "target/host_clock.h"
 #include "daemon/interrupt_timing.h"
 #include "daemon/io_tracing.h"
+#include "daemon/run_store.h"
 #include "daemon/sleeper.h"
 #include "probe/pmu/counters.h"
 #include "overhead/recalibrate.h"
@@ -31,6 +32,8 @@ struct tee {
 	int capture_status;
 	struct publishing *publishing; /* or NULL */
 	int publishing_status;
+	struct run_store *store; /* or NULL; after an error it gets no more events */
+	bool store_failed;
 	bool no_analysis; /* events are only published and captured */
 };
 

@@ -33,6 +33,8 @@ static int tee_put(struct stream_sink *sink, const struct stream_event *event)
 	}
 	if (tee->capture && !tee->capture_status)
 		tee->capture_status = stream__put(tee->capture, event);
+	if (tee->store && !tee->store_failed)
+		tee->store_failed = run_store__put(tee->store, event) != 0;
 	/* without events of a job no job is analysed, and windows are empty */
 	if (tee->no_analysis && event->type != STREAM_LINE && event->type != STREAM_CLOCK &&
 	    event->type != STREAM_WINDOW && event->type != STREAM_END)
@@ -103,6 +105,14 @@ static int open_streams(struct daemon *daemon, const char *tunables)
 			return EXIT_FAILED;
 		}
 	}
+	if (options->profiles) {
+		daemon->tee.store = run_store__new(options->profiles, daemon->host,
+						   workload_source(daemon) == VAPRO_BY_INSTRUCTIONS, err, sizeof(err));
+		if (!daemon->tee.store) {
+			log__error("--profiles: %s", err);
+			return EXIT_FAILED;
+		}
+	}
 	if (options->publish.broker.servers) {
 		daemon->tee.publishing = publishing__new(&options->publish, daemon->host, tunables, err, sizeof(err));
 		if (!daemon->tee.publishing) {
@@ -127,7 +137,7 @@ int daemon__open_outputs(struct daemon *daemon)
 			   output_file__reason(errno));
 		return EXIT_FAILED;
 	}
-	if (!options->capture && !options->publish.broker.servers)
+	if (!options->capture && !options->publish.broker.servers && !options->profiles)
 		return EXIT_OK;
 	tunables = config__to_text(&options->config);
 	if (!tunables) {

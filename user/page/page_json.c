@@ -267,6 +267,12 @@ static bool add_findings(cJSON *page, const struct run_report *report)
 		ok = summary->hangs[i].alarm || (item && json__add_text(item, "kind", "note") &&
 						 json__add_text(item, "text", summary->hangs[i].text));
 	}
+	for (size_t i = 0; ok && i < summary->earlier_count; i++) {
+		cJSON *item = page_json__append(list);
+
+		ok = item && json__add_text(item, "kind", "earlier runs") &&
+		     json__add_text(item, "text", summary->earlier[i]);
+	}
 	list = ok ? cJSON_AddArrayToObject(page, "chosen") : NULL;
 	ok = list;
 	for (size_t i = 0; ok && i < summary->chosen_count; i++)

@@ -271,7 +271,8 @@ static int add_hop(struct pipeline *pipeline, const struct stream_hop *hop)
 static int pass_line(struct pipeline *pipeline, const struct stream_line *line)
 {
 	bool of_node = line->type == RECORD_OBJECT_variance;
-	bool summed = line->type == RECORD_OBJECT_process || line->type == RECORD_OBJECT_warning;
+	bool summed = line->type == RECORD_OBJECT_process || line->type == RECORD_OBJECT_warning ||
+		      line->type == RECORD_OBJECT_earlier;
 	const char *why;
 	cJSON *record = NULL;
 	int ret = 0;

@@ -89,6 +89,9 @@ void summary__free(struct summary *summary)
 	for (size_t i = 0; i < summary->profile_count; i++)
 		cJSON_Delete(summary->profiles[i]);
 	free(summary->profiles);
+	for (size_t i = 0; i < summary->earlier_count; i++)
+		free(summary->earlier[i]);
+	free(summary->earlier);
 	obstacles__free(summary->obstacles);
 	table__free(summary->processes);
 	free(summary);

@@ -12,6 +12,7 @@
 #include "report/source_names.h"
 
 enum { VARIABILITY_RECORDS = 1000 }; /* of all jobs */
+enum { EARLIER_TEXTS = 1000 };	     /* of all jobs */
 enum { PROFILE_RECORDS = 8192 };     /* ranks of all jobs */
 
 /* Uncovered time of one state and reason, over all windows. */
@@ -82,6 +83,8 @@ struct summary {
 	size_t chosen_count, chosen_capacity;
 	cJSON **variability; /* records, at most VARIABILITY_RECORDS */
 	size_t variability_count, variability_capacity;
+	char **earlier; /* what is said of runs beside earlier ones, at most EARLIER_TEXTS */
+	size_t earlier_count, earlier_capacity;
 	cJSON **profiles; /* records rank_profile, at most PROFILE_RECORDS, by job and rank */
 	size_t profile_count, profile_capacity;
 	char **troubles;

@@ -571,6 +571,8 @@ void summary__print_rest(struct summary *summary, FILE *out, const struct summar
 	for (size_t i = 0; i < summary->chosen_count; i++)
 		wrap__print(out, i ? "" : "\nchosen", summary->chosen[i], INDENT, width);
 	findings__print(&summary->findings, out, width);
+	for (size_t i = 0; i < summary->earlier_count; i++)
+		wrap__print(out, i ? "" : "\nearlier runs", summary->earlier[i], INDENT, width);
 	if (options && options->all && summary->variability_count) {
 		fputs("\nVariability of equal work, by batches\n", out);
 		variability_text__print(summary->variability, summary->variability_count, out, width);

@@ -454,6 +454,22 @@ static int add_variability(struct summary *summary, const cJSON *line)
 	return 0;
 }
 
+static int add_earlier(struct summary *summary, const cJSON *line)
+{
+	const char *text = record__text(line, KEY(earlier, text));
+	char *copy;
+
+	if (!text || summary->earlier_count >= EARLIER_TEXTS)
+		return 0;
+	if (grow(&summary->earlier, &summary->earlier_capacity, summary->earlier_count + 1, sizeof(*summary->earlier)))
+		return -ENOMEM;
+	copy = strdup(text);
+	if (!copy)
+		return -ENOMEM;
+	summary->earlier[summary->earlier_count++] = printable(copy);
+	return 0;
+}
+
 static int add_profile(struct summary *summary, const cJSON *line)
 {
 	size_t at = summary->profile_count;
@@ -554,6 +570,8 @@ int summary__add_record(struct summary *summary, const cJSON *line, const char *
 		return add_hang(summary, line, why);
 	case RECORD_OBJECT_variability:
 		return add_variability(summary, line);
+	case RECORD_OBJECT_earlier:
+		return add_earlier(summary, line);
 	case RECORD_OBJECT_rank_profile:
 		return add_profile(summary, line);
 	case RECORD_OBJECT_process:

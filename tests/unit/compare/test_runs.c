@@ -11,8 +11,13 @@
 
 #include <cmocka.h>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "../../tools/accuracy/job.h"
+#include "capture/profile_file.h"
 #include "cli/diff_run.h"
+#include "compare/earlier.h"
 #include "compare/runs.h"
 #include "compare/shift.h"
 
@@ -402,6 +407,172 @@ static void chances(void **state)
 	}
 }
 
+/* Profiles that were written to files and read again say the same of their runs. */
+static void profiles_in_files(void **state)
+{
+	char directory[] = "/tmp/vapro-runs-XXXXXX", path[64];
+	struct set set;
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	for (int mode = 0; mode < MODES; mode++) {
+		struct runs_input inputs[RUNS];
+		struct runs found = {.count = 0};
+		const struct runs_row *row;
+		struct stat status;
+
+		begin(&set, 37);
+		slow(&set.jobs[7], 4, 7, 1.15);
+		for (unsigned i = 0; i < RUNS; i++)
+			set.renamed[i].build = i + 1;
+		assert_int_equal(compare(&set, modes[mode], RUNS), 0);
+		runs__clear(&set.found);
+		for (int i = 0; i < RUNS; i++) {
+			double length_s = profile__length_s(set.profiles[i]);
+
+			snprintf(path, sizeof(path), "%s/%d.profile", directory, i);
+			assert_int_equal(profile_file__write(path, set.profiles[i], err, sizeof(err)), 0);
+			assert_int_equal(stat(path, &status), 0);
+			assert_int_equal(status.st_mode & 07777, 0600);
+			assert_true(status.st_size < 1 << 20);
+			profile__free(set.profiles[i]);
+			if (profile_file__read(path, &set.profiles[i], err, sizeof(err)))
+				fail_msg("%s", err);
+			assert_true(profile_file__is(path));
+			assert_float_equal(profile__length_s(set.profiles[i]), length_s, 1e-9);
+			inputs[i] = (struct runs_input){.name = names[i], .profile = set.profiles[i]};
+			assert_int_equal(unlink(path), 0);
+		}
+		assert_int_equal(runs__compare(&found, inputs, RUNS, THRESHOLD, NULL, err, sizeof(err)), 0);
+		set.found = found;
+		row = row_of(&set.found, RUNS_HOST);
+		expect(&set, rows_of(&set.found, RUNS_HOST) == 1 && rows_of(&set.found, RUNS_RANK) == 0);
+		expect(&set, row->run == 7 && near(row->ratio, 1.15) && set.found.rebuilt);
+		expect(&set, outlying_beside(&set.found, 7) == 0);
+		end(&set);
+	}
+	assert_int_equal(rmdir(directory), 0);
+}
+
+/* A file that is cut or changed, or that others may write, is refused; so is what another user owns. */
+static void damaged_files(void **state)
+{
+	char directory[] = "/tmp/vapro-runs-XXXXXX", path[64];
+	struct profile *read;
+	struct set set;
+	struct stat status;
+	FILE *file;
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/a.profile", directory);
+	begin(&set, 41);
+	assert_int_equal(compare(&set, VAPRO_BY_INSTRUCTIONS, 2), 0);
+	assert_int_equal(profile_file__write(path, set.profiles[0], err, sizeof(err)), 0);
+	assert_int_equal(stat(path, &status), 0);
+	for (long at = 0; at < status.st_size; at += status.st_size / 23 + 1) {
+		int byte;
+
+		file = fopen(path, "r+");
+		assert_non_null(file);
+		assert_int_equal(fseek(file, at, SEEK_SET), 0);
+		byte = fgetc(file);
+		assert_int_equal(fseek(file, at, SEEK_SET), 0);
+		fputc(byte ^ 0x20, file);
+		assert_int_equal(fclose(file), 0);
+		assert_int_not_equal(profile_file__read(path, &read, err, sizeof(err)), 0);
+		assert_null(read);
+		file = fopen(path, "r+");
+		assert_int_equal(fseek(file, at, SEEK_SET), 0);
+		fputc(byte, file);
+		assert_int_equal(fclose(file), 0);
+	}
+	assert_int_equal(profile_file__read(path, &read, err, sizeof(err)), 0);
+	profile__free(read);
+	assert_int_equal(chmod(path, 0620), 0);
+	assert_int_not_equal(profile_file__read(path, &read, err, sizeof(err)), 0);
+	assert_non_null(strstr(err, "others than its owner can write it"));
+	assert_int_equal(chmod(path, 0600), 0);
+	if (!geteuid()) {
+		assert_int_equal(chmod(directory, 0755), 0);
+		assert_int_equal(seteuid(65534), 0);
+		assert_int_not_equal(profile_file__read(path, &read, err, sizeof(err)), 0);
+		assert_int_equal(seteuid(0), 0);
+		assert_non_null(strstr(err, "Permission denied"));
+	}
+	assert_int_equal(truncate(path, status.st_size / 2), 0);
+	assert_int_not_equal(profile_file__read(path, &read, err, sizeof(err)), 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(directory), 0);
+	end(&set);
+}
+
+/* The oldest files of a directory go first, until those that stay are few and small enough. */
+static void bounded_directory(void **state)
+{
+	char directory[] = "/tmp/vapro-runs-XXXXXX", path[64], **left;
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	for (int i = 0; i < 6; i++) {
+		FILE *file;
+
+		snprintf(path, sizeof(path), "%s/%d%s", directory, i, i == 2 ? ".other" : PROFILE_FILE_END);
+		file = fopen(path, "w");
+		assert_non_null(file);
+		for (int k = 0; k < 100; k++)
+			fputc('x', file);
+		assert_int_equal(fclose(file), 0);
+	}
+	assert_int_equal(profile_file__bound(directory, 4, 1000), 0);
+	assert_int_equal(profile_file__list(directory, &left), 4);
+	assert_string_equal(left[0], "1.profile");
+	for (int i = 0; i < 4; i++)
+		free(left[i]);
+	free(left);
+	assert_int_equal(profile_file__bound(directory, 4, 250), 0);
+	assert_int_equal(profile_file__list(directory, &left), 2);
+	assert_string_equal(left[0], "4.profile");
+	assert_string_equal(left[1], "5.profile");
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", directory, left[i]);
+		assert_int_equal(unlink(path), 0);
+		free(left[i]);
+	}
+	free(left);
+	snprintf(path, sizeof(path), "%s/2.other", directory);
+	assert_int_equal(unlink(path), 0); /* what is no profile stays */
+	assert_int_equal(rmdir(directory), 0);
+}
+
+/* A run beside earlier ones: how slow its work is, and whether that is more than these differ. */
+static void earlier_runs(void **state)
+{
+	struct earlier found;
+	struct set set;
+	char text[512];
+
+	(void)state;
+	for (int mode = 0; mode < MODES; mode++) {
+		const struct profile *const *former = (const struct profile *const *)set.profiles + 1;
+
+		begin(&set, 43);
+		slow(&set.jobs[0], 0, RANKS - 1, 1.24);
+		assert_int_equal(compare(&set, modes[mode], RUNS), 0);
+		assert_int_equal(earlier__compare(&found, set.profiles[0], former, RUNS - 1, err, sizeof(err)), 0);
+		assert_int_equal(found.runs, RUNS - 1);
+		expect(&set, near(found.work_ratio, 1.24) && found.work_outlying);
+		expect(&set, near(found.time_ratio, 1) && !found.time_outlying);
+		assert_string_equal(found.program, "app");
+		earlier__text(&found, text, sizeof(text));
+		assert_non_null(strstr(text, "times the median of 9 earlier runs; equal work took 1.2"));
+		assert_int_equal(earlier__compare(&found, set.profiles[1], former + 1, RUNS - 2, err, sizeof(err)), 0);
+		expect(&set, near(found.work_ratio, 1) && !found.work_outlying && !found.time_outlying);
+		assert_int_equal(earlier__compare(&found, set.profiles[0], former, 3, err, sizeof(err)), -ENODATA);
+		end(&set);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -414,6 +585,10 @@ int main(void)
 	    cmocka_unit_test(other_builds),
 	    cmocka_unit_test(few_runs),
 	    cmocka_unit_test(chances),
+	    cmocka_unit_test(profiles_in_files),
+	    cmocka_unit_test(damaged_files),
+	    cmocka_unit_test(bounded_directory),
+	    cmocka_unit_test(earlier_runs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The time of each rank as records and as people see it. VAPRO_TEST_LINES=FILE leaves the records for test_records.py.
+ * The time of each rank, and a run beside earlier ones, as records and as people see them. VAPRO_TEST_LINES=FILE leaves
+ * the records for test_records.py.
  */
 #include "parsed.h"
+#include "report/earlier_json.h"
 #include "report/profile_text.h"
 #include "report/summary.h"
 #include "report/window_json.h"
@@ -63,6 +65,37 @@ static void test_record(void **state)
 	cJSON_Delete(object);
 }
 
+static void test_earlier(void **state)
+{
+	const struct earlier found = {.runs = 14,
+				      .program = "lmp",
+				      .seconds = 93.125,
+				      .time_ratio = 1.24,
+				      .work_ratio = NAN,
+				      .time_outlying = true};
+	const struct earlier_of of = {
+	    .host = "n1", .job = "slurm:2", .profile = "a.profile", .user = 1001, .utc_ns = 1800000020000000000ULL};
+	char *line = earlier_json__line(&found, &of);
+	cJSON *object;
+
+	(void)state;
+	assert_non_null(line);
+	assert_int_equal(keep(NULL, RECORD_OBJECT_earlier, line), 0);
+	free(line);
+	object = parsed(0);
+	is_text(object, "type", "earlier");
+	is_text(object, "job", "slurm:2");
+	is_number(object, "uid", 1000);
+	is_text(object, "program", "lmp");
+	is_number(object, "runs", 14);
+	is_number(object, "time_ratio", 1.24);
+	is_null(object, "work_ratio");
+	is_text(object, "profile", "a.profile");
+	is_text(object, "text",
+		"lmp: the run lasted 93.1 s, 1.24 times the median of 14 earlier runs, more than these differ");
+	cJSON_Delete(object);
+}
+
 /* Returns what a summary of all lines prints. */
 static char *printed(bool all)
 {
@@ -89,10 +122,15 @@ static char *printed(bool all)
 
 static void test_table(void **state)
 {
-	char *text;
+	const struct earlier found = {
+	    .runs = 6, .program = "lmp", .seconds = 10, .time_ratio = 1, .work_ratio = 1.5, .work_outlying = true};
+	const struct earlier_of of = {.host = "n1", .job = "slurm:1", .profile = "a.profile"};
+	char *text, *line = earlier_json__line(&found, &of);
 
 	(void)state;
 	render();
+	assert_int_equal(keep(NULL, RECORD_OBJECT_earlier, line), 0);
+	free(line);
 	text = printed(true);
 	assert_non_null(
 	    strstr(text, "\nTime of each rank, seconds\n"
@@ -101,9 +139,12 @@ static void test_table(void **state)
 			 "pid 101    n2                    2.00         0.00           0.00      0.00     0.00      2.00\n"
 			 "0          n1                   10.00         6.50           2.75      2.00     0.25      0.50  "
 			 "MPI_Allreduce 2.25, MPI_Send 0.50, write 0.25\n"));
+	assert_non_null(strstr(text, "earlier runs"));
+	assert_non_null(strstr(text, "1.50 times as long as in their median"));
 	free(text);
 	text = printed(false);
 	assert_null(strstr(text, "Time of each rank"));
+	assert_non_null(strstr(text, "1.00 times the median of 6 earlier runs"));
 	free(text);
 }
 
@@ -111,6 +152,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_teardown(test_record, clear),
+	    cmocka_unit_test_teardown(test_earlier, clear),
 	    cmocka_unit_test_teardown(test_table, clear),
 	};
 
