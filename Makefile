@@ -323,7 +323,7 @@ tidy: all | $(B)/.deps-tidy
 
 # Tests of programs get the build directory; the longest come first. Half of the time they wait: four at once.
 TESTS_OF_PROGRAMS := $(patsubst %,tests/nodes/test_%.py,worker faults from publish) \
-	$(patsubst %,tests/tools/test_%.py,speed page exports brokers examples options records variability completion settings mistakes many_causes node_check)
+	$(patsubst %,tests/tools/test_%.py,speed page exports brokers examples options records variability fragments completion settings mistakes many_causes node_check)
 TESTS_OF_SOURCES := $(patsubst %,tests/tools/test_%.py,install programs layers words citations new_key live_runner shape coverage contradictions constants)
 
 # a room and a file of it, by words of make's
