@@ -469,6 +469,7 @@ struct result_clusters {
 	uint32_t approximate; /* states whose clusters are not certified to be exact */
 	uint32_t coarser;     /* states that were too diverse for their bound on cells */
 	double slack;	      /* slack of the worst state, see model/clusters.h */
+	double work_ratio;    /* most instructions by least in a cluster that is judged, of the worst one; 0: none */
 };
 
 /* The clock of one of a job's hosts, against the others'. */
@@ -481,24 +482,52 @@ struct result_clock {
 	double bound_s;	    /* how far off it is at most, by its own kernel; NAN: not synchronised, or unknown */
 };
 
+/* Where the stalls of a noise component were found. */
+enum vapro_noise_source { VAPRO_NOISE_SCHEDULER, VAPRO_NOISE_FRAGMENTS, VAPRO_NOISE_SOURCES };
+
+/* Whether most ranks of a host, or of the job, lose the stalls of a component at the same moments. */
+enum vapro_noise_together { VAPRO_NOISE_APART, VAPRO_NOISE_HOST, VAPRO_NOISE_JOB, VAPRO_NOISE_TOGETHER };
+
+extern const char *const vapro_noise_source_name[VAPRO_NOISE_SOURCES];
+extern const char *const vapro_noise_together_name[VAPRO_NOISE_TOGETHER];
+
+/* A state in which stalls of a component were. */
+struct result_noise_site {
+	const struct vapro_state *state;
+	double share; /* of the latest stalls */
+};
+
 /*
- * A noise component: all slices of tasks of one name, of no process of the job, for which threads of the job waited.
- * Sums since the start of the job; ranks, hosts, periods and share are of the ranks that lost most to it.
+ * A noise component: stalls of one kind. Of the scheduler: all slices of tasks of one name, of no process of the job,
+ * for which threads of the job waited. Of fragments: those that took about as much longer than their states usually do,
+ * for no reason that the kernel attributes. Sums since the start of the job; ranks, hosts, periods and share are of the
+ * ranks that lost most to it.
  */
 struct result_noise {
+	enum vapro_noise_source source;
 	uint32_t id, revision;
 	bool final;	  /* the job is over */
-	const char *what; /* name of the tasks */
-	enum vapro_relation relation;
-	uint32_t pid; /* of their process; 0: of several */
-	uint64_t slices;
-	double lost_s, longest_s;			/* of all slices, of one */
-	double share;					/* of the time of these ranks */
-	double period_s, period_least_s, period_most_s; /* observed time of a rank by its slices: median, least, most */
+	const char *what; /* name of the tasks; of fragments the function in which most are, or their class */
+	enum vapro_relation relation; /* of tasks */
+	uint32_t pid;		      /* of their process; 0: of several */
+	enum vapro_class class;	      /* of fragments */
+	uint64_t slices;	      /* stalls */
+	uint64_t unresolved;	      /* further stalls of these ranks and the class, merged with too different ones */
+	double lost_s, longest_s;     /* of all stalls, of one */
+	double waited_s;	      /* of fragments: other ranks' waiting for the stalls */
+	double share;		      /* of the time of these ranks */
+	double period_s, period_least_s, period_most_s; /* observed time of a rank by its stalls: median, least, most */
+	double regularity;		    /* of fragments: deviation of the gaps by their mean; NAN: not known */
+	enum vapro_noise_together together; /* of fragments */
+	int second;			    /* of fragments: of the minute (UTC), in which all were; -1: none */
 	const int32_t *ranks;
 	uint32_t rank_count;
 	const char *const *hosts;
 	uint32_t host_count;
+	const struct result_noise_site *sites; /* of fragments; most stalls first */
+	uint32_t site_count;
+	const struct result_exemplar *exemplars; /* of fragments; the latest first, without factors */
+	uint32_t exemplar_count;
 	uint64_t begin_ns, end_ns; /* UTC, on bin borders */
 	double forgotten_s;	   /* of slices of the job that are in no component, since there were too many names */
 };

@@ -8,7 +8,7 @@
 #include "fuzz.h"
 #include "pipeline/pipeline.h"
 
-#define HEAD "vapro-checkpoint/3 pipeline\n"
+#define HEAD "vapro-checkpoint/4 pipeline\n"
 #define HEAD_BYTES (sizeof(HEAD) - 1 + 12) /* a length and a checksum follow the line */
 
 const uint8_t *fuzz__origin(size_t *size)

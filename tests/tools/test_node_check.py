@@ -113,7 +113,7 @@ class Node(unittest.TestCase):
     def test_wrong_profiles(self):
         """Wrong profiles are refused before the kernels run, and so is a file that cannot be read."""
         with open(self.path("text"), "w", encoding="utf-8") as file:
-            file.write("vapro-checkpoint/3 node\nmore")
+            file.write("vapro-checkpoint/4 node\nmore")
         for name, why in (("text", "cut short"), ("none", "No such file"), (".", "no regular file")):
             done = self.check("--force", "--profile", self.path(name))
             self.assertEqual((done.returncode, done.stdout), (1, ""))

@@ -11,7 +11,7 @@
 
 #include "sim.h"
 
-#define HEAD (sizeof("vapro-checkpoint/3 analysis\n") - 1)
+#define HEAD (sizeof("vapro-checkpoint/4 analysis\n") - 1)
 
 static struct vapro_config config;
 static uint8_t *checkpoint;
@@ -234,7 +234,7 @@ static void test_no_memory(void **state)
 static void test_other_kinds(void **state)
 {
 	const char *const others[] = {"", "vapro-capture/1", "vapro-checkpoint/1 analysis\n............",
-				      "vapro-checkpoint/3 pipeline\n............"};
+				      "vapro-checkpoint/4 pipeline\n............"};
 	const char *const words[] = {"no checkpoint", "no checkpoint", "another version", "something else"};
 	char err[256];
 

@@ -38,6 +38,7 @@ static void free_job(struct analysis_context *context, struct analysis_job *job)
 	account__clear(&job->account);
 	noise__clear(&job->noise);
 	rank_profile__free(job->profile);
+	stalls__clear(&job->stalls);
 	sensing__clear(&job->sensing);
 	clocks__free(job->clocks);
 	coverage__clear(&job->coverage);
@@ -200,8 +201,10 @@ static bool mark_states(const struct analysis *analysis, bool *states)
 			states[book->series[i].state] = false;
 	}
 	inside__use(context->inside, states);
-	for (size_t i = 0; i < analysis->job_count; i++)
+	for (size_t i = 0; i < analysis->job_count; i++) {
 		hang__use(&analysis->jobs[i].hang, states);
+		stalls__use(&analysis->jobs[i].stalls, states);
+	}
 	for (size_t i = 0; i < stg__threads(context->stg); i++) {
 		const struct stg_thread *thread = stg__thread(context->stg, (uint32_t)i);
 

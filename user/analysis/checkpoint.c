@@ -212,6 +212,8 @@ static void archive_job(struct archive *archive, struct analysis_context *contex
 	account__archive(archive, &job->account, context->stg, job->id);
 	noise__archive(archive, &job->noise, context->stg, job->id);
 	rank_profile__archive(archive, &job->profile, rows);
+	stalls__archive(archive, &job->stalls, rows, stg__states(context->stg));
+	stall_kinds__archive(archive, &job->stall_list);
 	sensing__archive(archive, &job->sensing, rows);
 	heatmap__archive(archive, &job->map, rows);
 	archive__number(archive, &waits);

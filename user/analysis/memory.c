@@ -35,7 +35,7 @@ static size_t bundle_bytes(const struct analysis_context *context, const struct 
 static size_t job_bytes(const struct analysis_job *job)
 {
 	size_t bytes = heatmap__bytes(&job->map) + account__bytes(&job->account) + noise__bytes(&job->noise) +
-		       rank_profile__bytes(job->profile) + sensing__bytes(&job->sensing) +
+		       rank_profile__bytes(job->profile) + stalls__bytes(&job->stalls) + sensing__bytes(&job->sensing) +
 		       (job->waiting ? waiting__bytes(job->waiting) : 0) + lateness__bytes(&job->coverage.lateness) +
 		       (job->clocks ? clocks__bytes(job->clocks) : 0);
 

@@ -93,7 +93,19 @@ int result__profiles(const struct builder *builder, struct job_result *result);
 /* Builds the hang of a job where it is to be emitted. Returns 0 or -ENOMEM. */
 int result__hang(const struct builder *builder, struct job_result *result);
 
-/* Builds the noise components that are to be emitted. Returns 0 or -ENOMEM. */
+/* What a component took from one rank, or from one process of unknown rank. */
+struct noise_hit {
+	int32_t rank;
+	uint32_t pid; /* 0 where the rank is known */
+	const char *host;
+	uint64_t slices, ns;
+	double observed_ns;
+};
+
+/* Adds the components of fragments that are to be emitted to a list with room for them. Returns 0 or -ENOMEM. */
+int result__stalls(const struct builder *builder, bool over, struct result_noise *list, uint32_t *count);
+
+/* Builds the noise components that are to be emitted, those of fragments first. Returns 0 or -ENOMEM. */
 int result__noise(const struct builder *builder, struct job_result *result);
 
 /* Builds the region chosen by hand, by class. Returns 0 or -ENOMEM. */

@@ -23,6 +23,7 @@
 #include "detect/sensing.h"
 #include "detect/sets.h"
 #include "detect/spatial.h"
+#include "detect/stall_kinds.h"
 #include "detect/variability.h"
 #include "detect/waiting.h"
 #include "detect/weight.h"
@@ -65,6 +66,8 @@ struct analysis_job {
 	struct account account;
 	struct noise noise;
 	struct rank_profile *profile; /* NULL: nothing was seen yet */
+	struct stalls stalls;
+	struct stall_list stall_list;
 	struct sensing sensing;
 	struct clocks *clocks; /* of several hosts; NULL: one host, or no collective yet */
 	struct coverage_facts facts;

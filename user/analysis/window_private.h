@@ -5,6 +5,13 @@
 
 #include "analysis/window.h"
 
+/* Whether all threads of a job are known to have ended by the end of a window. */
+bool analysis__job_over(const struct stg_job *about, const struct analysis_span *span);
+
+/* Adds the stalls that leave the view to those of the job. Returns 0 or -ENOMEM. */
+int analysis_window__add_stalls(struct analysis_context *context, struct analysis_job *job,
+				const struct analysis_span *span);
+
 /* Whether a bundle ends after the window. */
 static inline bool pending(const struct bundle_rec *rec, const struct analysis_span *span)
 {

@@ -341,8 +341,8 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 	if (coverage__begin(&job->coverage, context->stg, job->id, span->begin_ns, span->end_ns))
 		goto cleanup;
 	if (judge(context, job, span) || find_waits(job, context) || fill_map(context, job, span) ||
-	    find_variances(context, job, span) || sharing__count_waits(context, job, span) ||
-	    waiting__transfers(job->waiting, job->rec_count, &transfers))
+	    analysis_window__add_stalls(context, job, span) || find_variances(context, job, span) ||
+	    sharing__count_waits(context, job, span) || waiting__transfers(job->waiting, job->rec_count, &transfers))
 		goto cleanup;
 	/* without a variance no bundle is part of one */
 	if (job->book.count &&

@@ -121,7 +121,7 @@ bool archive__check(struct archive *archive, bool holds, const char *why);
 const uint8_t *archive__data(const struct archive *archive, size_t *size);
 
 /*
- * The bytes as a checkpoint of a kind (a word): a line "vapro-checkpoint/3 KIND", their length and the CRC-32 of zlib
+ * The bytes as a checkpoint of a kind (a word): a line "vapro-checkpoint/4 KIND", their length and the CRC-32 of zlib
  * in little endian (64 and 32 bits), and they themselves. Returns malloc'ed data, or NULL with the error set.
  */
 uint8_t *archive__seal(struct archive *archive, const char *kind, size_t *size);

@@ -10,7 +10,7 @@
 #include <zlib.h>
 
 #define MAGIC "vapro-checkpoint/"
-#define VERSION "3"
+#define VERSION "4"
 #define HEAD_MOST 64
 
 static uint32_t crc_of(const uint8_t *data, size_t size)

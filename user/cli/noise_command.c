@@ -43,7 +43,9 @@ const struct command noise_command = {
     .synopsis = "[option]... FILE...\n[option]... --broker URL [--job JOB]",
     .about =
 	"Lists the noise components of a run: the tasks, by name, that ran on CPUs while the job's threads waited for "
-	"these, in stays too short to be slow regions. For each: number of stays, mean and longest one, how often a "
+	"these, in stays too short to be slow regions; and fragments that took about as much longer than usual, again "
+	"and again, for no reason that the kernel states. For each: number of stalls, mean and longest one, how often "
+	"a "
 	"rank was hit (the time in which it was observed, divided by their number), the share of the ranks' time, the "
 	"time of all ranks, the ranks and hosts that lost most. FILE is NDJSON output of vaprod, vapro run or vapro "
 	"analyze (- is standard input), a capture, or fragments as NDJSON; several files are the hosts of one run. "

@@ -312,8 +312,14 @@ static void sum_clusters(struct result_clusters *sum, const struct series_book *
 		certificate = clusters__certificate(workload->clusters);
 		sum->states++;
 		sum->clusters += (uint32_t)count;
-		for (size_t k = 0; k < count; k++)
-			sum->rare += clusters[k].members < book->config->rare_members;
+		for (size_t k = 0; k < count; k++) {
+			const struct cluster *at = &clusters[k];
+
+			if (at->members < book->config->rare_members)
+				sum->rare++;
+			else if (at->least_instructions > 0)
+				sum->work_ratio = fmax(sum->work_ratio, at->most_instructions / at->least_instructions);
+		}
 		sum->approximate += !certificate->exact;
 		sum->coarser += certificate->widened > 0;
 		sum->slack = fmax(sum->slack, certificate->slack);

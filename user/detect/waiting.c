@@ -385,6 +385,21 @@ int waiting__transfers(struct waiting *waiting, size_t count, const float **tran
 	return 0;
 }
 
+int waiting__visit_own(const struct waiting *waiting, int (*visit)(void *arg, uint32_t number, double late_ns),
+		       void *arg)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < waiting->item_count; i++) {
+		const struct excess *item = &waiting->items[i];
+		double own = item->transfer_ns + item->path_ns;
+
+		if (item->number != WAITING_OPEN && own > 0 && own >= SHARE_MOST * item->ns)
+			error = visit(arg, item->number, fmax(0, item->ns - own));
+	}
+	return error;
+}
+
 /* Notes the transfer of a bundle. Returns 0 or -ENOMEM. */
 static int note_transfer(struct waiting *waiting, const struct excess *item)
 {

@@ -76,4 +76,11 @@ int waiting__end(struct waiting *waiting, const struct stg_job *job, const struc
  */
 int waiting__transfers(struct waiting *waiting, size_t count, const float **transfers);
 
+/*
+ * Visits the finished calls with an excess that is for the greater part not due to late peers, in order of arrival;
+ * late_ns: the part that is. Valid after waiting__end. Returns 0 or what a visit returned.
+ */
+int waiting__visit_own(const struct waiting *waiting, int (*visit)(void *arg, uint32_t number, double late_ns),
+		       void *arg);
+
 #endif

@@ -250,7 +250,7 @@ const struct csv_table csv_tables[CSV_TABLES] = {
      csv__hangs},
     {"noise.csv",
      "job,id,source,what,relation,pid,n,mean_us,longest_us,period_ms,period_least_ms,period_most_ms,time_pct_of_ranks,"
-     "lost_seconds,begin_s,end_s,ranks,hosts",
+     "lost_seconds,begin_s,end_s,ranks,hosts,class,waited_seconds,regularity,together,second",
      csv__noise},
     {"variability.csv",
      "job,state,class,kind,origin,work,seconds,ranks,batches,fragments_per_batch,temporal_median_pct,temporal_worst_"

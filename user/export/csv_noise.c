@@ -45,6 +45,11 @@ static void write_component(const struct run_report *report, const cJSON *noise,
 	csv__time_of(report, row, noise, KEY(noise, end));
 	csv__text(row, record__text(noise, KEY(noise, ranks)));
 	write_hosts(row, noise);
+	csv__text(row, record__text(noise, KEY(noise, class)));
+	csv__number(row, record__number(noise, KEY(noise, waited_seconds), NAN));
+	csv__number(row, record__number(noise, KEY(noise, regularity), NAN));
+	csv__text(row, record__text(noise, KEY(noise, together)));
+	csv__number(row, record__number(noise, KEY(noise, second), NAN));
 	csv__end(row);
 }
 

@@ -132,6 +132,8 @@ static void take(struct clusters *clusters, struct cluster *cluster, struct work
 		cluster->sum_ns = UINT64_MAX;
 	if (cell->min_ns < cluster->fastest_ns)
 		cluster->fastest_ns = cell->min_ns;
+	cluster->least_instructions = fmin(cluster->least_instructions, cell->low[VAPRO_INSTRUCTIONS]);
+	cluster->most_instructions = fmax(cluster->most_instructions, cell->high[VAPRO_INSTRUCTIONS]);
 }
 
 /* Begins a cluster at a cell's least member. Returns the norm beyond which nothing is in reach, despite rounding. */
@@ -143,6 +145,7 @@ static double begin(const struct clusters *clusters, struct cluster *cluster, co
 	    .norm = cell->norm,
 	    .reach = reach_of(clusters->tolerance, clusters->floor),
 	    .fastest_ns = UINT64_MAX,
+	    .least_instructions = cell->low[VAPRO_INSTRUCTIONS],
 	};
 	memcpy(cluster->seed, cell->least, sizeof(cluster->seed));
 	for (int i = 0; i < VAPRO_MAGNITUDES; i++) {
@@ -334,9 +337,17 @@ static const struct archive_column clusters_columns[] = {
 static const struct archive_table clusters_table = ARCHIVE_TABLE("clusters", struct clusters, clusters_columns);
 
 static const struct archive_column cluster_columns[] = {
-    ARCHIVE_ONE(struct cluster, id),	  ARCHIVE_MANY(struct cluster, seed),  ARCHIVE_ONE(struct cluster, norm),
-    ARCHIVE_MANY(struct cluster, unit),	  ARCHIVE_ONE(struct cluster, length), ARCHIVE_ONE(struct cluster, reach),
-    ARCHIVE_ONE(struct cluster, members), ARCHIVE_ONE(struct cluster, sum_ns), ARCHIVE_ONE(struct cluster, fastest_ns),
+    ARCHIVE_ONE(struct cluster, id),
+    ARCHIVE_MANY(struct cluster, seed),
+    ARCHIVE_ONE(struct cluster, norm),
+    ARCHIVE_MANY(struct cluster, unit),
+    ARCHIVE_ONE(struct cluster, length),
+    ARCHIVE_ONE(struct cluster, reach),
+    ARCHIVE_ONE(struct cluster, members),
+    ARCHIVE_ONE(struct cluster, sum_ns),
+    ARCHIVE_ONE(struct cluster, fastest_ns),
+    ARCHIVE_ONE(struct cluster, least_instructions),
+    ARCHIVE_ONE(struct cluster, most_instructions),
 };
 static const struct archive_table cluster_table = ARCHIVE_TABLE("cluster", struct cluster, cluster_columns);
 

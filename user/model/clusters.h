@@ -37,7 +37,8 @@ struct cluster {
 	double length;		       /* largest component of the seed, in units */
 	double reach;		       /* most distance of members, in units */
 	uint64_t members, sum_ns;
-	uint64_t fastest_ns; /* least duration of a member */
+	uint64_t fastest_ns;			      /* least duration of a member */
+	double least_instructions, most_instructions; /* of any member */
 };
 
 struct cluster_certificate {

@@ -44,6 +44,7 @@ void histogram__clear(struct histogram *histogram);
 
 enum { HISTOGRAM_OCTAVE_BITS = 5 }; /* buckets of an octave, as a power of two: 32, 2 to 3 % each */
 #define HISTOGRAM_PER_OCTAVE (1 << HISTOGRAM_OCTAVE_BITS)
+enum { HISTOGRAM_BUCKETS = (64 - HISTOGRAM_OCTAVE_BITS + 1) << HISTOGRAM_OCTAVE_BITS }; /* of all times */
 
 /* The bucket of a value where an octave has 2^bits of them. */
 static inline uint32_t histogram__index_of(double ns, unsigned bits)

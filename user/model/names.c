@@ -32,6 +32,17 @@ const char *const vapro_hang_condition_name[VAPRO_HANG_CONDITIONS] = {
     [VAPRO_HANG_UNSEEN] = "not_known",	   [VAPRO_HANG_IN_CALL] = "in_call",	[VAPRO_HANG_NO_DATA] = "no_data",
 };
 
+const char *const vapro_noise_source_name[VAPRO_NOISE_SOURCES] = {
+    [VAPRO_NOISE_SCHEDULER] = "scheduler",
+    [VAPRO_NOISE_FRAGMENTS] = "fragments",
+};
+
+const char *const vapro_noise_together_name[VAPRO_NOISE_TOGETHER] = {
+    [VAPRO_NOISE_APART] = "apart",
+    [VAPRO_NOISE_HOST] = "host",
+    [VAPRO_NOISE_JOB] = "job",
+};
+
 const char *const vapro_hang_outcome_name[VAPRO_HANG_OUTCOMES] = {
     [VAPRO_HANG_GOES_ON] = "goes_on",
     [VAPRO_HANG_RESUMED] = "resumed",

@@ -11,6 +11,7 @@
 
 #define PRINTED_MAX 5 /* findings printed of a kind */
 #define INDENT 12
+#define WAITED_LEAST 0.5 /* of the time of stalls, from which the waiting for them is said */
 
 /*
  * Returns whether two findings are about the same. A rare cluster belongs to all ranks, a rare state to one rank. A
@@ -115,6 +116,29 @@ static const char *times(uint64_t count, char *buf, size_t size)
 	return buf;
 }
 
+/* Fragments that take longer, for no reason that the kernel states. */
+static void write_stalls(const struct finding *finding, char *text, size_t size)
+{
+	static const char *const together[VAPRO_NOISE_TOGETHER] = {
+	    [VAPRO_NOISE_APART] = "",
+	    [VAPRO_NOISE_HOST] = ", at the same moments on most ranks of a host",
+	    [VAPRO_NOISE_JOB] = ", at the same moments on most ranks",
+	};
+	char mean[40], period[40], lost[40], waited[80] = "", seconds[40];
+
+	if (finding->waited_s >= WAITED_LEAST * finding->seconds)
+		snprintf(waited, sizeof(waited), ", and others waited %s for it",
+			 duration__text(finding->waited_s, seconds, sizeof(seconds)));
+	snprintf(text, size,
+		 "%s took %s longer %llu times on %s%s: %sabout every %s, %.1f %% of %s time, %s in all%s; the kernel "
+		 "states no cause",
+		 finding->state, duration__text(finding->seconds / (double)finding->count, mean, sizeof(mean)),
+		 (unsigned long long)finding->count, finding->who ? finding->who : "?", together[finding->together],
+		 finding->many ? "each rank " : "", duration__text(finding->period_s, period, sizeof(period)),
+		 100 * finding->share, finding->many ? "their" : "its",
+		 duration__text(finding->seconds, lost, sizeof(lost)), waited);
+}
+
 static void write_noise(const struct finding *finding, char *text, size_t size)
 {
 	const char *who = finding->who ? finding->who : "?", *whose = finding->many ? "their" : "its";
@@ -141,7 +165,9 @@ char *findings__text(const struct finding *finding, char *text, size_t size)
 
 	if (finding->kind == FINDING_RARE && finding->rank >= 0)
 		snprintf(rank, sizeof(rank), ", longest on rank %lld", (long long)finding->rank);
-	if (finding->kind == FINDING_NOISE)
+	if (finding->kind == FINDING_NOISE && finding->source == VAPRO_NOISE_FRAGMENTS)
+		write_stalls(finding, text, size);
+	else if (finding->kind == FINDING_NOISE)
 		write_noise(finding, text, size);
 	else if (finding->kind == FINDING_RARE)
 		snprintf(text, size, "%s: %s %s, %s in all%s: too rare to be judged", finding->state,

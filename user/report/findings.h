@@ -12,26 +12,31 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <vapro/analysis.h>
+
 enum finding_kind { FINDING_NOISE, FINDING_RARE, FINDING_DRIFT, FINDING_IMBALANCE, FINDING_KINDS };
 
 /* Numbers whose comment does not name the kind are 0. */
 struct finding {
 	enum finding_kind kind;
-	char *job, *state; /* noise: its tasks in place of a state */
+	char *job, *state; /* noise: its tasks, or a function, in place of a state */
 	uint64_t state_id;
-	uint64_t cluster;   /* rare: cluster of the state; 0 the state itself; noise: number of the component */
-	char *who, *place;  /* noise, imbalance: "ranks 2-3"; imbalance: ", all on host n2," or "" */
-	int64_t rank;	    /* rare: rank where the work took longest */
-	bool many;	    /* noise, imbalance: several ranks */
-	bool certain;	    /* imbalance: speed, not work */
-	uint64_t count;	    /* noise: slices; rare: members; drift: windows; imbalance: states */
-	double seconds;	    /* rare: time used; noise, imbalance: time lost */
-	double ratio;	    /* drift: last over first; imbalance: the set over the others */
-	double share;	    /* noise, imbalance: share of the ranks' time, 0..1 */
-	double longest_s;   /* noise: the longest slice */
-	double period_s;    /* noise: a rank's observed time by the number of its slices */
-	double least, most; /* imbalance: ratio in one state */
-	double slow;	    /* imbalance: ratio over the states in which the set is slow; 0: same as ratio */
+	uint64_t cluster;  /* rare: cluster of the state; 0 the state itself; noise: number of the component */
+	char *who, *place; /* noise, imbalance: "ranks 2-3"; imbalance: ", all on host n2," or "" */
+	int64_t rank;	   /* rare: rank where the work took longest */
+	bool many;	   /* noise, imbalance: several ranks */
+	bool certain;	   /* imbalance: speed, not work */
+	uint64_t count;	   /* noise: stalls; rare: members; drift: windows; imbalance: states */
+	double seconds;	   /* rare: time used; noise, imbalance: time lost */
+	double ratio;	   /* drift: last over first; imbalance: the set over the others */
+	double share;	   /* noise, imbalance: share of the ranks' time, 0..1 */
+	double waited_s;   /* noise: time that others waited for the stalls */
+	double longest_s;  /* noise: the longest stall */
+	double period_s;   /* noise: a rank's observed time by the number of its stalls */
+	enum vapro_noise_source source;	    /* noise */
+	enum vapro_noise_together together; /* noise */
+	double least, most;		    /* imbalance: ratio in one state */
+	double slow; /* imbalance: ratio over the states in which the set is slow; 0: same as ratio */
 };
 
 struct findings {

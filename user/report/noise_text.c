@@ -22,6 +22,6 @@ char *noise_text__task(const char *what, const char *relation, uint64_t pid, cha
 		snprintf(process, sizeof(process), "pid %llu", (unsigned long long)pid);
 	if (pid || *words)
 		snprintf(aside, sizeof(aside), " (%s%s%s)", process, pid && *words ? ", " : "", words);
-	snprintf(text, NOISE_TASK_SIZE, "%.15s%s", what ? what : "?", aside);
+	snprintf(text, NOISE_TASK_SIZE, "%.47s%s", what ? what : "?", aside);
 	return printable(text);
 }

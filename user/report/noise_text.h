@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NOISE_TASK_SIZE 96
+#define NOISE_TASK_SIZE 128
 
 /*
  * Writes the name of the tasks with what else is known of whose they are, "ticker (pid 71, of another watched job)":

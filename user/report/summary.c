@@ -416,15 +416,20 @@ static int add_noise(struct summary *summary, const char *job, const struct resu
 	char who[256], task[NOISE_TASK_SIZE];
 
 	advice__who(&hit, false, who, sizeof(who));
-	noise_text__task(noise->what, interferers__relation[noise->relation], noise->pid, task);
+	noise_text__task(noise->what,
+			 noise->source == VAPRO_NOISE_SCHEDULER ? interferers__relation[noise->relation] : NULL,
+			 noise->pid, task);
 	return findings__add(&summary->findings,
 			     &(struct finding){.kind = FINDING_NOISE,
+					       .source = noise->source,
+					       .together = noise->together,
 					       .cluster = noise->id,
 					       .who = who,
 					       .many = noise->rank_count > 1,
 					       .count = noise->slices,
 					       .seconds = noise->lost_s,
 					       .share = fmin(1, noise->share),
+					       .waited_s = noise->waited_s,
 					       .longest_s = noise->longest_s,
 					       .period_s = noise->period_s},
 			     job, task);

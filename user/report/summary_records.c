@@ -408,10 +408,16 @@ static int add_noise(struct summary *summary, const cJSON *line, const char **wh
 	    .count = record__uint(line, KEY(noise, n)),
 	    .seconds = record__number(line, KEY(noise, lost_seconds), 0),
 	    .share = record__number(line, KEY(noise, time_pct_of_ranks), 0) / 100,
+	    .waited_s = record__number(line, KEY(noise, waited_seconds), 0),
 	    .longest_s = record__number(line, KEY(noise, longest_us), 0) / 1e6,
 	    .period_s = record__number(line, KEY(noise, period_ms), 0) / 1e3,
 	};
+	int source = record__word(record__text(line, KEY(noise, source)), vapro_noise_source_name, VAPRO_NOISE_SOURCES);
+	int together =
+	    record__word(record__text(line, KEY(noise, together)), vapro_noise_together_name, VAPRO_NOISE_TOGETHER);
 
+	finding.source = source < VAPRO_NOISE_SOURCES ? (enum vapro_noise_source)source : VAPRO_NOISE_SCHEDULER;
+	finding.together = together < VAPRO_NOISE_TOGETHER ? (enum vapro_noise_together)together : VAPRO_NOISE_APART;
 	*why = "noise without number of slices or ranks";
 	if (!finding.count || !ranks)
 		return -EINVAL;

@@ -6,15 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diagnose/interferers.h"
 #include "report/hang_text.h"
 #include "report/json.h"
 #include "report/profile_json.h"
+#include "report/noise_json.h"
 #include "report/variability_json.h"
 #include "report/window_json.h"
 
 #define NS_PER_S 1e9
-#define NOISE_HOSTS_MOST 256 /* hosts named in a record, as of causes */
 #define LEAST_UNCOVERED 0.02 /* least share of the ranks' time of a named state */
 
 /* Averages over the classes by duration, as each class's own performance does over its bundles. */
@@ -129,7 +128,9 @@ static bool add_clusters(cJSON *object, const struct result_clusters *clusters)
 	       record__put_uint(item, KEY(clusters, clusters), clusters->clusters) &&
 	       record__put_uint(item, KEY(clusters, rare), clusters->rare) &&
 	       record__put_uint(item, KEY(clusters, approximate), clusters->approximate) &&
-	       record__put_uint(item, KEY(clusters, coarser), clusters->coarser);
+	       record__put_uint(item, KEY(clusters, coarser), clusters->coarser) &&
+	       record__put_number(item, KEY(clusters, work_error_pct),
+				  clusters->work_ratio > 0 ? 100 * (clusters->work_ratio - 1) : NAN);
 }
 
 static bool add_account(cJSON *object, const struct result_account *account)
@@ -357,45 +358,6 @@ static int put_rare(const struct job_result *result, const struct result_rare *r
 	return record__emit(RECORD_OBJECT_rare, object, ok, put, arg);
 }
 
-static bool add_noise_hosts(cJSON *object, const struct result_noise *noise)
-{
-	cJSON *hosts = record__put_list(object, KEY(noise, hosts));
-	bool ok = hosts;
-
-	for (uint32_t i = 0; ok && i < noise->host_count && i < NOISE_HOSTS_MOST; i++) {
-		cJSON *item = json__text(noise->hosts[i]);
-
-		ok = item && cJSON_AddItemToArray(hosts, item);
-	}
-	return ok && record__put_uint(object, KEY(noise, host_count), noise->host_count);
-}
-
-static int put_noise(const struct job_result *result, const struct result_noise *noise,
-		     const struct json_context *context, record_put put, void *arg)
-{
-	cJSON *object = window_head(RECORD_OBJECT_noise, result, context);
-	bool ok = object && record__put_uint(object, KEY(noise, id), noise->id) &&
-		  record__put_uint(object, KEY(noise, revision), noise->revision) &&
-		  record__put_bool(object, KEY(noise, final), noise->final) &&
-		  record__put_text(object, KEY(noise, source), "scheduler") &&
-		  record__put_text(object, KEY(noise, what), noise->what) &&
-		  record__put_text(object, KEY(noise, relation), interferers__relation[noise->relation]) &&
-		  record__put_number(object, KEY(noise, pid), noise->pid ? noise->pid : NAN) &&
-		  record__put_uint(object, KEY(noise, n), noise->slices) &&
-		  record__put_number(object, KEY(noise, longest_us), 1e6 * noise->longest_s) &&
-		  record__put_number(object, KEY(noise, period_ms), 1e3 * noise->period_s) &&
-		  record__put_number(object, KEY(noise, period_least_ms), 1e3 * noise->period_least_s) &&
-		  record__put_number(object, KEY(noise, period_most_ms), 1e3 * noise->period_most_s) &&
-		  record__put_number(object, KEY(noise, time_pct_of_ranks), 100 * fmin(1, noise->share)) &&
-		  record__put_number(object, KEY(noise, lost_seconds), noise->lost_s) &&
-		  record__put_ranks(object, KEY(noise, ranks), noise->ranks, noise->rank_count) &&
-		  add_noise_hosts(object, noise) && record__put_time(object, KEY(noise, begin), noise->begin_ns) &&
-		  record__put_time(object, KEY(noise, end), noise->end_ns) &&
-		  record__put_number(object, KEY(noise, forgotten_seconds), noise->forgotten_s);
-
-	return record__emit(RECORD_OBJECT_noise, object, ok, put, arg);
-}
-
 int window_json__put_heatmaps(const struct job_result *result, const struct json_context *context, record_put put,
 			      void *arg)
 {
@@ -423,7 +385,7 @@ int window_json__put(const struct job_result *result, const struct json_context 
 	for (uint32_t i = 0; !ret && i < result->rare_count; i++)
 		ret = put_rare(result, &result->rares[i], context, put, arg);
 	for (uint32_t i = 0; !ret && i < result->noise_count; i++)
-		ret = put_noise(result, &result->noise[i], context, put, arg);
+		ret = noise_json__put(result, &result->noise[i], context, put, arg);
 	for (uint32_t i = 0; !ret && i < result->profile_count; i++)
 		ret = profile_json__put(result, &result->profiles[i], context, put, arg);
 	for (uint32_t i = 0; !ret && i < result->variability_count; i++)

@@ -172,7 +172,7 @@ static void test_bands(void **state)
 /* Any byte may have any value, under a right checksum: most are refused, and none does harm. */
 static void test_hostile(void **state)
 {
-	const size_t head = sizeof("vapro-checkpoint/3 pipeline\n") - 1;
+	const size_t head = sizeof("vapro-checkpoint/4 pipeline\n") - 1;
 	struct relay whole = {.every = 1U << 30}, relay = {.lines = line_sink__open(path_a, false)};
 	const struct streamed stream = stream_to(&relay);
 	unsigned refused = 0, accepted = 0;

@@ -404,7 +404,7 @@ static void test_hostile(void **state)
 	memcpy(&length, raw, sizeof(length));
 	length = le64toh(length);
 	/* after the length of the part about the job, its head, its length and its checksum */
-	begin = sizeof(length) + strlen("vapro-checkpoint/3 job\n") + 12;
+	begin = sizeof(length) + strlen("vapro-checkpoint/4 job\n") + 12;
 	for (size_t at = begin; at < sizeof(length) + length; at += 11) {
 		uint32_t crc;
 		struct found found;
