@@ -202,6 +202,28 @@ static void read_variability(struct findings *findings, const struct result_vari
 	findings__ranks(result->slow_ranks, result->slow_count, found->ranks, sizeof(found->ranks));
 }
 
+static void read_noise(struct findings *findings, const struct result_noise *result)
+{
+	struct found_noise *found = NULL;
+
+	for (uint32_t i = 0; i < findings->noise_count && !found; i++)
+		found = findings->noise[i].id == result->id ? &findings->noise[i] : NULL;
+	if (!found && findings->noise_count == FOUND_NOISE)
+		return;
+	found = found ? found : &findings->noise[findings->noise_count++];
+	*found = (struct found_noise){.id = result->id,
+				      .source = result->source,
+				      .class = result->class,
+				      .n = (double)result->slices,
+				      .lost = result->lost_s,
+				      .period = result->period_s,
+				      .share = result->share,
+				      .regularity = result->regularity,
+				      .together = result->together};
+	copy_text(found->what, sizeof(found->what), result->what);
+	findings__ranks(result->ranks, result->rank_count, found->ranks, sizeof(found->ranks));
+}
+
 int findings__read(struct findings *findings, const struct job_result *result)
 {
 	double window_end = seconds(result->end_ns);
@@ -229,6 +251,8 @@ int findings__read(struct findings *findings, const struct job_result *result)
 	}
 	for (uint32_t i = 0; i < result->variability_count; i++)
 		read_variability(findings, &result->variability[i]);
+	for (uint32_t i = 0; i < result->noise_count; i++)
+		read_noise(findings, &result->noise[i]);
 	return error;
 }
 
@@ -385,6 +409,13 @@ void findings__print(const struct findings *findings, FILE *out)
 		fprintf(out, "    imbalance %-12s %5.1f..%5.1f lost %8.3f ranks %s ratio %.3f%s in %u windows\n",
 			vapro_class_name[at->class], at->first, at->last, at->lost, ranks, at->ratio,
 			at->certain ? " certain" : "", at->windows);
+	}
+	for (uint32_t i = 0; i < findings->noise_count; i++) {
+		const struct found_noise *at = &findings->noise[i];
+
+		fprintf(out, "    noise %s: %s, ranks %s, %.0f of %.3f ms, each %.3f ms, gaps %.2f, %s, lost %.3f\n",
+			vapro_noise_source_name[at->source], at->what, at->ranks, at->n, 1e3 * at->lost / at->n,
+			1e3 * at->period, at->regularity, vapro_noise_together_name[at->together], at->lost);
 	}
 	if (findings->drift.windows)
 		fprintf(out, "    drift %5.1f..%5.1f ratio %.3f in %u records\n", findings->drift.first,

@@ -65,6 +65,18 @@ struct found_variability {
 
 #define FOUND_VARIABILITY 20
 
+/* The last revision of a noise component. */
+struct found_noise {
+	uint32_t id;
+	enum vapro_noise_source source;
+	enum vapro_class class;
+	double n, lost, period, share, regularity; /* s */
+	enum vapro_noise_together together;
+	char what[48], ranks[64];
+};
+
+#define FOUND_NOISE 32
+
 struct found_drift {
 	double first, last, ratio;
 	uint32_t windows;
@@ -80,6 +92,8 @@ struct findings {
 	uint32_t clock_count;
 	struct found_variability variability[FOUND_VARIABILITY];
 	uint32_t variability_count;
+	struct found_noise noise[FOUND_NOISE];
+	uint32_t noise_count;
 	uint32_t windows;
 	double rank_seconds, covered_seconds; /* of ranks, and part of them that was judged */
 	double small_seconds;

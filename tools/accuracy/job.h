@@ -187,6 +187,7 @@ struct truth {
 	double base;		    /* undisturbed duration of the disturbed fragments */
 	double attributed;	    /* of lost: what the kernel reports */
 	double batches;		    /* of references before it */
+	double hits;		    /* of EFFECT_HITS: calls that were hit */
 	enum vapro_factor cause;    /* VAPRO_FACTORS: silent */
 };
 

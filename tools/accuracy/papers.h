@@ -23,6 +23,7 @@ struct paper {
 	double lost_within; /* of the loss, relative; 0: none is demanded */
 	double coverage;    /* mean of the windows, with counts; 0: none is demanded */
 	double raised_s;    /* after its begin an alarm must be raised; 0: whenever */
+	double stalls_s;    /* mean length of the stalls that are one noise component; 0: none is demanded */
 	bool waiting;	    /* all waiting has to be an effect of the alarms */
 };
 

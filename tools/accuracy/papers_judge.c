@@ -223,6 +223,39 @@ static void judge_fault(const struct paper *paper, enum vapro_workload_source so
 	check_ratio(paper, &match, result);
 }
 
+/* The stalls are one component, with their number, length and period, and the ranks of the fault. */
+static void check_stalls(const struct paper *paper, const struct truth *truth, const struct findings *findings,
+			 struct paper_result *result)
+{
+	const struct found_noise *found = NULL;
+	double length, period = (truth->end - truth->begin) * truth->rank_count / truth->hits;
+	char ranks[64];
+	unsigned count = 0;
+
+	for (uint32_t i = 0; i < findings->noise_count; i++) {
+		if (findings->noise[i].source != VAPRO_NOISE_FRAGMENTS)
+			continue;
+		found = found && found->lost > findings->noise[i].lost ? found : &findings->noise[i];
+		count++;
+	}
+	if (count != 1)
+		add(result->missing, "; %u noise components", count);
+	if (!found)
+		return;
+	length = found->lost / found->n;
+	add(result->found, "; %.0f of %.0f stalls of %.2f ms each %.1f ms", found->n, truth->hits, 1e3 * length,
+	    1e3 * found->period);
+	findings__ranks(truth->ranks, truth->rank_count, ranks, sizeof(ranks));
+	if (!(fabs(length / paper->stalls_s - 1) <= 0.02))
+		add(result->missing, "; length %.2f ms", 1e3 * length);
+	if (!(fabs(found->n / truth->hits - 1) <= 0.01))
+		add(result->missing, "; %.0f stalls of %.0f", found->n, truth->hits);
+	if (!(fabs(found->period / period - 1) <= 0.03))
+		add(result->missing, "; period %.2f ms of %.2f", 1e3 * found->period, 1e3 * period);
+	if (strcmp(found->ranks, ranks))
+		add(result->missing, "; stalls of ranks %s", found->ranks);
+}
+
 void papers__judge(const struct paper *paper, enum vapro_workload_source source, const struct truths *truths,
 		   const struct findings *findings, struct paper_result *result)
 {
@@ -246,6 +279,8 @@ void papers__judge(const struct paper *paper, enum vapro_workload_source source,
 	for (size_t i = 0; i < truths->count; i++) {
 		if (truths->items[i].expected != FINDING_NONE)
 			judge_fault(paper, source, &truths->items[i], findings, result);
+		if (paper->stalls_s > 0)
+			check_stalls(paper, &truths->items[i], findings, result);
 	}
 	/* what is found by place may be an alarm, too; what demands nothing may alarm
 	 */

@@ -194,6 +194,7 @@ bool report__sum(const struct run *runs, size_t count, enum vapro_workload_sourc
 		if (run->at->type & CASE_QUIET) {
 			sum->quiet++;
 			sum->quiet_alarmed += wrong > 0;
+			sum->quiet_stalled += score->stalls > 0;
 		}
 		for (uint32_t at = 0; at < score->truth_count; at++)
 			sum_truth(run, &score->truths[at], sum);

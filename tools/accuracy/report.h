@@ -57,7 +57,7 @@ int report__json(const struct run *runs, size_t count, const char *directory);
 
 /* The sums of one mode, or of one kind of it. */
 struct summary_of {
-	unsigned runs, quiet, quiet_alarmed, failed;
+	unsigned runs, quiet, quiet_alarmed, quiet_stalled, failed;
 	unsigned demanded, hit; /* faults, without stalls, that an alarm must report */
 	unsigned all_hit;	/* with stalls */
 	unsigned places, places_hit, drifts, drifts_hit;

@@ -353,6 +353,8 @@ void score__job(const struct job *job, enum vapro_workload_source source, const 
 		if (at->alarm)
 			list_alarm(score, at, used[i] ? ALARM_HIT : classify(truths, at, scores));
 	}
+	for (uint32_t i = 0; i < findings->noise_count; i++)
+		score->stalls += findings->noise[i].source == VAPRO_NOISE_FRAGMENTS;
 	score->truth_count = truths->count < SCORE_TRUTHS ? (uint32_t)truths->count : SCORE_TRUTHS;
 	memcpy(score->truths, scores, score->truth_count * sizeof(*scores));
 	free(scores);

@@ -66,6 +66,7 @@ struct score {
 	uint32_t by_kind[ALARM_KINDS]; /* all alarms */
 	uint32_t withdrawn;	       /* alarms that are none any more */
 	uint32_t imbalances, drifts, variances;
+	uint32_t stalls; /* noise components of fragments */
 };
 
 void score__job(const struct job *job, enum vapro_workload_source source, const struct truths *truths,

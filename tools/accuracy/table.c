@@ -54,6 +54,8 @@ static void checks(const struct run *runs, size_t count, enum vapro_workload_sou
 	report__check(out, "recall of slowdowns of all (drift)", part(sum.drifts_hit, sum.drifts), 0.98, true, "");
 	report__check(out, "precision", precision_of(&sum), 0.98, true, "");
 	report__check(out, "jobs without a fault that alarm", sum.quiet ? sum.quiet_alarmed : NAN, 0, false, "");
+	report__check(out, "jobs without a fault with noise of fragments", sum.quiet ? sum.quiet_stalled : NAN, 0,
+		      false, "");
 	report__check(out, "loss off by, median", 100 * report__quantile(sum.loss, sum.loss_count, 0.5), 2, false,
 		      " %");
 	report__check(out, "loss off by, 90 %", 100 * report__quantile(sum.loss, sum.loss_count, 0.9), 10, false, " %");

@@ -14,7 +14,7 @@ struct row {
 	unsigned jobs, quiet;
 	unsigned demanded[VAPRO_CLASSES], found[VAPRO_CLASSES], plain[VAPRO_CLASSES];
 	unsigned alarms[ALARM_KINDS], plain_alarms[ALARM_KINDS];
-	unsigned quiet_alarmed, plain_quiet;
+	unsigned quiet_alarmed, quiet_stalled, plain_quiet;
 	unsigned better, worse; /* faults that the simple rule alone finds, or the analysis alone */
 	double *loss;		/* errors of computation faults that were found, absolute */
 	size_t loss_count;
@@ -46,6 +46,7 @@ static void add(struct row *row, const struct run *run)
 	row->jobs++;
 	row->quiet += quiet;
 	row->quiet_alarmed += quiet && wrong(run->score.by_kind);
+	row->quiet_stalled += quiet && run->score.stalls;
 	row->plain_quiet += quiet && wrong(run->plain.by_kind);
 	for (int kind = 0; kind < ALARM_KINDS; kind++) {
 		row->alarms[kind] += run->score.by_kind[kind];
@@ -166,6 +167,8 @@ static void print_checks(struct row *sum, FILE *out)
 		      ratio(sum->found[VAPRO_COMPUTATION], sum->demanded[VAPRO_COMPUTATION]), 0.97, true, "");
 	report__check(out, "precision", precision(sum->alarms), 0.97, true, "");
 	report__check(out, "jobs without a fault that alarm", sum->quiet ? sum->quiet_alarmed : NAN, 2, false, "");
+	report__check(out, "jobs without a fault with noise of fragments", sum->quiet ? sum->quiet_stalled : NAN, 0,
+		      false, "");
 	report__check(out, "loss off by, median", 100 * report__quantile(sum->loss, sum->loss_count, 0.5), 2, false,
 		      " %");
 	report__check(out, "loss off by, 90 %", 100 * report__quantile(sum->loss, sum->loss_count, 0.9), 10, false,

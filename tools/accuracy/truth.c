@@ -101,6 +101,7 @@ void truth__lose(struct sim *sim, int effect, struct fragment *fragment, double 
 	truth->end = fmax(truth->end, fmin(from + extra_ns, end) / S_NS);
 	truth->lost[class_of(sim, fragment->step)] += extra_ns / S_NS;
 	truth->attributed += reported ? extra_ns / S_NS : 0;
+	truth->hits += sim->job->effects[effect].kind == EFFECT_HITS;
 	sim->lost[index][fragment->rank] = 1;
 	sim->step_lost[index][fragment->step] += extra_ns;
 }
