@@ -196,10 +196,10 @@ static struct board_row *row_of(struct board_job *job, const struct result_row *
 }
 
 /* Adds a rank's values of one class: its speed now, and how much of the window could be evaluated. */
-static void add_row(struct board_job *job, const struct result_heatmap *map, uint32_t at)
+static void add_row(struct board_job *job, const struct result_heatmap *map, uint32_t at, size_t guess)
 {
 	const struct result_row *line = &map->rows[at];
-	struct board_row *row = line->thread < 0 ? row_of(job, line, at) : NULL;
+	struct board_row *row = line->thread < 0 ? row_of(job, line, guess) : NULL;
 	uint32_t valid = 0, recent = 0;
 	double sum = 0;
 
@@ -239,6 +239,7 @@ static void forget_ended(struct board *board, struct board_job *job, uint64_t no
 void board__begin(struct board *board, const struct job_result *result)
 {
 	struct board_job *job = job_of(board, result->job, result->user);
+	size_t before = 0; /* rows of the parts of a map that came before */
 
 	board->result = job ? result : NULL;
 	board->current = job ? (size_t)(job - board->jobs) : 0;
@@ -253,8 +254,9 @@ void board__begin(struct board *board, const struct job_result *result)
 		/* other maps correct what was before */
 		if (map->begin_ns + map->bins * VAPRO_BIN_NS != result->end_ns)
 			continue;
+		before = i && map->class == map[-1].class ? before + map[-1].row_count : 0;
 		for (uint32_t row = 0; row < map->row_count; row++)
-			add_row(job, map, row);
+			add_row(job, map, row, before + row);
 	}
 }
 

@@ -46,6 +46,12 @@ int record__word(const char *word, const char *const *names, int count);
  */
 int record__ranks(const char *text, int32_t **ranks, uint32_t *count);
 
+/*
+ * A line is shorter than this, with its newline: shippers of logs drop or cut longer ones by default. Rows of heat maps
+ * are divided among lines; lists of other records lose their last items, which `omitted` counts.
+ */
+#define RECORD_LINE_MOST 65536
+
 /* Receives one record as a line without its newline. A negative return ends the writing and is passed on. */
 typedef int (*record_put)(void *arg, enum record_object type, const char *line);
 

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/state_id.h"
 #include "report/json.h"
@@ -165,17 +166,74 @@ cJSON *record__begin(enum record_object type, uint64_t utc_ns, const char *host)
 	return NULL;
 }
 
+/* Counts the letters of an item as a rough measure of its part of a line. */
+static size_t letters_of(const cJSON *item)
+{
+	size_t letters = item->string ? strlen(item->string) + 3 : 0;
+	const cJSON *part;
+
+	letters += item->valuestring ? strlen(item->valuestring) + 3 : 8;
+	cJSON_ArrayForEach(part, item)
+	{
+		letters += letters_of(part);
+	}
+	return letters;
+}
+
+/* Finds the longest list of two items or more, at any depth. */
+static void find_longest(cJSON *item, cJSON **longest, size_t *most)
+{
+	size_t letters = cJSON_IsArray(item) && item->child && item->child->next ? letters_of(item) : 0;
+	cJSON *part;
+
+	if (letters > *most) {
+		*most = letters;
+		*longest = item;
+	}
+	cJSON_ArrayForEach(part, item)
+	{
+		find_longest(part, longest, most);
+	}
+}
+
+/* Leaves out the second half of the longest list. Returns how many items that were, 0 where no list can be halved. */
+static uint64_t halve_longest(cJSON *object)
+{
+	cJSON *longest = NULL;
+	size_t most = 0;
+	uint64_t left_out = 0;
+	int count;
+
+	find_longest(object, &longest, &most);
+	if (!longest)
+		return 0;
+	count = cJSON_GetArraySize(longest);
+	for (int i = count - 1; i >= (count + 1) / 2; i--, left_out++)
+		cJSON_DeleteItemFromArray(longest, i);
+	return left_out;
+}
+
+/* Prints a record as a line shorter than RECORD_LINE_MOST, without ends of its lists where it is too long. */
+static char *print_bounded(cJSON *object)
+{
+	char *line = cJSON_PrintUnformatted(object);
+	uint64_t left_out = 0, more;
+
+	while (line && strlen(line) + 1 >= RECORD_LINE_MOST && (more = halve_longest(object)) > 0) {
+		free(line);
+		left_out += more;
+		cJSON_DeleteItemFromObjectCaseSensitive(object, record_keys[KEY(head, omitted)].name);
+		line = record__put_uint(object, KEY(head, omitted), left_out) ? cJSON_PrintUnformatted(object) : NULL;
+	}
+	return line;
+}
+
 int record__emit(enum record_object type, cJSON *object, bool ok, record_put put, void *arg)
 {
-	char *line;
-	int ret;
+	char *line = ok ? print_bounded(object) : NULL;
+	int ret = line ? put(arg, type, line) : -ENOMEM;
 
-	if (!ok) {
-		cJSON_Delete(object);
-		return -ENOMEM;
-	}
-	line = json__finish(object);
-	ret = line ? put(arg, type, line) : -ENOMEM;
+	cJSON_Delete(object);
 	free(line);
 	return ret;
 }

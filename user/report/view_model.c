@@ -107,7 +107,7 @@ int view_model__add_map(struct view_model *model, const cJSON *line, const char 
 	const cJSON *rows = record__item(line, KEY(heatmap, rows)), *item;
 	uint64_t begin_ns, bin_ns = record__uint(line, KEY(heatmap, bin_ns)), bin, bins = 0;
 	struct view_map *map;
-	size_t guess = 0;
+	size_t guess;
 
 	*why = "a heatmap without class, begin, bin_ns or rows";
 	if (!class || !bin_ns || !record__time(line, KEY(heatmap, begin), &begin_ns) || !cJSON_IsArray(rows))
@@ -125,6 +125,7 @@ int view_model__add_map(struct view_model *model, const cJSON *line, const char 
 	map = find_map(model, job ? job : "", record__number(line, KEY(of_job, uid), NAN), class, bin_ns);
 	if (!map)
 		return -ENOMEM;
+	guess = record__uint(line, KEY(heatmap, part)) ? map->next_row : 0;
 	bin = begin_ns / bin_ns;
 	*why = "its time is too far from that of the lines before";
 	if (map->end && (bin + bins > map->first + VIEW_BINS_MAX || bin + VIEW_BINS_MAX < map->end))
@@ -152,6 +153,7 @@ int view_model__add_map(struct view_model *model, const cJSON *line, const char 
 			      record__item(item, KEY(row, values))))
 			return -ENOMEM;
 	}
+	map->next_row = guess;
 	return 0;
 }
 

@@ -30,7 +30,8 @@ struct view_map {
 	uint64_t bin_ns, first, end; /* bins since the epoch */
 	struct view_row *rows;	     /* rows, ordered by rank after reading */
 	size_t row_count, row_capacity;
-	bool by_loss; /* its rows are in the order of what they lost, worst first */
+	size_t next_row; /* where the row of a part's first line is likely */
+	bool by_loss;	 /* its rows are in the order of what they lost, worst first */
 };
 
 struct view_model {

@@ -283,31 +283,104 @@ static bool add_values(cJSON *item, const double *values, uint32_t bins)
 	return ok;
 }
 
-static bool add_row(cJSON *rows, const struct result_row *row, uint32_t bins, const char *host)
+#define BINS_OF_LINE 4096U   /* of a row: 20 KiB of values */
+#define BYTES_OF_ROWS 58000U /* the head of a line has the rest of RECORD_LINE_MOST */
+#define BYTES_OF_ROW 80U     /* its keys and numbers, without values and host */
+#define BYTES_OF_VALUE 5U    /* at most, since a performance is from 0 to 1: "0.99," or "null," */
+#define BYTES_OF_LETTER 6U   /* of a host, escaped */
+
+/* The rows of a map, or of a part of its time, that become lines of bounded length. */
+struct map_rows {
+	const struct result_heatmap *map;
+	const char *host;      /* of the line; rows of other hosts name theirs */
+	uint32_t first, count; /* bins */
+	uint32_t part, parts;
+};
+
+static bool has_own_host(const struct map_rows *rows, const struct result_row *row)
 {
-	cJSON *item = record__append(rows);
+	return row->host && (!rows->host || strcmp(row->host, rows->host));
+}
+
+static bool add_row(cJSON *list, const struct map_rows *rows, const struct result_row *row)
+{
+	cJSON *item = record__append(list);
 	bool ok = item && record__put_number(item, KEY(row, rank), row->rank) &&
 		  record__put_uint(item, KEY(row, pid), row->pid);
 	if (ok && row->thread >= 0)
 		ok = record__put_number(item, KEY(row, thread), row->thread);
-	if (ok && row->host && (!host || strcmp(row->host, host)))
+	if (ok && has_own_host(rows, row))
 		ok = record__put_text(item, KEY(row, host), row->host);
-	return ok && add_values(item, row->values, bins);
+	return ok && add_values(item, row->values + rows->first, rows->count);
+}
+
+/* Returns how many rows from this one on fit into a line: one at least. */
+static uint32_t rows_of_line(const struct map_rows *rows, uint32_t from)
+{
+	size_t bytes = 0;
+	uint32_t at = from;
+
+	for (; at < rows->map->row_count; at++) {
+		const struct result_row *row = &rows->map->rows[at];
+
+		bytes += BYTES_OF_ROW + BYTES_OF_VALUE * rows->count;
+		bytes += has_own_host(rows, row) ? BYTES_OF_LETTER * strlen(row->host) : 0;
+		if (bytes > BYTES_OF_ROWS && at > from)
+			break;
+	}
+	return at - from;
+}
+
+static int put_rows(const struct job_result *result, const struct map_rows *rows, uint32_t from, uint32_t count,
+		    const struct json_context *context, record_put put, void *arg)
+{
+	cJSON *object = window_head(RECORD_OBJECT_heatmap, result, context), *list = NULL;
+	uint64_t begin_ns = rows->map->begin_ns + rows->first * VAPRO_BIN_NS;
+	bool ok = object && record__put_text(object, KEY(heatmap, class), vapro_class_name[rows->map->class]) &&
+		  record__put_time(object, KEY(heatmap, begin), begin_ns) &&
+		  record__put_uint(object, KEY(heatmap, bin_ns), VAPRO_BIN_NS) &&
+		  record__put_uint(object, KEY(heatmap, revision), rows->map->revision);
+
+	if (ok && rows->parts > 1)
+		ok = record__put_uint(object, KEY(heatmap, part), rows->part) &&
+		     record__put_uint(object, KEY(heatmap, parts), rows->parts);
+	ok = ok && (list = record__put_list(object, KEY(heatmap, rows)));
+	for (uint32_t i = 0; ok && i < count; i++)
+		ok = add_row(list, rows, &rows->map->rows[from + i]);
+	return record__emit(RECORD_OBJECT_heatmap, object, ok, put, arg);
+}
+
+/* Puts the map of a part of its time, in as many lines as its rows need. */
+static int put_span(const struct job_result *result, struct map_rows *rows, const struct json_context *context,
+		    record_put put, void *arg)
+{
+	uint32_t from = 0, count;
+	int ret = 0;
+
+	rows->part = rows->parts = 0;
+	do {
+		from += rows_of_line(rows, from);
+		rows->parts++;
+	} while (from < rows->map->row_count);
+	for (from = 0; !ret && rows->part < rows->parts; from += count, rows->part++) {
+		count = rows_of_line(rows, from);
+		ret = put_rows(result, rows, from, count, context, put, arg);
+	}
+	return ret;
 }
 
 static int put_heatmap(const struct job_result *result, const struct result_heatmap *heatmap,
 		       const struct json_context *context, record_put put, void *arg)
 {
-	cJSON *object = window_head(RECORD_OBJECT_heatmap, result, context), *rows = NULL;
-	bool ok = object && record__put_text(object, KEY(heatmap, class), vapro_class_name[heatmap->class]) &&
-		  record__put_time(object, KEY(heatmap, begin), heatmap->begin_ns) &&
-		  record__put_uint(object, KEY(heatmap, bin_ns), VAPRO_BIN_NS) &&
-		  record__put_uint(object, KEY(heatmap, revision), heatmap->revision) &&
-		  (rows = record__put_list(object, KEY(heatmap, rows)));
+	struct map_rows rows = {.map = heatmap, .host = context->host};
+	int ret = 0;
 
-	for (uint32_t i = 0; ok && i < heatmap->row_count; i++)
-		ok = add_row(rows, &heatmap->rows[i], heatmap->bins, context->host);
-	return record__emit(RECORD_OBJECT_heatmap, object, ok, put, arg);
+	do {
+		rows.count = heatmap->bins - rows.first < BINS_OF_LINE ? heatmap->bins - rows.first : BINS_OF_LINE;
+		ret = put_span(result, &rows, context, put, arg);
+		rows.first += rows.count;
+	} while (!ret && rows.first < heatmap->bins);
+	return ret;
 }
 
 static int put_imbalance(const struct job_result *result, const struct result_imbalance *imbalance,
