@@ -5,13 +5,16 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zstd.h>
 
 #include "capture/capture_format.h"
 
 #define LOOK_BYTES 4096
+#define PACKED_BYTES (192 << 10) /* more than a block of zstd, which is unpacked as a whole */
 
 static bool begins(const char *bytes, size_t size, const char *with, size_t length)
 {
@@ -51,6 +54,25 @@ static enum file_kind kind_of(const char *bytes, size_t size)
 	return kind_of_text(bytes);
 }
 
+/* Returns what the begin of a packed file is when unpacked: records, which are read as they are, or packed. */
+static enum file_kind kind_of_packed(int fd)
+{
+	ZSTD_DStream *stream = ZSTD_createDStream();
+	char text[LOOK_BYTES + 1], *bytes = malloc(PACKED_BYTES);
+	ssize_t size = bytes ? pread(fd, bytes, PACKED_BYTES, 0) : 0;
+	ZSTD_inBuffer in = {bytes, size > 0 ? (size_t)size : 0, 0};
+	ZSTD_outBuffer out = {text, LOOK_BYTES, 0};
+
+	/* an error leaves what was unpacked before it */
+	while (stream && in.pos < in.size && out.pos < out.size &&
+	       !ZSTD_isError(ZSTD_decompressStream(stream, &out, &in)))
+		;
+	ZSTD_freeDStream(stream);
+	free(bytes);
+	text[out.pos] = '\0';
+	return kind_of_text(text) == FILE_KIND_RECORDS ? FILE_KIND_RECORDS : FILE_KIND_ZSTD;
+}
+
 enum file_kind file_kind__of(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -68,6 +90,8 @@ enum file_kind file_kind__of(const char *path)
 		if (size >= 0) {
 			bytes[size] = '\0';
 			kind = kind_of(bytes, (size_t)size);
+			if (kind == FILE_KIND_ZSTD)
+				kind = kind_of_packed(fd);
 		}
 	}
 	close(fd);

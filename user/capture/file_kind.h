@@ -8,7 +8,7 @@
 enum file_kind {
 	FILE_KIND_UNKNOWN,   /* not to be opened, no regular file, or nothing that is known */
 	FILE_KIND_CAPTURE,   /* of vaprod --capture */
-	FILE_KIND_RECORDS,   /* NDJSON output */
+	FILE_KIND_RECORDS,   /* NDJSON output, also in zstd frames (packed_lines.h) */
 	FILE_KIND_FRAGMENTS, /* NDJSON input */
 	FILE_KIND_GZIP,
 	FILE_KIND_ZSTD,

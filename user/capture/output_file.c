@@ -72,6 +72,10 @@ const char *output_file__reason(int error)
 		return "the file that is there is no capture, and is left as it is";
 	case ESPIPE:
 		return "it is a FIFO: a capture needs a file";
+	case EBADMSG:
+		return "the file that is there has something else than zstd frames, and is left as it is";
+	case ENOTSUP:
+		return "lines are packed (.zst) into files only";
 	default:
 		return strerror(error);
 	}

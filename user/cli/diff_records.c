@@ -16,6 +16,7 @@
 #include "base/grow.h"
 #include "base/intern.h"
 #include "base/table.h"
+#include "capture/packed_lines.h"
 #include "report/json.h"
 #include "report/line_runs.h"
 #include "report/run_option.h"
@@ -275,7 +276,7 @@ static int read_line(struct reader *reader, const cJSON *line)
 
 static int read_file(struct reader *reader, const char *path, int number, char *err, size_t err_size)
 {
-	FILE *file = fopen(path, "re");
+	FILE *file = packed_lines__open(path);
 	struct line_runs *runs = file ? line_runs__read(file) : NULL;
 	int error = runs ? 0 : -errno;
 	uint64_t at = 0;
@@ -384,7 +385,7 @@ static int add_up(struct reader *reader)
 
 int diff_run__count_records(const struct diff_run *run, size_t *count, char *err, size_t err_size)
 {
-	FILE *file = fopen(run->files[0], "re");
+	FILE *file = packed_lines__open(run->files[0]);
 	struct line_runs *runs = file ? line_runs__read(file) : NULL;
 	int error = runs ? 0 : -errno;
 

@@ -12,6 +12,7 @@
 #include "capture/capture.h"
 #include "capture/capture_format.h"
 #include "capture/profile_file.h"
+#include "capture/packed_lines.h"
 #include "report/run_option.h"
 #include "capture/ndjson.h"
 
@@ -107,7 +108,7 @@ static int list_files(struct diff_run *run, char *err, size_t err_size)
 /* Finds out what a file is from its first line. Returns 0, or a negative errno with a sentence in err. */
 static int recognise(const char *path, enum diff_input *input, char *err, size_t err_size)
 {
-	FILE *file = fopen(path, "re");
+	FILE *file = packed_lines__open(path);
 	char *line = NULL;
 	size_t size = 0;
 	ssize_t length = file ? getline(&line, &size, file) : -1;

@@ -6,6 +6,9 @@
 
 #include "pipeline/line_target.h"
 #include "pipeline/line_sink.h"
+#include "records/record_table.h"
+
+#define BYE_ROOM 4096 /* of the limit, for the last line: it states what was lost */
 
 enum { FILE_TARGET, STDOUT_TARGET, TARGETS };
 
@@ -13,7 +16,8 @@ struct line_sink {
 	struct line_target *targets[TARGETS]; /* NULL: none */
 	char *line;			      /* line with its newline */
 	size_t capacity;
-	uint64_t lost; /* lines for which there was no memory */
+	uint64_t lost;		      /* lines for which there was no memory */
+	struct record_filter *filter; /* NULL: all lines pass */
 	char sentence[512];
 };
 
@@ -50,6 +54,17 @@ struct line_sink *line_sink__append(const char *path, bool to_stdout, size_t bac
 	return open_sink(path, to_stdout, OUTPUT_FILE_APPEND, backlog);
 }
 
+int line_sink__bound(struct line_sink *sink, enum record_choice records, uint64_t most_bytes)
+{
+	record_filter__free(sink->filter);
+	sink->filter = records == RECORDS_ALL ? NULL : record_filter__new(records);
+	if (records != RECORDS_ALL && !sink->filter)
+		return -ENOMEM;
+	if (sink->targets[FILE_TARGET])
+		line_target__limit(sink->targets[FILE_TARGET], most_bytes);
+	return 0;
+}
+
 /* Notes the sentence of a failure. Returns the first of two errors. */
 static int note(struct line_sink *sink, const struct line_target *target, int status, int before)
 {
@@ -59,8 +74,10 @@ static int note(struct line_sink *sink, const struct line_target *target, int st
 	return before ? before : status;
 }
 
-int line_sink__put(struct line_sink *sink, const char *line)
+/* Puts a line into all targets. */
+static int put(struct line_sink *sink, const char *line)
 {
+	size_t spare = record_table__type_of(line) == RECORD_OBJECT_bye ? 0 : BYE_ROOM;
 	size_t length = strlen(line), targets = 0;
 	int ret = 0;
 
@@ -82,9 +99,24 @@ int line_sink__put(struct line_sink *sink, const char *line)
 	sink->line[length] = '\n';
 	for (int i = 0; i < TARGETS; i++) {
 		if (sink->targets[i])
-			ret = note(sink, sink->targets[i], line_target__put(sink->targets[i], sink->line, length + 1),
-				   ret);
+			ret = note(sink, sink->targets[i],
+				   line_target__put(sink->targets[i], sink->line, length + 1, spare), ret);
 	}
+	return ret;
+}
+
+int line_sink__put(struct line_sink *sink, const char *line)
+{
+	char *shortened;
+	int ret;
+
+	if (!sink->filter)
+		return put(sink, line);
+	if (!record_filter__passes(sink->filter, line))
+		return 0;
+	shortened = record_filter__shortened(sink->filter, line);
+	ret = put(sink, shortened ? shortened : line);
+	free(shortened);
 	return ret;
 }
 
@@ -129,6 +161,13 @@ const char *line_sink__news(struct line_sink *sink, char *text, size_t size)
 			name = line_target__name(sink->targets[i]);
 			news = line_target__news(sink->targets[i], &lines);
 		}
+		if (news == LINE_TARGET_FULL) {
+			snprintf(text, size,
+				 "%s: it has as many bytes as --output-max allows: lines are lost until it is rotated "
+				 "(SIGHUP)",
+				 name);
+			return "output_full";
+		}
 		if (news == LINE_TARGET_STALLED) {
 			snprintf(text, size, "%s: its reader has stopped: lines are dropped until it reads on", name);
 			return "output_stalled";
@@ -156,6 +195,11 @@ uint64_t line_sink__lost(const struct line_sink *sink)
 	return lost;
 }
 
+uint64_t line_sink__over(const struct line_sink *sink)
+{
+	return sink->targets[FILE_TARGET] ? line_target__over(sink->targets[FILE_TARGET]) : 0;
+}
+
 int line_sink__close(struct line_sink *sink)
 {
 	int error = 0;
@@ -167,6 +211,7 @@ int line_sink__close(struct line_sink *sink)
 
 		error = error ? error : status;
 	}
+	record_filter__free(sink->filter);
 	free(sink->line);
 	free(sink);
 	return error;

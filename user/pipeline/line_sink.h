@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "pipeline/record_filter.h"
+
 #define LINE_SINK_BACKLOG (4U << 20) /* bytes retained for a reader that has stopped */
 
 struct line_sink;
@@ -29,6 +31,13 @@ struct line_sink *line_sink__open(const char *path, bool to_stdout);
  * dropped whole and counted (line_target.h).
  */
 struct line_sink *line_sink__append(const char *path, bool to_stdout, size_t backlog);
+
+/*
+ * From now on the sink takes these records only, and its file no more than so many bytes (0: any). Lines beyond the
+ * limit are lost and counted until the file is reopened as another one; the last line of a run has room left. Returns 0
+ * or -ENOMEM.
+ */
+int line_sink__bound(struct line_sink *sink, enum record_choice records, uint64_t most_bytes);
 
 /*
  * Adds one line, without its newline. Returns 0, or once per failing target its -errno;
@@ -57,8 +66,9 @@ const char *line_sink__news(struct line_sink *sink, char *text, size_t size);
 /* Returns the latest error as a sentence with the target's name, or NULL. Lives as long as the sink. */
 const char *line_sink__error(const struct line_sink *sink);
 
-/* Returns the number of lines that a target lost. */
+/* Returns the number of lines that a target lost, and how many of these the limit cost. */
 uint64_t line_sink__lost(const struct line_sink *sink);
+uint64_t line_sink__over(const struct line_sink *sink);
 
 /*
  * Flushes and frees; a live run's readers have a second to read the rest. Returns 0 or the first

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
+#include "capture/packed_lines.h"
 #include "pipeline/line_target.h"
 
 #define FLUSH_BYTES (256U << 10)
@@ -36,12 +37,18 @@ struct line_target {
 	bool has_resumed; /* a resumption is not reported yet */
 	bool reported;	  /* its error was returned */
 	bool dead;	  /* no line can be written any more */
+	bool packs;	  /* into zstd frames */
+	bool full;	  /* the limit was reached */
+	bool is_news;	  /* which is not reported yet */
 	int error;	  /* first error */
 	char *data;	  /* lines, and the rest of a partly written line */
 	size_t length, capacity;
 	uint64_t lines;	  /* lines in data */
 	uint64_t dropped; /* lines dropped since the reader stopped */
 	uint64_t lost;
+	uint64_t most, bytes; /* the limit, 0: none; size of the regular file */
+	uint64_t over;	      /* lines lost to it */
+	size_t spare;	      /* bytes that the packed lines leave to later ones */
 };
 
 /* Opens a descriptor with an O_NONBLOCK of its own, where the file allows that; else uses the shared one. */
@@ -77,6 +84,46 @@ static bool ends_inside_line(int fd, const struct stat *status)
 	       last != '\n';
 }
 
+/* Cuts a torn frame off, which a writer that was killed may have left. Returns 0 or a negative errno. */
+static int prepare_frames(int fd, struct stat *status)
+{
+	char path[64];
+	off_t end = 0;
+	int reader, ret;
+
+	if (!S_ISREG(status->st_mode))
+		return -ENOTSUP;
+	if (!status->st_size)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	reader = open(path, O_RDONLY | O_CLOEXEC);
+	if (reader < 0)
+		return -errno;
+	ret = packed_lines__whole(reader, status->st_size, &end);
+	close(reader);
+	if (!ret && end < status->st_size && ftruncate(fd, end))
+		ret = -errno;
+	status->st_size = end;
+	return ret;
+}
+
+/* Opens the target's file. Returns its descriptor, or -1 with errno. */
+static int open_file(const struct line_target *target, enum output_file_mode mode, struct stat *status)
+{
+	int fd = output_file__open(target->path, mode, PERMISSIONS, status), error;
+
+	if (fd < 0)
+		return -1;
+	if (mode == OUTPUT_FILE_REPLACE && S_ISREG(status->st_mode))
+		status->st_size = 0;
+	error = target->packs ? -prepare_frames(fd, status) : 0;
+	if (!error)
+		return fd;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
 struct line_target *line_target__open(const char *path, enum output_file_mode mode, size_t limit)
 {
 	struct line_target *target = calloc(1, sizeof(*target));
@@ -88,8 +135,9 @@ struct line_target *line_target__open(const char *path, enum output_file_mode mo
 	target->limit = limit;
 	target->waits = mode == OUTPUT_FILE_REPLACE;
 	if (path) {
+		target->packs = packed_lines__is_named(path);
 		target->path = strdup(path);
-		target->fd = target->path ? output_file__open(path, mode, PERMISSIONS, &status) : -1;
+		target->fd = target->path ? open_file(target, mode, &status) : -1;
 		if (target->fd < 0) {
 			error = target->path ? errno : ENOMEM;
 			free(target->path);
@@ -100,10 +148,16 @@ struct line_target *line_target__open(const char *path, enum output_file_mode mo
 	} else {
 		open_standard_output(target, &status);
 	}
-	target->torn = appends(target->fd) && ends_inside_line(target->fd, &status);
+	target->torn = !target->packs && appends(target->fd) && ends_inside_line(target->fd, &status);
 	target->regular = S_ISREG(status.st_mode);
+	target->bytes = target->regular ? (uint64_t)status.st_size : 0;
 	target->socket = S_ISSOCK(status.st_mode);
 	return target;
+}
+
+void line_target__limit(struct line_target *target, uint64_t bytes)
+{
+	target->most = target->regular && target->path ? bytes : 0;
 }
 
 /* Writes; a closed pipe returns EPIPE and does not end the process, whatever it does with SIGPIPE elsewhere. */
@@ -181,6 +235,7 @@ static int write_all(struct line_target *target, uint64_t until_ns, size_t *done
 
 		if (written > 0) {
 			*done += target->torn ? 0 : (size_t)written;
+			target->bytes += (uint64_t)written;
 			target->inside = from[written - 1] != '\n';
 			target->torn = false;
 		} else if (written < 0 && errno == EINTR) {
@@ -208,8 +263,10 @@ static void cut_back(struct line_target *target, size_t done)
 	if (!target->regular || end < (off_t)partial || ftruncate(target->fd, end - (off_t)partial) ||
 	    lseek(target->fd, end - (off_t)partial, SEEK_SET) < 0)
 		target->dead = true; /* a second half would begin inside a line */
-	else
+	else {
 		target->inside = false;
+		target->bytes -= partial;
+	}
 }
 
 /* Counts unwritten lines as lost. */
@@ -249,6 +306,58 @@ static void keep_rest(struct line_target *target, size_t done)
 	target->has_resumed = true;
 }
 
+/* Drops lines because of the limit. */
+static void drop_over(struct line_target *target, uint64_t lines)
+{
+	target->is_news |= !target->full;
+	target->full = true;
+	target->over += lines;
+	target->lost += lines;
+}
+
+/* Writes a whole frame, or nothing of it. Returns 0 or a negative errno. */
+static int write_frame(struct line_target *target, const char *frame, size_t size)
+{
+	size_t done = 0;
+	int error = 0;
+
+	while (!error && done < size) {
+		ssize_t written = write_quietly(target->fd, frame + done, size - done);
+
+		if (written < 0 && errno != EINTR)
+			error = errno;
+		done += written > 0 ? (size_t)written : 0;
+	}
+	if (error && done &&
+	    (ftruncate(target->fd, (off_t)target->bytes) || lseek(target->fd, (off_t)target->bytes, SEEK_SET) < 0))
+		target->dead = true; /* a torn frame hides what would follow */
+	target->bytes += error ? 0 : size;
+	return -error;
+}
+
+static int flush_packed(struct line_target *target)
+{
+	char *frame;
+	size_t size;
+	int ret;
+
+	if (!target->length)
+		return 0;
+	ret = packed_lines__pack(target->data, target->length, &frame, &size);
+	if (!ret && target->most && target->bytes + size + target->spare > target->most) {
+		drop_over(target, target->lines);
+		target->lines = 0;
+	} else if (!ret) {
+		ret = write_frame(target, frame, size);
+	}
+	free(frame);
+	if (ret)
+		return fail(target, -ret, 0);
+	target->lines = 0;
+	target->length = 0;
+	return 0;
+}
+
 static int flush(struct line_target *target, uint64_t wait_ns)
 {
 	size_t done;
@@ -258,6 +367,8 @@ static int flush(struct line_target *target, uint64_t wait_ns)
 		clear(target);
 		return 0;
 	}
+	if (target->packs)
+		return flush_packed(target);
 	ret = write_all(target, mono_now() + wait_ns, &done);
 	if (ret && ret != -EAGAIN)
 		return fail(target, -ret, done);
@@ -275,8 +386,19 @@ int line_target__retry(struct line_target *target)
 	return target->stalled ? flush(target, 0) : 0;
 }
 
-int line_target__put(struct line_target *target, const char *line, size_t length)
+int line_target__put(struct line_target *target, const char *line, size_t length, size_t spare)
 {
+	uint64_t pending = target->packs ? 0 : target->length + length;
+
+	if (target->packs && spare != target->spare) {
+		flush_packed(target); /* a frame has lines that leave as much */
+		target->spare = spare;
+	}
+	/* what is packed is measured when it is written */
+	if (target->most && (target->bytes + pending + spare > target->most || (target->full && spare))) {
+		drop_over(target, 1);
+		return 0;
+	}
 	if (!target->dropping && target->stalled && target->length + length > target->limit) {
 		target->dropping = true;
 		target->has_stalled = true;
@@ -313,16 +435,19 @@ int line_target__reopen(struct line_target *target)
 	if (!target->path)
 		return 0;
 	flush(target, ROOM_NS);
-	fd = output_file__open(target->path, OUTPUT_FILE_APPEND, PERMISSIONS, &status);
+	fd = open_file(target, OUTPUT_FILE_APPEND, &status);
 	if (fd < 0)
 		return -errno;
 	same = !fstat(target->fd, &old) && old.st_dev == status.st_dev && old.st_ino == status.st_ino;
+	target->full &= same && (uint64_t)status.st_size >= target->bytes;
+	target->bytes = S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
 	if (same && !target->dead) {
 		close(fd);
 		return 0;
 	}
 	clear(target);
-	target->torn = S_ISREG(status.st_mode) ? ends_inside_line(fd, &status) : same && target->inside;
+	target->torn =
+	    !target->packs && (S_ISREG(status.st_mode) ? ends_inside_line(fd, &status) : same && target->inside);
 	target->regular = S_ISREG(status.st_mode);
 	target->inside = target->dead = target->reported = false;
 	target->has_resumed |= target->dropping;
@@ -342,9 +467,18 @@ uint64_t line_target__lost(const struct line_target *target)
 	return target->lost;
 }
 
+uint64_t line_target__over(const struct line_target *target)
+{
+	return target->over;
+}
+
 enum line_target_news line_target__news(struct line_target *target, uint64_t *lines)
 {
 	*lines = target->dropped;
+	if (target->is_news) {
+		target->is_news = false;
+		return LINE_TARGET_FULL;
+	}
 	if (target->has_stalled) {
 		target->has_stalled = false;
 		return LINE_TARGET_STALLED;

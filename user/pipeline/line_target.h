@@ -9,6 +9,8 @@
  * the flag is this process's own; a socket is written with MSG_DONTWAIT.
  *
  * A target that replaces serves a replay, and waits for its reader.
+ *
+ * A file whose name ends in ".zst" gets a zstd frame at each flush (capture/packed_lines.h).
  */
 #ifndef VAPRO_LINE_TARGET_H
 #define VAPRO_LINE_TARGET_H
@@ -28,8 +30,17 @@ struct line_target;
  */
 struct line_target *line_target__open(const char *path, enum output_file_mode mode, size_t limit);
 
-/* Adds a line of this length, its newline included. Returns as line_target__flush() does. */
-int line_target__put(struct line_target *target, const char *line, size_t length);
+/*
+ * From now on a regular file gets no more than so many bytes (0: any): lines beyond are lost and counted, until the
+ * file is another one, or shorter, at line_target__reopen().
+ */
+void line_target__limit(struct line_target *target, uint64_t bytes);
+
+/*
+ * Adds a line of this length, its newline included. spare: bytes of the limit that are left to later lines. Returns as
+ * line_target__flush() does.
+ */
+int line_target__put(struct line_target *target, const char *line, size_t length, size_t spare);
 
 /*
  * Writes all lines. Returns 0, also where a reader has stopped, or the -errno of the first failure,
@@ -49,8 +60,11 @@ int line_target__reopen(struct line_target *target);
 const char *line_target__name(const struct line_target *target);
 uint64_t line_target__lost(const struct line_target *target);
 
-/* Changes of a reader. */
-enum line_target_news { LINE_TARGET_NO_NEWS, LINE_TARGET_STALLED, LINE_TARGET_RESUMED };
+/* Returns how many of these the limit cost. */
+uint64_t line_target__over(const struct line_target *target);
+
+/* Changes of a reader; FULL: the limit was reached. */
+enum line_target_news { LINE_TARGET_NO_NEWS, LINE_TARGET_STALLED, LINE_TARGET_RESUMED, LINE_TARGET_FULL };
 
 /* Returns the change since the last call; *lines: lines dropped, when the reader has resumed. */
 enum line_target_news line_target__news(struct line_target *target, uint64_t *lines);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/packed_lines.h"
 #include "report/json.h"
 #include "report/line_runs.h"
 #include "report/record.h"
@@ -132,7 +133,7 @@ int view_model__init(struct view_model *model)
 
 int view_model__add_file(struct view_model *model, FILE *file, int run, const char *name)
 {
-	FILE *input = seekable(file);
+	FILE *plain = packed_lines__unpacked(file), *input = plain ? seekable(plain) : NULL;
 	struct line_runs *runs = input ? line_runs__read(input) : NULL;
 	int ret = runs ? 0 : -errno;
 
@@ -145,8 +146,10 @@ int view_model__add_file(struct view_model *model, FILE *file, int run, const ch
 			ret = read_lines(model, runs, input, name);
 	}
 	line_runs__free(runs);
-	if (input && input != file)
+	if (input && input != plain)
 		fclose(input);
+	if (plain && plain != file)
+		fclose(plain);
 	return ret;
 }
 
