@@ -21,6 +21,8 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 import contradictions  # noqa: E402
 USUAL, ALL = 25, 50
+with open(os.path.join(ROOT, "include/vapro/version.h"), encoding="utf-8") as header:
+    VERSION = re.search(r'VAPRO_VERSION "(.*)"', header.read()).group(1)
 COMMANDS = ("run", "analyze", "diagnose", "diff", "runs", "view", "report", "top", "stg", "noise", "variability", "publish", "check")
 LIBRARIES = "-lbpf -ldw -lelf -liberty -lcjson -lgsl -lgslcblas -lnats -lzstd -lz -lm -lncursesw"
 
@@ -95,7 +97,7 @@ class Words(unittest.TestCase):
     def test_version(self):
         for program in ("vaprod", "vapro", "vapro-worker"):
             for word in ("-V", "--version", "version"):
-                self.assertEqual(run(program, word), (0, f"{program} 0.1.0\n", ""))
+                self.assertEqual(run(program, word), (0, f"{program} {VERSION}\n", ""))
 
     def test_help(self):
         for program in ("vaprod", "vapro", "vapro-worker"):

@@ -40,7 +40,7 @@ class Settings(unittest.TestCase):
         """The example is what the tables say: every setting, commented, with its default."""
         example = vaprod("--print-config")[1]
         active = re.sub(r"^#(?=[a-z][a-z -]* ?=)", "", example, flags=re.M)
-        active = re.sub(r"^(event NAME|pid|exe|duration|output|capture|fail-on|cpus|publish-memory|broker|broker-[a-z]+|cluster) ?=.*\n", "", active, flags=re.M)
+        active = re.sub(r"^(event NAME|pid|exe|duration|output|capture|fail-on|records|output-max|metrics|cpus|publish-memory|broker|broker-[a-z]+|cluster) ?=.*\n", "", active, flags=re.M)
         self.assertGreater(len(re.findall(r"^[a-z-]+ =", active, re.M)), 30)
         self.assertEqual(settings(config=active), [])
         for name in ("keep-bytes", "ring-bytes", "learn", "long-fragment", "broker-key"):
@@ -50,11 +50,12 @@ class Settings(unittest.TestCase):
 
     def test_every_option_can_be_set(self):
         config = ("[selection]\npid = 1\npid = 2\nexe = lmp*\nduration = 5m\nuser-function = exe:f\n[output]\noutput = run.ndjson\noutput = -\n"
-                  "capture = run.capture\nquiet = yes\n[publishing]\nbroker = nats://user:secret@b1,nats://b2:4333\npublish-only = yes\n"
+                  "records = no-maps\noutput-max = 2G\nmetrics = /run/vapro.prom\ncapture = run.capture\nquiet = yes\n[publishing]\nbroker = nats://user:secret@b1,nats://b2:4333\npublish-only = yes\n"
                   "cluster = blue\npublish-memory = 8M\n[overhead]\ncpus = 0-3\nmemory-cap = 1G\n[kernel]\nevent X=cpu/event=1/\n")
         self.assertEqual(settings(config=config), [
             ("selection", "pid", "1"), ("selection", "pid", "2"), ("selection", "exe", "lmp*"), ("selection", "duration", "5m"),
             ("selection", "function", "exe:f"), ("output", "output", "run.ndjson"), ("output", "output", "-"),
+            ("output", "records", "no-maps"), ("output", "output-max", "2G"), ("output", "metrics", "/run/vapro.prom"),
             ("output", "capture", "run.capture"), ("output", "quiet", "yes"),
             ("publishing", "broker", "nats://b1,nats://b2:4333"), ("publishing", "publish-only", "yes"), ("publishing", "cluster", "blue"),
             ("publishing", "publish-memory", "8M"), ("overhead", "cpus", "0-3"), ("overhead", "memory-cap", "1G"),
@@ -75,6 +76,11 @@ class Settings(unittest.TestCase):
         config = "pid = 1\noutput = a\nwindow = 30\n"
         self.assertEqual(settings("--exe", "b*", "--output", "-", "--window", "40", config=config),
                          [("selection", "exe", "b*"), ("output", "output", "-"), ("analysis", "window", "40s")])
+
+    def test_bounds_of_the_output(self):
+        self.assertEqual(settings("--records", "alarms", "--output-max", "3M", "--metrics", "a.prom", config="records = all\n"),
+                         [("output", "records", "alarms"), ("output", "output-max", "3M"), ("output", "metrics", "a.prom")])
+        self.assertEqual([vaprod(*words)[0] for words in (("--records", "some"), ("--output-max", "1K"))], [2, 2])
 
     def test_run_takes_only_tunables(self):
         """The site's output and selection are those of the daemon."""

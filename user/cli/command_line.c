@@ -9,6 +9,7 @@
 #include "cli/broker_rows.h"
 #include "cli/commands.h"
 #include "cli/settings.h"
+#include "cli/unit_check.h"
 
 /* Sets a setting of a file, whose text does not outlive the file. */
 static int set_of_file(void *ctx, const struct option_row *row, const char *value, const char *prefix, char *err,
@@ -120,6 +121,8 @@ int command_line__parse(struct command_line *line, const struct command *command
 		return code;
 	log__init(command->program, (enum log_level)line->log_most);
 	finalize(line);
+	if (line->check_config && line->daemon.publish.broker.servers)
+		unit_check__brokers(line->daemon.publish.broker.servers, stderr);
 	if (line->print_config)
 		settings__print(&line->daemon.config, line, stdout);
 	return line->print_config || line->check_config ? COMMAND_DONE : 0;

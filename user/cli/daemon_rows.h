@@ -9,8 +9,11 @@
 #include "cli/command_line.h"
 #include "cli/shared_rows.h"
 #include "cli/settings.h"
+#include "pipeline/record_filter.h"
 
 #define DURATION_MOST_S 1e9 /* some 30 years */
+#define OUTPUT_MAX_LEAST (1 << 20)
+#define OUTPUT_MAX_MOST 0x1p50
 
 /* Of a struct pid_list. */
 int daemon_rows__read_pid(void *member, const char *value, char *why, size_t why_size);
@@ -37,6 +40,13 @@ bool daemon_rows__write_pid(const void *member, size_t n, char *text, size_t siz
 	 .help = "NDJSON lines, added to a file, to standard output (-), or both: give it twice"},                     \
 	{.type = OPTION_SWITCH, DAEMON_ROW(json), .name = "json",                                                      \
 	 .help = "NDJSON lines to standard output, also where that is a terminal; as --output -"},                     \
+	{.type = OPTION_CHOICE, DAEMON_ROW(daemon.records), .name = "records", .words = RECORD_CHOICE_WORDS,              \
+	 .level = OPTION_FILE, .help = "which records are lines: all, all but heat maps, or those of alarms (all)"}, \
+	{.type = OPTION_SIZE, DAEMON_ROW(daemon.output_most), .name = "output-max", .min = OUTPUT_MAX_LEAST,           \
+	 .max = OUTPUT_MAX_MOST, .level = OPTION_FILE,                                                               \
+	 .help = "bytes of the file of --output; lines beyond are lost and counted until it is rotated (no bound)"},   \
+	{.type = OPTION_STRING, DAEMON_ROW(daemon.metrics), .name = "metrics", .value = "FILE",                        \
+	 .level = OPTION_FILE, .help = "write metrics for the textfile collector of node_exporter, again at each window"},                  \
 	{.type = OPTION_STRING, DAEMON_ROW(daemon.capture), .name = "capture", .value = "FILE",                        \
 	 .help = "add all bundles as one more run, to be analysed again with `vapro analyze FILE`"},                   \
 	{.type = OPTION_STRING, DAEMON_ROW(daemon.profiles), .name = "profiles", .value = "DIR", .level = OPTION_FILE,    \

@@ -2,6 +2,7 @@
 /* The daemon: a command line around daemon__run(). */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "base/terminal.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
+#include "cli/reload.h"
 #include "daemon/daemon.h"
 #include "probe/elf/reader.h"
 #include "report/narrator.h"
@@ -59,6 +61,18 @@ static void handle_hangup(bool has_file)
 		sigaction(SIGHUP, &action, NULL);
 }
 
+/* Puts lines into the directory of logs that a service manager has made; else to standard output. */
+static void choose_place(struct daemon_options *options)
+{
+	static char path[PATH_MAX];
+	const char *logs = getenv("LOGS_DIRECTORY");
+
+	if (logs && *logs == '/' && snprintf(path, sizeof(path), "%s/vapro.ndjson", logs) < (int)sizeof(path))
+		options->output = path;
+	else
+		options->to_stdout = true;
+}
+
 /*
  * A person at a terminal reads sentences; NDJSON goes there only when it was requested. Progress beside NDJSON on one
  * terminal would tear it.
@@ -70,12 +84,13 @@ static void choose_outputs(struct daemon_options *options)
 	if (options->dry_run) {
 		options->output = "/dev/null";
 		options->capture = NULL;
+		options->metrics = NULL;
 		options->to_stdout = false;
 		options->publish = (struct publishing_options){0};
 		return;
 	}
-	if (!options->output && !options->capture && !terminal)
-		options->to_stdout = true;
+	if (!options->output && !options->capture && !options->to_stdout && !terminal)
+		choose_place(options);
 	options->progress = !(terminal && options->to_stdout);
 	if (!terminal || options->to_stdout)
 		return;
@@ -97,6 +112,7 @@ int main(int argc, char **argv)
 	struct sigaction action = {.sa_handler = on_signal};
 	struct command_line line = {.daemon = {.sentences = -1, .stop = &stop, .reopen = &reopen}};
 	struct daemon_options *options = &line.daemon;
+	struct reload reload = {argc, argv, &line};
 	int status;
 
 	reader__main(argc, argv);
@@ -112,6 +128,8 @@ int main(int argc, char **argv)
 	handle_hangup(options->output != NULL);
 	signal(SIGPIPE, SIG_IGN);
 	options->service = true;
+	options->reload = reload__read;
+	options->reload_ctx = &reload;
 	status = daemon__run(options);
 	if (options->summary && status != EXIT_REFUSED && status != EXIT_USAGE)
 		summary__print(options->summary, stdout, &(struct summary_options){.width = options->width});

@@ -16,6 +16,7 @@
 #include "cli/broker_rows.h"
 #include "cli/command.h"
 #include "daemon/daemon.h"
+#include "pipeline/record_filter.h"
 #include "target/quota.h"
 #include "worker/worker.h"
 
@@ -59,6 +60,14 @@ static const struct option_row rows[] = {
      .help = "also write NDJSON, a file for each job and epoch"},
     {.type = OPTION_SWITCH, OPTION_AT(struct choice, worker.to_stdout), .name = "stdout",
      .help = "also write NDJSON to standard output (without --output)"},
+    {.type = OPTION_CHOICE, OPTION_AT(struct choice, worker.records), .name = "records", .words = RECORD_CHOICE_WORDS,
+     .help = "which records are lines of files and standard output: all, all but heat maps, or those of alarms (all)"},
+    {.type = OPTION_SIZE, OPTION_AT(struct choice, worker.output_most), .name = "output-max", .min = 1 << 20,
+     .max = 1ULL << 50, .help = "bytes of a job's file; lines beyond are lost and counted (no bound)"},
+    {.type = OPTION_SWITCH, OPTION_AT(struct choice, worker.pack), .name = "zst",
+     .help = "files are packed: their names end in .ndjson.zst"},
+    {.type = OPTION_STRING, OPTION_AT(struct choice, worker.metrics), .name = "metrics", .value = "FILE",
+     .help = "write metrics for the textfile collector of node_exporter, every five seconds"},
     {.type = OPTION_LEVEL, OPTION_AT(struct choice, log_most), .min = LOG_LEVEL_WARNING, .name = "quiet",
      .letter = 'q', .help = "warnings and errors only"},
     {.type = OPTION_LEVEL, OPTION_AT(struct choice, log_most), .min = LOG_LEVEL_DEBUG, .name = "verbose",
@@ -98,10 +107,28 @@ const struct command worker_command = {
     .row_count = sizeof(rows) / sizeof(*rows),
 };
 
+#define DIRECTORY_MODE 0750
+
+/* Makes the directory of results where it is absent. Returns 0 or an exit code. */
+static int make_directory(const char *path)
+{
+	struct stat status;
+
+	if (mkdir(path, DIRECTORY_MODE) && errno != EEXIST) {
+		fprintf(stderr, "vapro-worker: --output: the directory '%s' cannot be made: %s\n", path,
+			strerror(errno));
+		return EXIT_USAGE;
+	}
+	if (stat(path, &status) || !S_ISDIR(status.st_mode) || access(path, W_OK)) {
+		fprintf(stderr, "vapro-worker: --output: '%s' is not a directory that can be written\n", path);
+		return EXIT_USAGE;
+	}
+	return 0;
+}
+
 /* Checks what options need of each other and of the machine. Returns 0 or an exit code. */
 static int check(const struct worker_options *worker)
 {
-	struct stat status;
 	char err[512];
 
 	if (!worker->store.broker.servers) {
@@ -113,12 +140,7 @@ static int check(const struct worker_options *worker)
 		fprintf(stderr, "vapro-worker: %s\n", err);
 		return EXIT_USAGE;
 	}
-	if (worker->output &&
-	    (stat(worker->output, &status) || !S_ISDIR(status.st_mode) || access(worker->output, W_OK))) {
-		fprintf(stderr, "vapro-worker: --output: '%s' is no directory that can be written\n", worker->output);
-		return EXIT_USAGE;
-	}
-	return 0;
+	return worker->output ? make_directory(worker->output) : 0;
 }
 
 /*

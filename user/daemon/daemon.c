@@ -17,6 +17,7 @@
 #include "daemon/cpus.h"
 #include "daemon/notify.h"
 #include "daemon/privileges.h"
+#include "metrics/metrics.h"
 #include "report/lines.h"
 #include "pipeline/pipeline.h"
 #include "daemon/stderr_guard.h"
@@ -49,8 +50,9 @@ static uint64_t to_mono(const struct daemon *daemon, uint64_t utc)
 /* What could be judged decides which functions are left out. */
 static void take_result(void *arg, const struct job_result *result)
 {
-	const struct daemon *daemon = arg;
+	struct daemon *daemon = arg;
 
+	daemon__meter_result(daemon, result);
 	tracker__judged(daemon->tracker, result, to_mono(daemon, result->begin_ns), to_mono(daemon, result->end_ns));
 }
 
@@ -131,6 +133,7 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 			time_interrupts(daemon);
 	}
 	line_sink__flush(daemon->lines);
+	daemon__meter(daemon, !last);
 }
 
 /* Reports what happens to the connection to the brokers. */
@@ -224,18 +227,6 @@ static void check_outputs(struct daemon *daemon)
 			      "the ring was full: process events were lost and processes may be missed; raise "
 			      "ring-bytes in the configuration file");
 	}
-}
-
-/* Reopens the output after a rotation of logs. The capture is one run in one file and stays open. */
-static void reopen_output(struct daemon *daemon)
-{
-	char text[512];
-
-	*daemon->options->reopen = 0;
-	if (line_sink__reopen(daemon->lines, text, sizeof(text)))
-		tracker__warn(daemon->tracker, "reopen_failed", 0, "%s", text);
-	else
-		daemon->output_warned = false;
 }
 
 /* Compares a probe's cost with its cost at the start; not while the loop must not be delayed. */
@@ -425,7 +416,7 @@ static const char *loop(struct daemon *daemon)
 		if (daemon->tee.publishing)
 			publishing__step(daemon->tee.publishing, now);
 		if (options->reopen && *options->reopen)
-			reopen_output(daemon);
+			daemon__reopen_output(daemon);
 		if (daemon->queries)
 			query_server__step(daemon->queries, now);
 		if (daemon->status)
@@ -546,6 +537,7 @@ static int watch(struct daemon *daemon, char *err, size_t err_size)
 	begin(daemon);
 	daemon__serve(daemon);
 	daemon__show(daemon);
+	daemon__meter(daemon, true);
 	status = attach_first(daemon, err, err_size);
 	line_sink__flush(daemon->lines);
 	if (options->config.io == VAPRO_ON)
@@ -582,6 +574,7 @@ static void close_outputs(struct daemon *daemon)
 	}
 	pipeline__close(daemon->tee.pipeline);
 	narrator__free(daemon->narrator);
+	metrics__free(daemon->metrics);
 	board__free(daemon->board);
 	if (line_sink__close(daemon->lines) && !daemon->output_failed) {
 		log__error("the output could not be completed");

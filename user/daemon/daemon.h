@@ -8,6 +8,7 @@
 
 #include <signal.h>
 #include <vapro/config.h>
+#include <vapro/version.h>
 
 #include "base/exit_codes.h"
 #include "report/outcome.h"
@@ -15,13 +16,20 @@
 #include "daemon/publishing.h"
 #include "daemon/tracker.h"
 
-#define VAPRO_VERSION "0.1.0"
+/* Settings that may change while it runs. */
+struct daemon_settings {
+	int records; /* enum record_choice */
+	uint64_t output_most;
+};
 
 struct daemon_options {
 	struct vapro_config config;
 	struct selection selection;
 	const char *output;   /* file that lines are added to, or NULL */
 	bool to_stdout;	      /* lines go to standard output (as well) */
+	const char *metrics;  /* file for a collector of metrics, or NULL */
+	const char *records;  /* which records are lines of the output: a word of RECORD_CHOICE_WORDS, or NULL: all */
+	uint64_t output_most; /* bytes of the output file; 0: any */
 	const char *capture;  /* file that the run's bundles are added to, or NULL */
 	const char *profiles; /* directory of profiles of runs, or NULL */
 	struct publishing_options publish;
@@ -35,8 +43,14 @@ struct daemon_options {
 	struct outcome_limit fail_on;
 	const volatile sig_atomic_t *stop;
 	volatile sig_atomic_t *reopen; /* nonzero: the output file is reopened by its path; or NULL */
-	bool service;		       /* a service manager is notified (notify.h) */
-	void (*ready)(void *ctx);      /* called once targets may start; or NULL */
+	/*
+	 * Reads the settings again when the output is reopened: returns 0, with the names in text of those that only a
+	 * restart changes, or a negative errno after a message. NULL: they stay.
+	 */
+	int (*reload)(void *ctx, struct daemon_settings *settings, char *text, size_t size);
+	void *reload_ctx;
+	bool service;		  /* a service manager is notified (notify.h) */
+	void (*ready)(void *ctx); /* called once targets may start; or NULL */
 	void *ready_ctx;
 };
 

@@ -66,6 +66,7 @@ struct daemon {
 	struct tee tee;
 	struct line_sink *lines;
 	struct narrator *narrator; /* NULL: none */
+	struct metrics *metrics;   /* NULL: none */
 	struct counters *counters;
 	const char *expanded; /* the factor whose parts are counted; NULL: the time as a whole */
 	bool counters_lost;   /* to another user of the counters, during a switch */
@@ -101,7 +102,7 @@ struct daemon {
 	uint64_t scanned_at;
 	uint64_t inside_due_ns, trim_due_ns;
 	bool capture_failed, publishing_failed, output_failed, output_warned, ring_warned, accounts_warned,
-	    mappings_lost, alert, inside_warned;
+	    mappings_lost, alert, inside_warned, metrics_failed;
 };
 
 /* Finds the counters of this machine; refuses where requested ones are missing. Returns an exit code. */
@@ -109,6 +110,16 @@ int daemon__look_for_counters(struct daemon *daemon);
 
 /* Opens the outputs before any probe, so that their failure costs no probed process. Returns an exit code. */
 int daemon__open_outputs(struct daemon *daemon);
+
+/* Makes the metrics, where they are wanted. Returns an exit code. */
+int daemon__open_metrics(struct daemon *daemon);
+
+/* Adds a job's window to the metrics; writes them, up: false at the end of the run. */
+void daemon__meter_result(struct daemon *daemon, const struct job_result *result);
+void daemon__meter(struct daemon *daemon, bool up);
+
+/* Reopens the output after a rotation of logs, and reads the settings again that may change meanwhile. */
+void daemon__reopen_output(struct daemon *daemon);
 
 /* Loads and calibrates the kernel side and makes all that depends on it; the analysis too, since the countable events
  * are certain only then. Returns an exit code, with a sentence in err. */

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Responds to users: the live state of the run for `vapro top` and `vapro report`, a region for `vapro diagnose`. */
+/* Responds to users: the live state of the run for `vapro top` and `vapro report`, a region for `vapro diagnose`;
+ * metrics for a collector. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "daemon/daemon_private.h"
+#include "metrics/metrics.h"
 #include "pipeline/pipeline.h"
 #include "report/response.h"
 
@@ -157,4 +160,52 @@ void daemon__serve(struct daemon *daemon)
 		pipeline__remember(daemon->tee.pipeline, config->keep_s, config->keep_bytes);
 	else
 		tracker__warn(daemon->tracker, "no_socket", 0, "`vapro diagnose` cannot reach this vaprod: %s", err);
+}
+
+static const char *cluster_of(const struct daemon *daemon)
+{
+	return daemon->options->publish.cluster ? daemon->options->publish.cluster : PUBLISHING_CLUSTER;
+}
+
+int daemon__open_metrics(struct daemon *daemon)
+{
+	if (!daemon->options->metrics)
+		return EXIT_OK;
+	daemon->metrics = metrics__new(daemon->options->metrics);
+	if (daemon->metrics)
+		return EXIT_OK;
+	log__error("out of memory");
+	return EXIT_FAILED;
+}
+
+void daemon__meter_result(struct daemon *daemon, const struct job_result *result)
+{
+	if (daemon->metrics)
+		metrics__add(daemon->metrics, cluster_of(daemon), result, mono_now());
+}
+
+void daemon__meter(struct daemon *daemon, bool up)
+{
+	struct metrics_counts counts = {.over_lines = line_sink__over(daemon->lines), .overhead_pct = NAN};
+	struct cause_list list;
+	int status;
+
+	if (!daemon->metrics)
+		return;
+	counts.lost_lines = line_sink__lost(daemon->lines) - counts.over_lines;
+	if (daemon->tee.publishing) {
+		struct publisher_totals totals = publishing__totals(daemon->tee.publishing);
+
+		counts.published_blocks = totals.acknowledged;
+		counts.discarded_blocks = totals.dropped;
+	}
+	if (!pipeline__causes(daemon->tee.pipeline, &list)) {
+		metrics__add_causes(daemon->metrics, cluster_of(daemon), &list);
+		causes__free_list(&list);
+	}
+	status = metrics__write(daemon->metrics, &counts, up, mono_now());
+	if (status && !daemon->metrics_failed)
+		tracker__warn(daemon->tracker, "metrics_failed", 0, "metrics %s: %s; it is tried again at each window",
+			      daemon->options->metrics, strerror(-status));
+	daemon->metrics_failed = status;
 }

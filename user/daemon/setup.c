@@ -137,8 +137,11 @@ int daemon__open_outputs(struct daemon *daemon)
 			   output_file__reason(errno));
 		return EXIT_FAILED;
 	}
-	if (!options->capture && !options->publish.broker.servers && !options->profiles)
-		return EXIT_OK;
+	status = line_sink__bound(daemon->lines, record_filter__choice(options->records), options->output_most)
+		     ? EXIT_FAILED
+		     : daemon__open_metrics(daemon);
+	if (status || (!options->capture && !options->publish.broker.servers && !options->profiles))
+		return status;
 	tunables = config__to_text(&options->config);
 	if (!tunables) {
 		log__error("out of memory");
@@ -147,6 +150,39 @@ int daemon__open_outputs(struct daemon *daemon)
 	status = open_streams(daemon, tunables);
 	free(tunables);
 	return status;
+}
+
+/* Takes over the settings that may change. */
+static void reload_settings(struct daemon *daemon)
+{
+	const struct daemon_options *options = daemon->options;
+	struct daemon_settings settings;
+	char others[512] = "";
+
+	if (!options->reload)
+		return;
+	if (options->reload(options->reload_ctx, &settings, others, sizeof(others))) {
+		tracker__warn(daemon->tracker, "reload_failed", 0, "the settings have an error: those of before hold");
+		return;
+	}
+	if (line_sink__bound(daemon->lines, (enum record_choice)settings.records, settings.output_most))
+		log__error("out of memory: all records are written");
+	if (*others)
+		tracker__warn(daemon->tracker, "restart_needed", 0,
+			      "settings that changed hold from the next start of vaprod on: %s", others);
+}
+
+/* The capture is one run in one file and stays open. */
+void daemon__reopen_output(struct daemon *daemon)
+{
+	char text[512];
+
+	*daemon->options->reopen = 0;
+	if (line_sink__reopen(daemon->lines, text, sizeof(text)))
+		tracker__warn(daemon->tracker, "reopen_failed", 0, "%s", text);
+	else
+		daemon->output_warned = false;
+	reload_settings(daemon);
 }
 
 static void learnt_factors(const struct daemon *daemon, struct line_factor *lines)

@@ -12,6 +12,7 @@
 #define VAPRO_PIPELINE_H
 
 #include <vapro/analysis.h>
+#include "analysis/causes.h"
 #include "capture/stream.h"
 #include "config/rules.h"
 #include "report/board.h"
@@ -69,6 +70,9 @@ void pipeline__totals(const struct pipeline *pipeline, struct line_totals *total
 
 /* Gets the outcome so far, for the exit code; selections: how many regions chosen by hand have a diagnosis. */
 void pipeline__outcome(const struct pipeline *pipeline, struct outcome *outcome, uint64_t *selections);
+
+/* Gets the causes of losses so far, which the caller frees (causes__free_list). Returns 0 or -ENOMEM. */
+int pipeline__causes(struct pipeline *pipeline, struct cause_list *list);
 
 /* As analysis__select and analysis__stage_request. */
 int pipeline__select(struct pipeline *pipeline, const struct vapro_selection *selection);

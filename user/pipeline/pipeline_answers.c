@@ -26,6 +26,11 @@ void pipeline__totals(const struct pipeline *pipeline, struct line_totals *total
 		totals->lost_lines = line_sink__lost(pipeline->lines);
 }
 
+int pipeline__causes(struct pipeline *pipeline, struct cause_list *list)
+{
+	return causes__list(pipeline->causes, list);
+}
+
 const char *pipeline__host(const struct pipeline *pipeline)
 {
 	return pipeline->host;

@@ -38,6 +38,18 @@ static void tap(void *arg, const char *line)
 	add_line(arg, line);
 }
 
+static void give(void *arg, const struct job_result *result)
+{
+	struct worker_job *job = arg;
+
+	job->receiver->result(job->receiver, result);
+}
+
+int worker_job__causes(struct worker_job *job, struct cause_list *list)
+{
+	return job->pipeline ? pipeline__causes(job->pipeline, list) : -ENOENT;
+}
+
 int worker_job__warn(struct worker_job *job, const char *host, const char *code, const char *text)
 {
 	struct line_warning warning = {.utc_ns = utc_now(), .host = host, .code = code, .text = text};
@@ -103,6 +115,8 @@ static int make_pipeline(struct worker_job *job, const char *tunables)
 		ret = pipeline__name_events(job->pipeline, named);
 	if (!ret)
 		pipeline__tap(job->pipeline, tap, job);
+	if (!ret && job->receiver && job->receiver->result)
+		pipeline__give(job->pipeline, give, job);
 	free(info);
 	return ret;
 }

@@ -10,6 +10,7 @@
 #ifndef VAPRO_WORKER_JOB_H
 #define VAPRO_WORKER_JOB_H
 
+#include "analysis/causes.h"
 #include "wire/block.h"
 
 struct worker_job;
@@ -24,6 +25,8 @@ struct worker_job_options {
 struct worker_receiver {
 	/* end_ns: UTC end of the window. Returns 0, or an errno that ends worker_job__advance(). */
 	int (*take)(struct worker_receiver *receiver, uint64_t end_ns, const char *lines, size_t size);
+	/* Gets the result of each window, before its lines; NULL: it is not wanted. */
+	void (*result)(struct worker_receiver *receiver, const struct job_result *result);
 };
 
 /*
@@ -33,6 +36,9 @@ struct worker_receiver {
 struct worker_job *worker_job__new(uint64_t epoch, uint64_t from_ns, uint64_t now_ns,
 				   const struct worker_job_options *options, struct worker_receiver *receiver);
 void worker_job__free(struct worker_job *job);
+
+/* Gets the causes of losses so far, which the caller frees. Returns 0, -ENOENT before the first window, or -ENOMEM. */
+int worker_job__causes(struct worker_job *job, struct cause_list *list);
 
 /* The job has blocks of this node in the stream: its analysis begins when they have come, or are late. */
 int worker_job__expect(struct worker_job *job, const char *host);

@@ -70,7 +70,7 @@ static int publish_packed(struct work *work, const char *line, size_t size)
 static void put_lines(struct work *work, const char *lines, size_t size)
 {
 	struct line_sink *const sinks[] = {work->file, work->worker->stdout_sink};
-	char *copy = strndup(lines, size), *line, *end;
+	char *copy = strndup(lines, size), *line, *end, news[512];
 
 	for (line = copy; line && (end = strchr(line, '\n')); line = end + 1) {
 		*end = '\0';
@@ -83,6 +83,8 @@ static void put_lines(struct work *work, const char *lines, size_t size)
 	for (size_t i = 0; i < sizeof(sinks) / sizeof(sinks[0]); i++) {
 		if (sinks[i] && line_sink__flush(sinks[i]))
 			log__error("%s", line_sink__error(sinks[i]));
+		while (sinks[i] && line_sink__news(sinks[i], news, sizeof(news)))
+			log__warning("%s", news);
 	}
 }
 
@@ -96,6 +98,30 @@ static size_t whole_lines(const char *lines, size_t size)
 	while (!length || (lines[length - 1] != '\n' && length < size))
 		length++;
 	return length;
+}
+
+static const char *cluster_of(const struct work *work, struct wire_subject *subject)
+{
+	return wire_subject__parse(subject, work->out) ? "" : subject->job.cluster;
+}
+
+static void meter(struct worker_receiver *receiver, const struct job_result *result)
+{
+	struct work *work = (struct work *)receiver;
+	struct wire_subject subject;
+
+	metrics__add(work->worker->metrics, cluster_of(work, &subject), result, mono_now());
+}
+
+static void meter_causes(struct work *work)
+{
+	struct wire_subject subject;
+	struct cause_list list;
+
+	if (!work->worker->metrics || worker_job__causes(work->job, &list))
+		return;
+	metrics__add_causes(work->worker->metrics, cluster_of(work, &subject), &list);
+	causes__free_list(&list);
 }
 
 /* Publishes the lines of a window, in as many messages as they need; only the last one says that the window is whole.
@@ -120,6 +146,7 @@ static int take(struct worker_receiver *receiver, uint64_t end_ns, const char *l
 		at += length;
 	}
 	put_lines(work, lines, size);
+	meter_causes(work);
 	return 0;
 }
 
@@ -178,15 +205,16 @@ static int read_from(struct work *work, uint64_t number)
 
 static int open_file(struct work *work)
 {
+	const struct worker_options *options = work->worker->options;
 	char path[4096];
 
-	if (!work->worker->options->output)
+	if (!options->output)
 		return 0;
-	snprintf(path, sizeof(path), "%s/%s.%llu.ndjson", work->worker->options->output, work->key,
-		 (unsigned long long)work->epoch);
+	snprintf(path, sizeof(path), "%s/%s.%llu.ndjson%s", options->output, work->key, (unsigned long long)work->epoch,
+		 options->pack ? ".zst" : "");
 	work->file = line_sink__append(path, false, LINE_SINK_BACKLOG);
 	if (work->file)
-		return 0;
+		return line_sink__bound(work->file, record_filter__choice(options->records), options->output_most);
 	log__error("cannot write %s: %s", path, output_file__reason(errno));
 	return -EIO;
 }
@@ -216,6 +244,7 @@ int work__open(struct worker *worker, const struct held_lease *lease, struct wor
 	if (!work)
 		return -ENOMEM;
 	work->receiver.take = take;
+	work->receiver.result = worker->metrics ? meter : NULL;
 	work->worker = worker;
 	work->epoch = lease->epoch;
 	snprintf(work->key, sizeof(work->key), "%s", lease->job);
@@ -262,6 +291,10 @@ void work__free(struct work *work)
 		return;
 	store_reader__free(work->reader);
 	worker_job__free(work->job);
+	if (work->file) {
+		work->worker->lost_lines += line_sink__lost(work->file);
+		work->worker->over_lines += line_sink__over(work->file);
+	}
 	if (line_sink__close(work->file))
 		log__error("%s: lines of this job are missing in its file", work->key);
 	free(work);

@@ -2,6 +2,7 @@
 #include "worker/worker.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,9 @@
 #include "base/log.h"
 #include "worker/worker_private.h"
 
-#define IDLE_MS 20	      /* between looks for blocks and leases */
-#define STOP_NS 6000000000ULL /* beside the request under way, the end waits so long for a broker */
+#define IDLE_MS 20		 /* between looks for blocks and leases */
+#define METRICS_NS 5000000000ULL /* between two writings of the metrics */
+#define STOP_NS 6000000000ULL	 /* beside the request under way, the end waits so long for a broker */
 
 /* An id that no other worker has: host, and a random number. */
 static int make_id(struct worker *worker)
@@ -114,6 +116,29 @@ static void step_all(struct worker *worker)
 	}
 }
 
+/* Writes the metrics, from time to time and at the end. */
+static void meter(struct worker *worker, bool up)
+{
+	struct metrics_counts counts = {
+	    .lost_lines = worker->lost_lines, .over_lines = worker->over_lines, .overhead_pct = NAN};
+	uint64_t now_ns = mono_now();
+	int status;
+
+	if (!worker->metrics || (up && now_ns < worker->metrics_due_ns))
+		return;
+	worker->metrics_due_ns = now_ns + METRICS_NS;
+	for (size_t i = 0; i < worker->count; i++) {
+		counts.lost_lines += worker->works[i]->file ? line_sink__lost(worker->works[i]->file) : 0;
+		counts.over_lines += worker->works[i]->file ? line_sink__over(worker->works[i]->file) : 0;
+	}
+	counts.lost_lines -= counts.over_lines;
+	counts.lost_lines += worker->stdout_sink ? line_sink__lost(worker->stdout_sink) : 0;
+	status = metrics__write(worker->metrics, &counts, up, now_ns);
+	if (status && !worker->metrics_failed)
+		log__warning("metrics %s: %s", worker->options->metrics, strerror(-status));
+	worker->metrics_failed = status;
+}
+
 /* Hands all jobs back. A broker that does not answer is waited for so long, however many jobs there are. */
 static void stop(struct worker *worker)
 {
@@ -145,6 +170,13 @@ int worker__run(const struct worker_options *options)
 		worker.stdout_sink = line_sink__append(NULL, true, LINE_SINK_BACKLOG);
 		if (!worker.stdout_sink)
 			snprintf(err, sizeof(err), "no standard output: %s", strerror(errno));
+		else
+			line_sink__bound(worker.stdout_sink, record_filter__choice(options->records), 0);
+	}
+	if (worker.store && options->metrics) {
+		worker.metrics = metrics__new(options->metrics);
+		if (!worker.metrics)
+			log__warning("metrics %s: out of memory", options->metrics);
 	}
 	if (worker.store && (worker.stdout_sink || !options->to_stdout))
 		worker.keeper = keeper__start(worker.store, &keeper, err, sizeof(err));
@@ -157,9 +189,12 @@ int worker__run(const struct worker_options *options)
 		if (ret)
 			log__error("out of memory");
 		step_all(&worker);
+		meter(&worker, true);
 		nanosleep(&idle, NULL);
 	}
 	stop(&worker);
+	meter(&worker, false);
+	metrics__free(worker.metrics);
 	free(worker.works);
 	store__close(worker.store);
 	line_sink__close(worker.stdout_sink);

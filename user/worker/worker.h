@@ -14,6 +14,10 @@ struct worker_options {
 	uint64_t idle_ns;	      /* a job that sends nothing for so long has ended */
 	const char *output;	      /* directory for a file of each job and epoch; NULL none */
 	bool to_stdout;
+	const char *records;  /* which are lines of files and standard output: of RECORD_CHOICE_WORDS; NULL: all */
+	bool pack;	      /* files are packed (capture/packed_lines.h) */
+	uint64_t output_most; /* bytes of a file; 0: any */
+	const char *metrics;  /* file for a collector of metrics; NULL none */
 	const volatile sig_atomic_t *stop;
 };
 

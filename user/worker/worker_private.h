@@ -2,6 +2,7 @@
 #ifndef VAPRO_WORKER_WORKER_PRIVATE_H
 #define VAPRO_WORKER_WORKER_PRIVATE_H
 
+#include "metrics/metrics.h"
 #include "pipeline/line_sink.h"
 #include "worker/keeper.h"
 #include "worker/worker.h"
@@ -43,6 +44,10 @@ struct worker {
 	struct store *store;
 	struct keeper *keeper;
 	struct line_sink *stdout_sink;
+	struct metrics *metrics;	 /* NULL: none */
+	uint64_t metrics_due_ns;	 /* own clock */
+	uint64_t lost_lines, over_lines; /* of files that are closed */
+	bool metrics_failed;
 	struct work **works;
 	size_t count, capacity;
 };
