@@ -9,10 +9,12 @@
 # make check-vm   other kernels and CPUs, in emulated machines
 # make fuzz       hostile captures, checkpoints, blocks, lines and requests (WHAT="block lines" MINUTES=10)
 # make ARCH=arm64 build/arm64/vaprod and build/arm64/vapro, cross-built; needs no arm64 packages here
-# make install PREFIX=/usr DESTDIR=
+# make install PREFIX=/usr DESTDIR=; make deb  packages of Debian, in build/deb
 # make format, make clean, make help
 
 PREFIX ?= /usr/local
+UNITS ?= $(PREFIX)/lib/systemd/system
+VERSION := $(shell sed -n 's/^.define VAPRO_VERSION "\(.*\)"/\1/p' include/vapro/version.h)
 Q = $(if $(V),,@)
 CLANG ?= clang
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/local/sbin/bpftool) bpftool)
@@ -82,7 +84,7 @@ UNIT_SHARED := $(patsubst tests/unit/%.c,$(B)/test/shared/%.o,$(filter-out tests
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps help demo demo-nodes check check-unit check-quick check-clang tidy check-live check-vm coverage unit-run fuzz guest-programs accept accuracy bench install clean format
+.PHONY: all deb deps help demo demo-nodes check check-unit check-quick check-clang tidy check-live check-vm coverage unit-run fuzz guest-programs accept accuracy bench install clean format
 
 all: $(B)/vaprod $(B)/vapro $(B)/vapro-worker $(if $(SYSROOT),,$(B)/vapro.schema.json)
 
@@ -104,6 +106,10 @@ $(B)/.deps-test: $(B)/.deps-build
 
 $(B)/.deps-bench: $(B)/.deps-test
 	$(Q)tools/deps.sh $(DEPS_MODE) bench
+	$(Q)touch $@
+
+$(B)/.deps-package: $(B)/.deps-build
+	$(Q)tools/deps.sh $(DEPS_MODE) package
 	$(Q)touch $@
 
 $(B)/.deps-tidy: $(B)/.deps-build
@@ -323,7 +329,7 @@ tidy: all | $(B)/.deps-tidy
 
 # Tests of programs get the build directory; the longest come first. Half of the time they wait: four at once.
 TESTS_OF_PROGRAMS := $(patsubst %,tests/nodes/test_%.py,worker faults from publish) \
-	$(patsubst %,tests/tools/test_%.py,speed page exports brokers examples options records variability fragments completion settings mistakes many_causes node_check)
+	$(patsubst %,tests/tools/test_%.py,speed page exports brokers site_logs examples options records variability fragments completion settings metrics unit mistakes many_causes node_check)
 TESTS_OF_SOURCES := $(patsubst %,tests/tools/test_%.py,install programs layers words citations new_key live_runner shape coverage contradictions constants)
 
 # a room and a file of it, by words of make's
@@ -442,9 +448,9 @@ $(B)/vapro.conf: $(B)/vaprod
 
 # The options of the man pages come from the tables: a line "@OPTIONS vapro view@" stands for those of this command.
 $(B)/vaprod.8 $(B)/vapro.1 $(B)/vapro-worker.8: $(B)/%: deploy/%.in $(B)/vaprod $(B)/vapro $(B)/vapro-worker
-	$(Q)while IFS= read -r line; do case "$$line" in \
+	$(Q)sed 's/@VERSION@/$(VERSION)/' $< | while IFS= read -r line; do case "$$line" in \
 		"@OPTIONS "*@) command=$${line#@OPTIONS }; $(B)/$${command%@} --help=man || exit 1 ;; \
-		*) printf '%s\n' "$$line" ;; esac; done < $< > $@
+		*) printf '%s\n' "$$line" ;; esac; done > $@
 
 COMPLETIONS := $(foreach shell,bash zsh fish,$(addprefix $(B)/completion/$(shell)/,vapro vaprod vapro-worker))
 $(COMPLETIONS): $(B)/completion/%: $(B)/vaprod $(B)/vapro $(B)/vapro-worker
@@ -460,7 +466,7 @@ $(B)/vapro.schema.json: $(B)/tools/print_schema
 	$(Q)$< > $@
 
 $(B)/vapro-records.5: deploy/records.py $(B)/vapro.schema.json
-	$(Q)$^ > $@
+	$(Q)$^ $(VERSION) > $@
 
 MAN_PAGES := $(addprefix $(B)/,vapro.1 vaprod.8 vapro-worker.8 vapro-records.5)
 
@@ -480,11 +486,37 @@ install: all $(MAN_PAGES) $(B)/vapro.conf $(COMPLETIONS)
 		install -m 644 $(B)/completion/fish/$$name $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$name.fish; \
 	done
 	install -m 644 $(B)/vapro.schema.json $(B)/vapro.conf $(DESTDIR)$(PREFIX)/share/vapro
-	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	install -m 755 deploy/systemd/publish-unit.sh $(DESTDIR)$(PREFIX)/share/vapro
+	install -m 644 deploy/vapro.logrotate deploy/vapro-worker.env $(DESTDIR)$(PREFIX)/share/vapro
+	for folder in nats prometheus grafana; do \
+		install -d $(DESTDIR)$(PREFIX)/share/vapro/$$folder && \
+		install -m 644 deploy/$$folder/* $(DESTDIR)$(PREFIX)/share/vapro/$$folder || exit 1; \
+	done
+	chmod 755 $(DESTDIR)$(PREFIX)/share/vapro/nats/add_user.sh
+	install -d $(DESTDIR)$(UNITS)
 	for unit in vaprod vapro-worker; do \
 		sed 's|^ExecStart=/usr/local/|ExecStart=$(PREFIX)/|' deploy/$$unit.service >$(B)/$$unit.service && \
-		install -m 644 $(B)/$$unit.service $(DESTDIR)$(PREFIX)/lib/systemd/system || exit 1; \
+		install -m 644 $(B)/$$unit.service $(DESTDIR)$(UNITS) || exit 1; \
 	done
+
+# What is in /etc/vapro/vapro.conf of a package: where the records go; every other setting with its default.
+$(B)/site.conf: $(B)/vapro.conf
+	$(Q)sed 's|^#output =.*|output = /var/log/vapro/vapro.ndjson|' $< > $@
+
+# Packages of Debian in build/deb, from the files that git has: no changelog but that of the version.
+DEB = $(B)/deb/vapro-$(VERSION)
+deb: | $(B)/.deps-package
+	$(Q)rm -rf $(DEB) && mkdir -p $(DEB)
+	$(Q)git ls-files -z | xargs -0 cp --parents -t $(DEB)
+	$(Q)cp -r deploy/debian $(DEB)/debian
+	$(Q)deploy/debian-changelog.sh $(VERSION) < CHANGELOG.md > $(DEB)/debian/changelog
+	$(Q)cd $(DEB) && dpkg-buildpackage -us -uc -b $(if $(V),,>../build.log 2>&1) || { tail -20 $(B)/deb/build.log; exit 1; }
+	$(Q)lintian --fail-on error,warning $(B)/deb/vapro_$(VERSION)_$(HERE).changes
+	$(Q)ls $(B)/deb/*.deb
+
+$(B)/vapro.spec: deploy/rpm/vapro.spec.in include/vapro/version.h
+	$(Q)mkdir -p $(B)
+	$(Q)sed 's/@VERSION@/$(VERSION)/' $< > $@
 
 format:
 	$(Q)clang-format -i $(shell git ls-files '*.c' '*.h' '*.cpp' | grep -v '^vmlinux/')

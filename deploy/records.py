@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-Writes the man page vapro-records(5) from the schema: records.py vapro.schema.json > vapro-records.5
+Writes the man page vapro-records(5) from the schema: records.py vapro.schema.json [VERSION] > vapro-records.5
 """
 import json
 import sys
 
-HEAD = r""".TH VAPRO-RECORDS 5 2026-11-24 "vapro" "vapro"
+HEAD = r""".TH VAPRO-RECORDS 5 2026-11-24 "vapro @VERSION@" "vapro"
 .SH NAME
 vapro\-records \- the NDJSON records of vaprod and vapro
 .SH DESCRIPTION
@@ -119,4 +119,4 @@ def page(schema):
 
 if __name__ == "__main__":
     with open(sys.argv[1], encoding="utf-8") as source:
-        sys.stdout.write(page(json.load(source)))
+        sys.stdout.write(page(json.load(source)).replace("@VERSION@", sys.argv[2] if len(sys.argv) > 2 else "").replace('"vapro "', '"vapro"'))

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Installs the Debian packages that vapro needs, where they are missing. Only this file has their
-# names. deps.sh [missing] build | test | bench | tidy | strangers | cross | vm; quiet and without the network where nothing is missing.
+# names. deps.sh [missing] build | test | bench | tidy | package | strangers | cross | vm; quiet and without the network where nothing is missing.
 # With `missing` it installs nothing: it names what is missing and fails.
 # deps.sh names sysroot ARCH | guest ARCH | kernel ARCH | headers RELEASE prints what tools/vm/fetch.sh unpacks for another
 # machine, without installing it here.
@@ -19,11 +19,12 @@ build='gcc g++ clang llvm make pkg-config libbpf-dev libelf-dev libdw-dev libibe
 zlib1g-dev libzstd-dev libnats-dev libgsl-dev libncurses-dev libcmocka-dev bpftool clang-format python3'
 build="$build $(decoder "$(uname -m)")"
 run='perl gfortran openmpi-bin libopenmpi-dev mpich libmpich-dev libucx-dev libhwloc-dev libomp-dev hpcc lammps scalapack-mpi-test netpipe-openmpi examl
-python3-mpi4py iproute2 nats-server stress-ng python3-jsonschema binutils pmccabe mandoc gdb e2fsprogs valgrind qemu-user zsh fish chromium'
+prometheus jq logrotate zstd python3-mpi4py iproute2 nats-server stress-ng python3-jsonschema binutils pmccabe mandoc gdb e2fsprogs valgrind qemu-user zsh fish chromium'
 bench='bpftrace linux-perf'
 tidy='clang-tidy'
 # programs of others, which make accept WHAT=strangers watches
 strangers='gromacs quantum-espresso quantum-espresso-data nwchem openfoam python3-mpi4py python3-numpy python3-torch'
+package='debhelper lintian rpm rpmlint'
 cross='clang llvm lld make bpftool'
 vm='qemu-system-x86 qemu-system-arm debian-archive-keyring gcc-aarch64-linux-gnu gfortran-aarch64-linux-gnu'
 
@@ -43,6 +44,7 @@ test) wanted="$build $run" ;;
 bench) wanted="$build $run $bench" ;;
 tidy) wanted="$build $tidy" ;;
 strangers) wanted=$strangers ;;
+package) wanted="$build $package" ;;
 cross) wanted=$cross ;;
 vm) wanted="$build $run $cross $vm" ;;
 names)
@@ -59,7 +61,7 @@ names)
 	exit 0
 	;;
 *)
-	echo "usage: deps.sh [missing] build|test|bench|tidy|strangers|cross|vm" >&2
+	echo "usage: deps.sh [missing] build|test|bench|tidy|package|strangers|cross|vm" >&2
 	exit 2
 	;;
 esac
