@@ -511,7 +511,7 @@ deb: | $(B)/.deps-package
 	$(Q)cp -r deploy/debian $(DEB)/debian
 	$(Q)deploy/debian-changelog.sh $(VERSION) < CHANGELOG.md > $(DEB)/debian/changelog
 	$(Q)cd $(DEB) && dpkg-buildpackage -us -uc -b $(if $(V),,>../build.log 2>&1) || { tail -20 $(B)/deb/build.log; exit 1; }
-	$(Q)lintian --fail-on error,warning $(B)/deb/vapro_$(VERSION)_$(HERE).changes
+	$(Q)lintian --allow-root --fail-on error,warning $(B)/deb/vapro_$(VERSION)_$(HERE).changes
 	$(Q)ls $(B)/deb/*.deb
 
 $(B)/vapro.spec: deploy/rpm/vapro.spec.in include/vapro/version.h

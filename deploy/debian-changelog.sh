@@ -9,5 +9,5 @@ vapro ($1) unstable; urgency=medium
 
   * Version $1; CHANGELOG.md lists what changed.
 
- -- the vapro maintainers <vapro@localhost.localdomain>  $(LC_ALL=C date -u -R -d "$date 12:00")
+ -- the vapro maintainers <maintainers@vapro.invalid>  $(LC_ALL=C date -u -R -d "$date 12:00")
 EOF

@@ -108,7 +108,7 @@ class Metrics(unittest.TestCase):
         """The document lists each metric, with its labels."""
         text = read("docs", "metrics.md")
         for name, labels in self.series.items():
-            row = re.search(rf"^\| `{name}` \| ([^|]*) \|", text, re.M)
+            row = re.search(rf"^\| `{name}` \|([^|]*)\|", text, re.M)
             self.assertTrue(row, name)
             self.assertEqual(set(re.findall(r"`([a-z_]+)`", row.group(1))), labels, name)
 
