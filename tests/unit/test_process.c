@@ -110,6 +110,88 @@ static void this_process_is_read(void **state)
 	process__free(process);
 }
 
+static void assert_names(char *const *environment, const char *job, const char *name, const char *account,
+			 const char *partition, uint32_t nodes, const char *user)
+{
+	struct process *process = read_with(environment);
+	const struct job_names *names = &process->names;
+
+	assert_string_equal(process->job, job);
+	assert_string_equal(names->name, name);
+	assert_string_equal(names->account, account);
+	assert_string_equal(names->partition, partition);
+	assert_string_equal(names->user, user);
+	assert_int_equal(names->nodes, nodes);
+	assert_int_equal(names->source, *name || *account ? JOB_NAMES_ENVIRONMENT : JOB_NAMES_NONE);
+	process__free(process);
+}
+
+/* The numbers of jobs are large: this machine's prolog may have written files of others. */
+static void jobs_have_names(void **state)
+{
+	char *slurm[] = {
+	    "SLURM_JOB_ID=99999977",	"SLURM_JOB_NAME=my heat", "SLURM_JOB_ACCOUNT=phys", "SLURM_PROCID=0",
+	    "SLURM_JOB_PARTITION=main", "SLURM_JOB_NUM_NODES=4",  "SLURM_JOB_USER=ann",	    NULL};
+	char *pbs[] = {"PBS_JOBID=99999978.server",
+		       "PBS_JOBNAME=heat",
+		       "PBS_ACCOUNT=phys",
+		       "PBS_QUEUE=workq",
+		       "PBS_NUM_NODES=2",
+		       "PBS_O_LOGNAME=ann",
+		       NULL};
+	char *lsf[] = {"LSB_JOBID=99999979", "LSB_JOBNAME=heat", "LSB_PROJECT_NAME=phys",
+		       "LSB_QUEUE=normal",   "LSFUSER=ann",	 NULL};
+	char *sge[] = {"JOB_ID=99999980",
+		       "SGE_TASK_ID=undefined",
+		       "JOB_NAME=heat",
+		       "QUEUE=all.q",
+		       "NHOSTS=3",
+		       "SGE_O_LOGNAME=ann",
+		       NULL};
+	char *flux[] = {"FLUX_JOB_ID=f2N3eXY", "FLUX_JOB_NAME=heat", "FLUX_JOB_NNODES=2", "FLUX_TASK_RANK=0", NULL};
+	char *none[] = {"SLURM_JOB_ID=99999981", "SLURM_PROCID=0", NULL};
+	char *no_job[] = {"SLURM_JOB_NAME=heat", NULL};
+	struct process *process;
+
+	(void)state;
+	assert_names(slurm, "slurm:99999977", "my heat", "phys", "main", 4, "ann");
+	assert_names(pbs, "pbs:99999978.server", "heat", "phys", "workq", 2, "ann");
+	assert_names(lsf, "lsf:99999979", "heat", "phys", "normal", 0, "ann");
+	assert_names(sge, "sge:99999980", "heat", "", "all.q", 3, "ann");
+	assert_names(flux, "flux:f2N3eXY", "heat", "", "", 2, "");
+	assert_names(none, "slurm:99999981", "", "", "", 0, "");
+	process = read_with(no_job);
+	assert_string_equal(process->job_kind, "none");
+	assert_int_equal(process->names.source, JOB_NAMES_NONE);
+	process__free(process);
+}
+
+/* A user who sets the variables chooses what is shown, but neither how long it is nor what a terminal does with it. */
+static void hostile_names_are_harmless(void **state)
+{
+	char *variables[] = {"SLURM_JOB_ID=99999982/../../etc/passwd",
+			     NULL,
+			     "SLURM_JOB_ACCOUNT=\033]0;x\007\n\t\xff",
+			     "SLURM_JOB_NUM_NODES=-1",
+			     "SLURM_PROCID=0",
+			     NULL};
+	char *large = malloc(100000);
+	struct process *process;
+
+	(void)state;
+	memset(large, 'x', 100000);
+	memcpy(large, "SLURM_JOB_NAME=", 15);
+	large[99999] = '\0';
+	variables[1] = large;
+	process = read_with(variables);
+	assert_string_equal(process->job, "slurm:99999982_.._.._etc_passwd");
+	assert_int_equal(strlen(process->names.name), JOB_NAME_SIZE - 1);
+	assert_string_equal(process->names.account, "?]0;x????");
+	assert_int_equal(process->names.nodes, 0);
+	process__free(process);
+	free(large);
+}
+
 static void launchers_are_understood(void **state)
 {
 	char *open_mpi[] = {"OMPI_COMM_WORLD_RANK=3", "OMPI_COMM_WORLD_SIZE=8", "PMIX_NAMESPACE=123", NULL};
@@ -625,6 +707,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(this_process_is_read),
 	    cmocka_unit_test(lines_of_mappings_are_read),
+	    cmocka_unit_test(jobs_have_names),
+	    cmocka_unit_test(hostile_names_are_harmless),
 	    cmocka_unit_test(launchers_are_understood),
 	    cmocka_unit_test(proxies_of_one_launcher_are_one_job),
 	    cmocka_unit_test(equal_ids_of_two_launchers_are_two_jobs),

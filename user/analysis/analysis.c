@@ -9,6 +9,7 @@
 
 #include "model/groups.h"
 #include "base/grow.h"
+#include "base/job_names.h"
 #include "model/judge.h"
 
 #define WINDOW_MOST_NS 86400000000000ULL /* a day */
@@ -384,7 +385,7 @@ int analysis__query(struct analysis *analysis, const struct vapro_selection *sel
 		return -ENOMEM;
 	for (size_t i = 0; i < analysis->order_count; i++) {
 		struct analysis_job *job = &analysis->jobs[analysis->order[i]];
-		bool wanted = !name || !strcmp(name, stg__job(context->stg, job->id)->name);
+		bool wanted = job_names__match(name, stg__job(context->stg, job->id)->name);
 
 		if (!job->rec_count && !job->open_count && !job->history.rec_count && !job->history.open_count)
 			continue;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/job_names.h"
 #include "base/exit_codes.h"
 #include "base/printable.h"
 #include "cli/commands.h"
@@ -125,7 +126,7 @@ static bool is_wanted(const struct choice *choice, const cJSON *record)
 {
 	return record__number(record, KEY(noise, time_pct_of_ranks), 0) >= 100 * choice->min_share &&
 	       (!choice->shown.job || choice->shown.source.broker.servers ||
-		!strcmp(choice->shown.job, job_of(record)));
+		job_names__match(choice->shown.job, job_of(record)));
 }
 
 /* Prints the components. Returns 0 or an exit code. */

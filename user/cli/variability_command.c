@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/job_names.h"
 #include "base/exit_codes.h"
 #include "base/terminal.h"
 #include "cli/commands.h"
@@ -66,8 +67,7 @@ static size_t choose(const struct choice *choice, const struct summary *summary,
 	for (size_t i = 0; i < summary->variability_count; i++) {
 		const char *job = record__text(summary->variability[i], KEY(of_job, job));
 
-		if (!choice->shown.job || choice->shown.source.broker.servers ||
-		    (job && !strcmp(choice->shown.job, job)))
+		if (choice->shown.source.broker.servers || job_names__match(choice->shown.job, job))
 			chosen[count++] = summary->variability[i];
 	}
 	return count;

@@ -118,6 +118,7 @@ void tracker__emit_process(struct tracker *tracker, const struct tracked *tracke
 	    .job_step = process->job_step[0] ? process->job_step : NULL,
 	    .job = process->job,
 	    .user = (uint32_t)process->uid + 1,
+	    .names = &process->names,
 	    .threads = (uint32_t)process__threads(process->pid, NULL, 0),
 	    .hits = hits,
 	    .returns = hits ? counters->exit + counters->left : 0,
@@ -198,6 +199,7 @@ size_t tracker__status(const struct tracker *tracker, struct board_process *proc
 		    .world_size = tracked->identity.world_size,
 		    .job = tracked->identity.job,
 		    .exe = tracked->identity.exe,
+		    .names = &tracked->identity.names,
 		    .calls_per_s = tracked->calls_per_s,
 		    .overhead_pct = tracked->overhead_pct,
 		    .probes = tracked->ended_ns					? BOARD_ENDED

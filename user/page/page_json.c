@@ -162,8 +162,7 @@ static bool add_jobs(cJSON *page, const struct run_report *report)
 			continue;
 		item = page_json__append(list);
 		ok = item && json__add_text(item, "name", job->name) &&
-		     json__add_text(item, "title",
-				    summary__job_name(job->name, job->user, job->program, job->programs, title)) &&
+		     json__add_text(item, "title", summary__job_title(summary, job, title)) &&
 		     json__add_number(item, "ranks", (double)ranks, 0) &&
 		     json__add_number(item, "world", job->world_size, 0) &&
 		     cJSON_AddBoolToObject(item, "partial", job->partial && ranks < job->world_size) &&

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/job_names.h"
+
 #include "base/grow.h"
 #include "base/table.h"
 #include "page/page_json.h"
@@ -59,7 +61,7 @@ static bool is_wanted(const char *wanted, const struct state_total *total)
 	char name[512];
 
 	snprintf(name, sizeof(name), "%s of uid %u", total->job, total->user - 1);
-	return !wanted || !strcmp(wanted, total->job) || (total->user && !strcmp(wanted, name));
+	return job_names__match(wanted, total->job) || (total->user && !strcmp(wanted, name));
 }
 
 static bool collect_totals(struct state_rows *rows, const struct run_report *report)

@@ -5,6 +5,7 @@
 
 #include "analysis/causes.h"
 #include "model/bands.h"
+#include "report/job_book.h"
 #include "report/node_variances.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/reported.h"
@@ -28,6 +29,7 @@ struct pipeline {
 	char *host;
 	struct reported_variances *reported, *reported_hangs;
 	struct node_variances nodes;
+	struct job_book jobs; /* their names */
 	double rank_seconds, judged_seconds;
 	uint64_t selections;
 	struct line_totals totals;

@@ -363,6 +363,18 @@ static char *without_others(const struct board *board, const struct result_diagn
 	return cJSON_PrintUnformatted(record);
 }
 
+void board__share(struct board *board, board_share share, void *ctx)
+{
+	board->share = share;
+	board->share_ctx = ctx;
+}
+
+static void share(const struct board *board, const char *line)
+{
+	if (board->share)
+		board->share(board->share_ctx, board->result->job, board->result->user, line, false);
+}
+
 /*
  * Retains a line, and what of it the job's user may see. Without memory, or room on the board, the earlier line
  * remains.
@@ -371,11 +383,13 @@ static void retain(struct board *board, struct board_text *text, const char *lin
 		   const struct result_diagnosis *diagnosis)
 {
 	struct board_text fresh = {.others = names_others(board, diagnosis)};
+	char *shown = fresh.others ? without_others(board, diagnosis, record) : NULL;
 	bool room = strlen(line) <= LINE_MOST && board->bytes + 2 * strlen(line) <= BYTES_MOST;
 
+	if (shown || !fresh.others)
+		share(board, shown ? shown : line);
 	fresh.whole = room ? strdup(line) : NULL;
-	if (fresh.whole && fresh.others)
-		fresh.shown = without_others(board, diagnosis, record);
+	fresh.shown = shown;
 	if (fresh.whole && (!fresh.others || fresh.shown)) {
 		set_text(board, text, fresh);
 		return;
@@ -383,6 +397,7 @@ static void retain(struct board *board, struct board_text *text, const char *lin
 	if (!text->whole)
 		board->jobs[board->current].regions_left_out++;
 	free(fresh.whole);
+	free(shown);
 }
 
 static void add_variance(struct board *board, const char *line, cJSON *record)
@@ -462,6 +477,28 @@ static void replace(char **text, const char *line)
 	*text = copy;
 }
 
+/* Shares a record of a process, which belongs to no window. */
+static void share_process(const struct board *board, const char *line)
+{
+	cJSON *record = cJSON_Parse(line);
+	const cJSON *job = record__item(record, KEY(process, job));
+	const char *identity = record__text(job, KEY(process_job, identity));
+	const char *state = record__text(record, KEY(process, state));
+	double uid = record__number(job, KEY(process_job, uid), -1);
+
+	if (identity && state && uid >= 0 && uid < UINT32_MAX)
+		board->share(board->share_ctx, identity, (uint32_t)uid + 1, line, !strcmp(state, "attached"));
+	cJSON_Delete(record);
+}
+
+/* Returns whether a record of a job's window is about the job alone, and names no task of others. */
+static bool is_own(enum record_object type)
+{
+	return type == RECORD_OBJECT_window || type == RECORD_OBJECT_heatmap || type == RECORD_OBJECT_hang ||
+	       type == RECORD_OBJECT_imbalance || type == RECORD_OBJECT_drift || type == RECORD_OBJECT_rare ||
+	       type == RECORD_OBJECT_variability;
+}
+
 void board__line(struct board *board, enum record_object type, const char *line)
 {
 	cJSON *record;
@@ -470,8 +507,12 @@ void board__line(struct board *board, enum record_object type, const char *line)
 		replace(&board->hello, line);
 	if (type == RECORD_OBJECT_stage)
 		replace(&board->stage, line);
+	if (type == RECORD_OBJECT_process && board->share)
+		share_process(board, line);
 	if (!board->result)
 		return;
+	if (is_own(type))
+		share(board, line);
 	if (type == RECORD_OBJECT_window)
 		add_window(board, line);
 	if (type != RECORD_OBJECT_variance && type != RECORD_OBJECT_diagnosis && type != RECORD_OBJECT_hang)

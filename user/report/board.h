@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <vapro/analysis.h>
 
+#include "base/job_names.h"
 #include "records/record_table.h"
 
 struct board;
@@ -37,6 +38,7 @@ struct board_process {
 	int32_t rank;	    /* -1 where unknown */
 	uint32_t world_size;
 	const char *job, *exe;
+	const struct job_names *names;	  /* what people call the job; NULL unknown */
 	double calls_per_s, overhead_pct; /* in the last second; NAN: not known yet */
 	enum board_probes probes;
 };
@@ -58,6 +60,12 @@ typedef bool (*board_shows)(void *ctx, uint32_t user, const struct result_interf
 /* shows NULL: no user may. Returns NULL when out of memory. */
 struct board *board__new(board_shows shows, void *ctx);
 void board__free(struct board *board);
+
+/* Receives a record of a job as the job's user may see it; attached: the record says that a process is watched now. */
+typedef void (*board_share)(void *ctx, const char *job, uint32_t user, const char *line, bool attached);
+
+/* From now on share() gets the records of each job and of its processes. */
+void board__share(struct board *board, board_share share, void *ctx);
 
 /* Begins the lines of one job's window. */
 void board__begin(struct board *board, const struct job_result *result);

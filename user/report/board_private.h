@@ -60,6 +60,8 @@ struct board_job {
 struct board {
 	board_shows shows;
 	void *ctx;
+	board_share share; /* NULL: none */
+	void *share_ctx;
 	struct board_job *jobs;
 	size_t job_count, job_capacity;
 	uint64_t jobs_left_out;

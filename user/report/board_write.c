@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/board_private.h"
+#include "report/job_book.h"
 #include "report/json.h"
 #include "report/record.h"
 
@@ -79,6 +80,7 @@ static int put_job(const struct board_facts *facts, const struct named_job *name
 	cJSON *object = record__begin(RECORD_OBJECT_job_status, facts->utc_ns, facts->host), *list;
 	bool ok = object && record__put_job(object, named->name, named->user) &&
 		  record__put_uint(object, KEY(job_status, left_out), named->job ? named->job->regions_left_out : 0);
+	const struct job_names *names = NULL;
 	uint32_t world_size = 0;
 
 	list = ok ? record__put_list(object, KEY(job_status, processes)) : NULL;
@@ -88,10 +90,13 @@ static int put_job(const struct board_facts *facts, const struct named_job *name
 
 		if (process->user != named->user || strcmp(process->job, named->name))
 			continue;
+		if (process->names && (!names || process->names->source > names->source))
+			names = process->names;
 		world_size = process->world_size > world_size ? process->world_size : world_size;
 		ok = add_process(list, process, row_of(named->job, process));
 	}
-	ok = ok && record__put_uint(object, KEY(job_status, world_size), world_size);
+	ok = ok && job_book__put(object, KEY(job_status, names), names) &&
+	     record__put_uint(object, KEY(job_status, world_size), world_size);
 	return record__emit(RECORD_OBJECT_job_status, object, ok, put, out);
 }
 

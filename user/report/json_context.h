@@ -7,6 +7,7 @@
 
 #include "capture/stream.h"
 
+struct job_book;
 struct node_variances;
 struct source_names;
 
@@ -19,6 +20,7 @@ struct json_context {
 	double bystander_hits, bystander_pct;
 	const struct source_names *names;   /* NULL: none */
 	const struct node_variances *nodes; /* NULL: none */
+	struct job_book *jobs;		    /* names of jobs; NULL: none */
 };
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config/config_json.h"
+#include "report/job_book.h"
 #include "report/json.h"
 #include "report/record.h"
 #include "report/lines.h"
@@ -163,7 +164,8 @@ static bool add_job(cJSON *object, const struct line_process *process)
 	       record__put_text(job, KEY(process_job, id), process->job_id) &&
 	       record__put_text(job, KEY(process_job, step), process->job_step) &&
 	       record__put_text(job, KEY(process_job, identity), process->job) &&
-	       (!process->user || record__put_uint(job, KEY(process_job, uid), process->user - 1));
+	       (!process->user || record__put_uint(job, KEY(process_job, uid), process->user - 1)) &&
+	       job_book__put(job, KEY(process_job, names), process->names);
 }
 
 char *lines__process(const struct line_process *process)

@@ -8,6 +8,7 @@
 #define VAPRO_REPORT_LINES_H
 
 #include <vapro/analysis.h>
+#include "base/job_names.h"
 #include "capture/stream.h"
 
 struct line_counter {
@@ -94,6 +95,7 @@ struct line_process {
 	const char *job_kind, *job_id, *job_step; /* slurm, 1234, 0 */
 	const char *job;			  /* the identity that records call `job` */
 	uint32_t user;				  /* as in struct vapro_thread */
+	const struct job_names *names;		  /* what people call the job; NULL unknown */
 	uint32_t threads;
 	const struct line_image *images;
 	uint32_t image_count;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/response.h"
+#include "base/job_names.h"
 #include "base/text.h"
 #include "base/wrap.h"
 
@@ -8,11 +9,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "diagnose/interferers.h"
 #include "report/json.h"
 #include "report/regions.h"
 #include "report/summary.h"
 
-#define REGIONS_PRINTED 64 /* jobs times classes */
+#define ANOTHER_USER "(another user)" /* in place of a task's name, as on a board */
+#define REGIONS_PRINTED 64	      /* jobs times classes */
 
 char *response__time(const struct query *query, uint64_t utc_ns, char *buf, size_t size)
 {
@@ -34,7 +37,7 @@ static const char *name_of(const struct job_result *job)
 
 static bool concerns(const struct query *query, const struct job_result *job)
 {
-	return !query->job || (job->job && !strcmp(query->job, job->job));
+	return job_names__match(query->job, job->job);
 }
 
 /* Adds the retained time of each job of the query. */
@@ -180,6 +183,65 @@ bool response__chosen(const struct job_result *results, uint32_t count, const st
 	return any;
 }
 
+/* What a user may see. */
+struct sight {
+	uint32_t user;
+	response_shows shows;
+	void *ctx;
+};
+
+/* Takes the name of a task that the user may not see. Returns whether it was one. */
+static bool hide_task(const struct sight *sight, const struct result_interferer *seen)
+{
+	struct result_interferer *task = (struct result_interferer *)(uintptr_t)seen;
+
+	if (!task || !interferers__is_foreign(task) || sight->shows(sight->ctx, sight->user, task))
+		return false;
+	snprintf(task->comm, sizeof(task->comm), "%s", ANOTHER_USER);
+	task->pid = 0;
+	task->relation = VAPRO_FOREIGN;
+	task->job = NULL;
+	task->rank = -1;
+	return true;
+}
+
+static void hide_others(const struct sight *sight, const struct result_variance *seen)
+{
+	struct result_variance *variance = (struct result_variance *)(uintptr_t)seen;
+	struct result_diagnosis *diagnosis = &variance->diagnosis;
+	bool hidden = hide_task(sight, diagnosis->culprit);
+
+	for (uint32_t i = 0; i < diagnosis->interferer_count; i++)
+		hidden |= hide_task(sight, &diagnosis->interferers[i]);
+	for (uint32_t i = 0; i < variance->cause_count; i++)
+		hidden |= hide_task(sight, variance->causes[i].culprit);
+	/* sentences may hold names */
+	if (hidden)
+		diagnosis->verdict = diagnosis->advice = NULL;
+}
+
+int response__restrict(struct response *response, uint32_t user, response_shows shows, void *ctx)
+{
+	const struct sight sight = {user, shows, ctx};
+	struct job_result *own = calloc(response->job_count + 1UL, sizeof(*own));
+	uint32_t count = 0;
+
+	if (!own)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < response->job_count; i++) {
+		const struct job_result *job = &response->jobs[i];
+
+		if (job->user != user)
+			continue;
+		for (uint32_t k = 0; k < job->selection_count; k++)
+			hide_others(&sight, &job->selections[k]);
+		own[count++] = *job;
+	}
+	response->jobs = own; /* the copy of the daemon ends with it */
+	response->job_count = count;
+	return 0;
+}
+
 int response__json(const struct response *response, record_put put, void *arg)
 {
 	int ret = 0;
@@ -208,7 +270,8 @@ static int print_job(const struct job_result *job, const struct json_context *co
 	if (!ret) {
 		program = query->program ? query->program(query->ctx, about, job->user) : NULL;
 		text__append(text, sizeof(text), "%s on host %s: %llu fragments, %.0f %% of their time judged",
-			     summary__job_name(about, job->user, program, false, name),
+			     summary__job_name(
+				 &(struct summary_title){.job = about, .program = program, .user = job->user}, name),
 			     context->host ? context->host : "?", (unsigned long long)job->fragments,
 			     100 * job->coverage_total);
 		say_reasons(job, text, sizeof(text));

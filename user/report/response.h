@@ -44,6 +44,16 @@ bool response__check(const struct response *response, const struct query *query,
 bool response__chosen(const struct job_result *results, uint32_t count, const struct vapro_selection *selection,
 		      uint64_t start_ns, char *why, size_t size);
 
+/* Returns whether a user may see the name of a task that is no process of the user's job, as board_shows. */
+typedef bool (*response_shows)(void *ctx, uint32_t user, const struct result_interferer *task);
+
+/*
+ * Leaves of a response what a user (as in struct vapro_thread) may see: the jobs of that user, and the names of tasks
+ * as shows() has it. The results themselves are changed: for a copy of the daemon, which ends after the response.
+ * Returns 0 or -ENOMEM.
+ */
+int response__restrict(struct response *response, uint32_t user, response_shows shows, void *ctx);
+
 /* Puts the response as `diagnosis` records. Returns 0, -ENOMEM or the value of put. */
 int response__json(const struct response *response, record_put put, void *arg);
 

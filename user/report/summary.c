@@ -61,6 +61,7 @@ void summary__free(struct summary *summary)
 			free(summary->jobs[i].hosts[k]);
 		free(summary->jobs[i].hosts);
 		free(summary->jobs[i].program);
+		free(summary->jobs[i].called);
 		free(summary->jobs[i].gaps);
 		free(summary->jobs[i].spans);
 		free(summary->jobs[i].name);
@@ -256,6 +257,8 @@ int summary__add_process(struct summary *summary, const struct summary_process *
 	if (!job || (process->host && add_host(job, process->host)) || note_watched(summary, process, job))
 		return -ENOMEM;
 	if (process->attached && process->reason && add_unseen(summary, process))
+		return -ENOMEM;
+	if (process->called && *process->called && !job->called && !regions__set_text(&job->called, process->called))
 		return -ENOMEM;
 	if (!process->exe || (job->program && !process->attached)) /* the command is known at the attachment only */
 		return 0;

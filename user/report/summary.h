@@ -59,11 +59,26 @@ extern const char *const summary_reason_text[VAPRO_UNCOVERED_REASONS];
 
 #define SUMMARY_JOB_NAME 1024
 
+/* What a job is called in titles and sentences. */
+struct summary_title {
+	const char *job;     /* its identity */
+	const char *called;  /* its name, as its user chose it; NULL: not known */
+	const char *program; /* path of its program; NULL: not known */
+	bool others;	     /* there are other programs */
+	bool whole;	     /* the identity is not shortened: another job's would be the same */
+	uint32_t user;	     /* as in struct vapro_thread */
+};
+
 /*
- * Writes "job slurm:1 (/opt/solver, user ann)", with harmless characters only. user: as in struct vapro_thread;
- * program: NULL: not known; others: there are other programs. Returns buf, of SUMMARY_JOB_NAME bytes.
+ * Writes a title: program and name first, then the short identity: heat "my heat" (slurm 2, user ann); of a job of
+ * which neither is known: job slurm:2 (user ann). Its characters are harmless. Returns buf, of SUMMARY_JOB_NAME bytes.
  */
-char *summary__job_name(const char *name, uint32_t user, const char *program, bool others, char *buf);
+char *summary__job_name(const struct summary_title *title, char *buf);
+
+struct job_summary;
+
+/* Writes the title of one of a summary's jobs in the same way. */
+char *summary__job_title(const struct summary *summary, const struct job_summary *job, char *buf);
 
 /* Fills a region from a variance, with its diagnosis where it has one. Returns 0 or -ENOMEM. */
 int summary__fill_region(struct region *region, const struct result_variance *variance,

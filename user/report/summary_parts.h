@@ -35,6 +35,7 @@ struct job_summary {
 	uint32_t user;
 	char *program; /* path of the executable of its processes; NULL: not known */
 	bool programs; /* there are several */
+	char *called;  /* what its user calls it; NULL: not known */
 	char **hosts;  /* each once */
 	size_t host_count, host_capacity, host_guess;
 	uint64_t begin_ns, end_ns;
@@ -134,6 +135,7 @@ struct summary_process {
 	int64_t rank;		/* -1: unknown */
 	const char *exe, *host; /* NULL: unknown */
 	const char *command;	/* NULL: unknown */
+	const char *called;	/* what its user calls the job; NULL: unknown */
 	bool refused, attached; /* it is not watched; it is from now on */
 	const char *reason;	/* of this, NULL: there is none */
 };

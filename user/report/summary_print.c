@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_name.h"
 #include "base/duration.h"
+#include "base/job_names.h"
 #include "base/printable.h"
+#include "base/text.h"
 #include "base/wrap.h"
 #include "report/cause_text.h"
 #include "report/json.h"
@@ -122,25 +125,51 @@ static const char *user_name(uint32_t user, char *buf, size_t size)
 	return regions__defuse(buf);
 }
 
-char *summary__job_name(const char *name, uint32_t user, const char *program, bool others, char *buf)
+char *summary__job_name(const struct summary_title *title, char *buf)
 {
+	const char *base = title->program ? base_name(title->program) : "";
+	const char *called = title->called ? title->called : "";
+	char by[80], identity[JOB_IDENTITY_SHORT_SIZE];
 	const size_t size = SUMMARY_JOB_NAME;
-	char by[80];
 
-	user_name(user, by, sizeof(by));
-	if (!*name)
-		name = "(no name)";
-	if (program)
-		snprintf(buf, size, "job %s (%s%s%s%s)", name, program, others ? " and others" : "", *by ? ", " : "",
-			 by);
-	else
-		snprintf(buf, size, "job %s%s%s%s", name, *by ? " (" : "", by, *by ? ")" : "");
-	return buf;
+	user_name(title->user, by, sizeof(by));
+	*buf = '\0';
+	if (!*base && !*called) {
+		text__append(buf, size, "job %s%s%s%s", *title->job ? title->job : "(no name)", *by ? " (" : "", by,
+			     *by ? ")" : "");
+		return regions__defuse(buf);
+	}
+	text__append(buf, size, "%s%s", base, title->others ? " and others" : "");
+	if (*called)
+		text__append(buf, size, "%s\"%s\"", *buf ? " " : "job ", called);
+	text__append(buf, size, " (%s%s%s)",
+		     !*title->job   ? "no name"
+		     : title->whole ? title->job
+				    : job_names__short(title->job, identity),
+		     *by ? ", " : "", by);
+	return regions__defuse(buf);
 }
 
-static char *name_of(const struct job_summary *job, char *buf)
+/* Returns whether two jobs of one user have the same short identity. */
+static bool alike(const struct job_summary *job, const struct job_summary *other)
 {
-	return summary__job_name(job->name, job->user, job->program, job->programs, buf);
+	char own[JOB_IDENTITY_SHORT_SIZE], its[JOB_IDENTITY_SHORT_SIZE];
+
+	return other != job && other->user == job->user &&
+	       !strcmp(job_names__short(job->said, own), job_names__short(other->said, its));
+}
+
+char *summary__job_title(const struct summary *summary, const struct job_summary *job, char *buf)
+{
+	struct summary_title title = {.job = job->said,
+				      .called = job->called,
+				      .program = job->program,
+				      .others = job->programs,
+				      .user = job->user};
+
+	for (size_t i = 0; !title.whole && i < summary->job_count; i++)
+		title.whole = alike(job, &summary->jobs[i]);
+	return summary__job_name(&title, buf);
 }
 
 bool summary__no_result(const struct summary *summary, const struct job_summary *job, char *text, size_t size)
@@ -152,7 +181,7 @@ bool summary__no_result(const struct summary *summary, const struct job_summary 
 	if (!write_obstacle(summary, job, why, sizeof(why)))
 		write_reason(job, why, sizeof(why));
 	snprintf(text, size, "no result: %.1f %% of the time of %s could be compared. %s",
-		 100 * job->covered_total / job->rank_seconds, name_of(job, name), why);
+		 100 * job->covered_total / job->rank_seconds, summary__job_title(summary, job, name), why);
 	return true;
 }
 
@@ -169,7 +198,7 @@ static bool summary__little_compared(const struct summary *summary, const struct
 	snprintf(text, size,
 		 "only %.1f %% of the time of %s could be compared; of the rest, only what the kernel attributes is "
 		 "judged. %s",
-		 100 * job->covered_total / job->rank_seconds, name_of(job, name), why);
+		 100 * job->covered_total / job->rank_seconds, summary__job_title(summary, job, name), why);
 	return true;
 }
 
@@ -289,7 +318,7 @@ static void print_losses(const struct job_summary *job, FILE *out)
 	}
 }
 
-static void print_head(const struct job_summary *job, FILE *out, unsigned width)
+static void print_head(const struct summary *summary, const struct job_summary *job, FILE *out, unsigned width)
 {
 	char lasted[40], begin[JSON_TIME_SIZE], name[SUMMARY_JOB_NAME], hosts[280] = "", text[1600];
 
@@ -297,7 +326,7 @@ static void print_head(const struct job_summary *job, FILE *out, unsigned width)
 	json__time(job->begin_ns, begin);
 	begin[19] = 0; /* cuts after seconds */
 	begin[10] = ' ';
-	name_of(job, name);
+	summary__job_title(summary, job, name);
 	if (job->host_count == 1)
 		snprintf(hosts, sizeof(hosts), " on host %.256s", job->hosts[0]);
 	else if (job->host_count)
@@ -359,7 +388,7 @@ static void print_job(const struct summary *summary, const struct job_summary *j
 {
 	char monitor[80] = "";
 
-	print_head(job, out, width);
+	print_head(summary, job, out, width);
 	if (!(job->rank_seconds > 0))
 		return;
 	print_shares(job, out, width);
@@ -383,7 +412,7 @@ static void print_limits(const struct summary *summary, const struct job_summary
 	if (!(job->rank_seconds > 0))
 		return;
 	if (summary->job_count > 1 && (job->gap_count || job->small_count)) {
-		name_of(job, name);
+		summary__job_title(summary, job, name);
 		fprintf(out, "%s\n", name);
 	}
 	if (job->small_count)

@@ -501,16 +501,18 @@ static int add_process(struct summary *summary, const cJSON *line)
 	const cJSON *job = record__item(line, KEY(process, job));
 	const char *identity = record__text(job, KEY(process_job, identity)),
 		   *state = record__text(line, KEY(process, state));
-	const struct summary_process process = {.job = identity ? identity : "",
-						.user = user_of(job),
-						.pid = (uint32_t)record__uint(line, KEY(process, pid)),
-						.rank = (int64_t)record__number(line, KEY(process, rank), -1),
-						.exe = record__text(line, KEY(process, exe)),
-						.command = record__text(line, KEY(process, command)),
-						.host = record__text(line, KEY(head, host)),
-						.refused = state && !strcmp(state, "refused"),
-						.attached = state && !strcmp(state, "attached"),
-						.reason = record__text(line, KEY(process, reason))};
+	const struct summary_process process = {
+	    .job = identity ? identity : "",
+	    .user = user_of(job),
+	    .pid = (uint32_t)record__uint(line, KEY(process, pid)),
+	    .rank = (int64_t)record__number(line, KEY(process, rank), -1),
+	    .exe = record__text(line, KEY(process, exe)),
+	    .command = record__text(line, KEY(process, command)),
+	    .called = record__text(record__item(job, KEY(process_job, names)), KEY(job_names, name)),
+	    .host = record__text(line, KEY(head, host)),
+	    .refused = state && !strcmp(state, "refused"),
+	    .attached = state && !strcmp(state, "attached"),
+	    .reason = record__text(line, KEY(process, reason))};
 
 	return state ? summary__add_process(summary, &process) : 0;
 }
@@ -523,13 +525,14 @@ static int add_job_status(struct summary *summary, const cJSON *line)
 
 	cJSON_ArrayForEach(process, record__item(line, KEY(job_status, processes)))
 	{
-		const struct summary_process seen = {.job = job_of(line),
-						     .user = user_of(line),
-						     .pid = (uint32_t)record__uint(process, KEY(job_process, pid)),
-						     .rank =
-							 (int64_t)record__number(process, KEY(job_process, rank), -1),
-						     .exe = record__text(process, KEY(job_process, exe)),
-						     .host = record__text(line, KEY(head, host))};
+		const struct summary_process seen = {
+		    .job = job_of(line),
+		    .user = user_of(line),
+		    .pid = (uint32_t)record__uint(process, KEY(job_process, pid)),
+		    .rank = (int64_t)record__number(process, KEY(job_process, rank), -1),
+		    .exe = record__text(process, KEY(job_process, exe)),
+		    .called = record__text(record__item(line, KEY(job_status, names)), KEY(job_names, name)),
+		    .host = record__text(line, KEY(head, host))};
 
 		if (!ret)
 			ret = summary__add_process(summary, &seen);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "capture/packed_lines.h"
+#include "base/job_names.h"
 #include "report/json.h"
 #include "report/line_runs.h"
 #include "report/record.h"
@@ -21,6 +22,8 @@ static bool is_called(const char *job, double uid, const char *name)
 	char user[40];
 
 	snprintf(user, sizeof(user), " of uid %.0f", uid);
+	if (job_names__match(name, job))
+		return true;
 	return !strncmp(name, job, length) && (!name[length] || !strcmp(name + length, user));
 }
 

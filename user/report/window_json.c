@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "report/hang_text.h"
+#include "report/job_book.h"
 #include "report/json.h"
 #include "report/profile_json.h"
 #include "report/noise_json.h"
@@ -213,25 +214,27 @@ static cJSON *window_head(enum record_object type, const struct job_result *resu
 static int put_window(const struct job_result *result, const struct json_context *context, record_put put, void *arg)
 {
 	cJSON *object = window_head(RECORD_OBJECT_window, result, context);
-	bool ok = object && record__put_time(object, KEY(window, begin), result->begin_ns) &&
-		  record__put_time(object, KEY(window, end), result->end_ns) &&
-		  record__put_ranks(object, KEY(window, ranks), result->ranks, result->rank_count) &&
-		  record__put_uint(object, KEY(window, world_size), result->world_size) &&
-		  record__put_bool(object, KEY(window, partial), result->partial) &&
-		  add_classes(object, KEY(window, coverage), result->coverage, result->coverage_total) &&
-		  record__put_number(object, KEY(window, covered_before_seconds), result->covered_before_s) &&
-		  add_classes(object, KEY(window, performance), result->performance, total_performance(result)) &&
-		  record__put_uint(object, KEY(window, bundles), result->bundles) &&
-		  record__put_uint(object, KEY(window, fragments), result->fragments) &&
-		  record__put_uint(object, KEY(window, open), result->open) &&
-		  (!result->shed || record__put_uint(object, KEY(window, shed), result->shed)) &&
-		  add_lost(object, result->lost) && add_overhead(object, result) &&
-		  record__put_number(object, KEY(window, daemon_cpu_pct), context->daemon_cpu_pct) &&
-		  add_io(object, context) && add_bystanders(object, context) &&
-		  add_uncovered(object, context->names, result) && add_small(object, result) &&
-		  add_account(object, &result->account) && add_clusters(object, &result->clusters) &&
-		  add_sensing(object, &result->sensing) && add_clock(object, &context->clock) &&
-		  add_clocks(object, result);
+	bool ok =
+	    object && record__put_time(object, KEY(window, begin), result->begin_ns) &&
+	    record__put_time(object, KEY(window, end), result->end_ns) &&
+	    record__put_ranks(object, KEY(window, ranks), result->ranks, result->rank_count) &&
+	    (!context->jobs ||
+	     job_book__put(object, KEY(window, names), job_book__find(context->jobs, result->job, result->user))) &&
+	    record__put_uint(object, KEY(window, world_size), result->world_size) &&
+	    record__put_bool(object, KEY(window, partial), result->partial) &&
+	    add_classes(object, KEY(window, coverage), result->coverage, result->coverage_total) &&
+	    record__put_number(object, KEY(window, covered_before_seconds), result->covered_before_s) &&
+	    add_classes(object, KEY(window, performance), result->performance, total_performance(result)) &&
+	    record__put_uint(object, KEY(window, bundles), result->bundles) &&
+	    record__put_uint(object, KEY(window, fragments), result->fragments) &&
+	    record__put_uint(object, KEY(window, open), result->open) &&
+	    (!result->shed || record__put_uint(object, KEY(window, shed), result->shed)) &&
+	    add_lost(object, result->lost) && add_overhead(object, result) &&
+	    record__put_number(object, KEY(window, daemon_cpu_pct), context->daemon_cpu_pct) &&
+	    add_io(object, context) && add_bystanders(object, context) &&
+	    add_uncovered(object, context->names, result) && add_small(object, result) &&
+	    add_account(object, &result->account) && add_clusters(object, &result->clusters) &&
+	    add_sensing(object, &result->sensing) && add_clock(object, &context->clock) && add_clocks(object, result);
 
 	return record__emit(RECORD_OBJECT_window, object, ok, put, arg);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/job_names.h"
 #include "base/text.h"
 
 #define LISTED_MOST 16 /* jobs in a sentence */
@@ -17,7 +18,7 @@ bool source__is_wanted(const struct source_options *options, const struct wire_j
 	if (!options->job)
 		return true;
 	wire_job__token(own, sizeof(own), job);
-	if (!strcmp(options->job, own))
+	if (!strcmp(options->job, own) || job_names__match(options->job, job->job))
 		return true;
 	if (strlen(options->job) >= sizeof(named.job))
 		return false;

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/job_names.h"
+
 /* An executable mapping: no others are read. */
 struct process_mapping {
 	uint64_t start, end, offset; /* addresses, and the file offset of start */
@@ -50,6 +52,7 @@ struct process {
 	char job_step[96];
 	char job_launcher[73]; /* host whose launcher chose the id; empty: a resource manager did, or it has the host */
 	char job[288];	       /* kind, id, step and launcher as one text: the identity among the user's jobs */
+	struct job_names names;		/* what people call the job */
 	struct process_library library; /* filled by mpi_files__look(), from the mappings */
 	struct process_mapping *mappings;
 	size_t mapping_count;

@@ -217,14 +217,48 @@ static const struct manager {
 	const char *kind, *id;
 	const char *index; /* of a job in an array, where the id does not have it */
 	const char *step;
-	const char *sign; /* variable without which the id is somebody else's */
+	const char *sign;				       /* variable without which the id is another program's */
+	const char *name, *account, *partition, *nodes, *user; /* what people call the job; NULL: no such variable */
 } managers[] = {
-    {.kind = "slurm", .id = "SLURM_JOB_ID", .step = "SLURM_STEP_ID"},
-    {.kind = "pbs", .id = "PBS_JOBID", .step = "PALS_APID"},
-    {.kind = "lsf", .id = "LSB_JOBID", .index = "LSB_JOBINDEX"},
-    {.kind = "cobalt", .id = "COBALT_JOBID", .step = "ALPS_APP_ID"},
-    {.kind = "sge", .id = "JOB_ID", .index = "SGE_TASK_ID", .sign = "SGE_TASK_ID"},
-    {.kind = "flux", .id = "FLUX_JOB_ID"},
+    {.kind = "slurm",
+     .id = "SLURM_JOB_ID",
+     .step = "SLURM_STEP_ID",
+     .name = "SLURM_JOB_NAME",
+     .account = "SLURM_JOB_ACCOUNT",
+     .partition = "SLURM_JOB_PARTITION",
+     .nodes = "SLURM_JOB_NUM_NODES",
+     .user = "SLURM_JOB_USER"},
+    {.kind = "pbs",
+     .id = "PBS_JOBID",
+     .step = "PALS_APID",
+     .name = "PBS_JOBNAME",
+     .account = "PBS_ACCOUNT",
+     .partition = "PBS_QUEUE",
+     .nodes = "PBS_NUM_NODES",
+     .user = "PBS_O_LOGNAME"},
+    {.kind = "lsf",
+     .id = "LSB_JOBID",
+     .index = "LSB_JOBINDEX",
+     .name = "LSB_JOBNAME",
+     .account = "LSB_PROJECT_NAME",
+     .partition = "LSB_QUEUE",
+     .user = "LSFUSER"},
+    {.kind = "cobalt",
+     .id = "COBALT_JOBID",
+     .step = "ALPS_APP_ID",
+     .account = "COBALT_PROJECT",
+     .partition = "COBALT_QUEUE",
+     .nodes = "COBALT_JOBSIZE"},
+    {.kind = "sge",
+     .id = "JOB_ID",
+     .index = "SGE_TASK_ID",
+     .sign = "SGE_TASK_ID",
+     .name = "JOB_NAME",
+     .account = "SGE_ACCOUNT",
+     .partition = "QUEUE",
+     .nodes = "NHOSTS",
+     .user = "SGE_O_LOGNAME"},
+    {.kind = "flux", .id = "FLUX_JOB_ID", .name = "FLUX_JOB_NAME", .nodes = "FLUX_JOB_NNODES"},
 };
 
 static const struct manager *manager_of(const char *block, size_t length)
@@ -256,6 +290,29 @@ static void set_managed(struct process *process, const struct manager *manager, 
 	copy_identity(process->job_step, sizeof(process->job_step), step);
 }
 
+/* The value of a variable of which there may be none. */
+static const char *optional(const char *block, size_t length, const char *name)
+{
+	return name ? variable(block, length, name) : NULL;
+}
+
+/* Sets what people call a resource manager's job: from the file of its prolog, else from the environment. */
+static void name_job(struct process *process, const struct manager *manager, const char *block, size_t length)
+{
+	struct job_names *names = &process->names;
+
+	if (process__read_names(PROCESS_NAMES_DIRECTORY, process->job_id, process->uid, names))
+		return;
+	*names = (struct job_names){.source = JOB_NAMES_ENVIRONMENT};
+	job_names__copy(names->name, optional(block, length, manager->name));
+	job_names__copy(names->account, optional(block, length, manager->account));
+	job_names__copy(names->partition, optional(block, length, manager->partition));
+	job_names__copy(names->user, optional(block, length, manager->user));
+	names->nodes = job_names__nodes(optional(block, length, manager->nodes));
+	if (!names->name[0] && !names->account[0] && !names->partition[0] && !names->user[0] && !names->nodes)
+		names->source = JOB_NAMES_NONE;
+}
+
 /*
  * The job is that of the resource manager, with its step. A launcher inside an allocation makes jobs of its own:
  * several may run at once, and their processes have the steps of the launcher's daemons, or none. Without a resource
@@ -281,6 +338,7 @@ static void find_job(struct process *process, const char *block, size_t length)
 	if (manager) {
 		kind = manager->kind;
 		set_managed(process, manager, block, length, launched ? id : "");
+		name_job(process, manager, block, length);
 	} else if (launched || id[0]) {
 		copy_identity(process->job_id, sizeof(process->job_id), id);
 	} else if (pmi) {
@@ -310,7 +368,7 @@ static void read_rank(struct process *process, const char *block, size_t length)
 /*
  * The environment is a user's text, yet it is read here and not in the confined reader: no format is
  * parsed, only a few names are searched in at most ENVIRONMENT_MAX bytes that end in a NUL. The results
- * are a number that must be whole and in range, one comparison, or an identity of which only harmless
+ * are a number that must be whole and in range, one comparison, or a text of which only harmless
  * characters are copied into a field of fixed size. The same holds for the command line of a launcher, and for
  * /proc/PID/stat, status and maps, which the kernel writes: a process chooses only its name and its paths.
  */
@@ -324,6 +382,7 @@ void process__read_environment(struct process *process)
 	process->rank = -1;
 	process->world_size = 0;
 	process->launched = process->opted_out = false;
+	process->names = (struct job_names){.source = JOB_NAMES_NONE};
 	if (block) {
 		read_rank(process, block, length);
 		value = variable(block, length, "VAPRO");

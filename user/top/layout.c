@@ -155,7 +155,7 @@ static unsigned draw_hangs(const struct top_model *model, struct grid *grid, uns
 		job = &model->snapshot->jobs[rows->items[i]];
 		if (!job->hang)
 			continue;
-		snprintf(text, sizeof(text), "%s%s: %s", hang_mark(job), job->name, job->hang);
+		snprintf(text, sizeof(text), "%s%s: %s", hang_mark(job), job->title, job->hang);
 		grid__left(grid, top + row++, 0, grid->width, hang_style(job), text);
 	}
 	return row;
@@ -251,7 +251,7 @@ static void draw_place(const struct top_model *model, struct grid *grid, unsigne
 	char order[64];
 
 	if (page != TOP_PAGE_JOBS)
-		at += grid__print(grid, row, at, GRID_DIM, " > %s", job ? job->name : "(ended)");
+		at += grid__print(grid, row, at, GRID_DIM, " > %s", job ? job->title : "(ended)");
 	if (page == TOP_PAGE_RANK && process && process->rank >= 0)
 		at += grid__print(grid, row, at, GRID_DIM, " > rank %d", process->rank);
 	else if (page == TOP_PAGE_RANK)
@@ -396,7 +396,7 @@ int top_layout__text(struct top_model *model, FILE *out, unsigned width)
 		const struct top_job *job = &model->snapshot->jobs[model->rows[TOP_JOBS].items[i]];
 		char *text;
 
-		if (!job->hang || asprintf(&text, "%s: %s", job->name, job->hang) < 0)
+		if (!job->hang || asprintf(&text, "%s: %s", job->title, job->hang) < 0)
 			continue;
 		wrap__print(out, hang_mark(job), text, 2, width);
 		free(text);
@@ -407,7 +407,7 @@ int top_layout__text(struct top_model *model, FILE *out, unsigned width)
 		const struct top_job *job = &model->snapshot->jobs[model->rows[TOP_JOBS].items[i]];
 
 		top_model__open(model, job);
-		fprintf(out, "\njob %s of %s", job->name, job->user_name);
+		fprintf(out, "\njob %s of %s", job->title, job->user_name);
 		error = write_list(model, TOP_RANKS, out, width);
 	}
 	if (!error && model->rows[TOP_JOBS].count)

@@ -133,7 +133,7 @@ void top_rows__job(struct grid *grid, unsigned row, const struct top_job *job)
 
 	grid__left(grid, row, at, columns.user, GRID_PLAIN, job->user_name);
 	at += columns.user + 1;
-	grid__left(grid, row, at, columns.job, GRID_BOLD, job->name);
+	grid__left(grid, row, at, columns.job, GRID_BOLD, job->title);
 	at += columns.job + 1;
 	if (columns.program) {
 		grid__left(grid, row, at, columns.program, GRID_PLAIN,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/job_names.h"
 #include "base/printable.h"
 #include "report/json.h"
 #include "report/record.h"
@@ -23,6 +24,7 @@ void top_snapshot__free(struct top_snapshot *snapshot)
 			free(job->processes[k].exe);
 		free(job->processes);
 		free(job->name);
+		free(job->title);
 		free(job->host);
 		free(job->hang);
 	}
@@ -123,6 +125,18 @@ static void name_user(struct top_job *job, top_user_name user_name)
 	printable(job->user_name);
 }
 
+/* Makes the title of a job: "heat (slurm 2)" where its name is known, else its identity. NULL when out of memory. */
+static char *title_of(const cJSON *record)
+{
+	const char *job = record__text(record, KEY(job_status, job)),
+		   *called = record__text(record__item(record, KEY(job_status, names)), KEY(job_names, name));
+	char identity[JOB_IDENTITY_SHORT_SIZE], *title;
+
+	if (!called || !*called)
+		return copy_of(record, KEY(job_status, job));
+	return asprintf(&title, "%s (%s)", called, job_names__short(job, identity)) < 0 ? NULL : printable(title);
+}
+
 static bool add_job(struct top_snapshot *snapshot, const cJSON *record, top_user_name user_name)
 {
 	const cJSON *item;
@@ -136,6 +150,7 @@ static bool add_job(struct top_snapshot *snapshot, const cJSON *record, top_user
 		return false;
 	job = &snapshot->jobs[snapshot->job_count++];
 	*job = (struct top_job){.name = copy_of(record, KEY(of_job, job)),
+				.title = title_of(record),
 				.host = copy_of(record, KEY(head, host)),
 				.user = user_of(record),
 				.world_size = (uint32_t)record__uint(record, KEY(job_status, world_size)),
@@ -145,7 +160,7 @@ static bool add_job(struct top_snapshot *snapshot, const cJSON *record, top_user
 				.regions_left_out = record__uint(record, KEY(job_status, left_out))};
 	for (int class = 0; class < VAPRO_CLASSES; class ++)
 		job->speed[class] = NAN;
-	if (!job->name || !job->host)
+	if (!job->name || !job->title || !job->host)
 		return false;
 	name_user(job, user_name);
 	cJSON_ArrayForEach(item, record__item(record, KEY(job_status, processes)))

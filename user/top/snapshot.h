@@ -24,6 +24,7 @@ struct top_process {
 
 struct top_job {
 	char *name, *host;
+	char *title;	    /* what people call it: its name and short identity */
 	uint32_t user;	    /* as in struct vapro_thread */
 	char user_name[64]; /* the user's name, or number */
 	uint32_t world_size;

@@ -244,7 +244,7 @@ static void test_first_lines(void **state)
 	fclose(out);
 	first_lines(text, 24);
 	says(text, wanted);
-	says(text, "job slurm:77 (/opt/solver): 4096 ranks on 64 hosts, watched for 30.0 s");
+	says(text, "solver (slurm 77): 4096 ranks on 64 hosts, watched for 30.0 s");
 	says(text, "128 slow regions: ");
 	says(text, " 1. ");
 	free(text);
@@ -267,7 +267,7 @@ static void test_first_lines(void **state)
 	assert_null(strstr(text, "waiting in communication,"));
 	first_lines(text, 24);
 	says(text, wanted);
-	says(text, "job slurm:77 (/opt/solver): 4096 ranks on 64 hosts, watched for 30.0 s");
+	says(text, "solver (slurm 77): 4096 ranks on 64 hosts, watched for 30.0 s");
 	says(text, "  judged  ");
 	says(text, "  overhead  ");
 	free(text);
