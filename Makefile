@@ -84,7 +84,7 @@ UNIT_SHARED := $(patsubst tests/unit/%.c,$(B)/test/shared/%.o,$(filter-out tests
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deb deps help demo demo-nodes check check-unit check-quick check-clang tidy check-live check-vm coverage unit-run fuzz guest-programs accept accuracy bench install clean format
+.PHONY: all deb deps help demo demo-nodes check check-unit check-quick check-clang tidy check-live check-vm coverage unit-run fuzz guest-programs accept accuracy bench slurm install clean format
 
 all: $(B)/vaprod $(B)/vapro $(B)/vapro-worker $(if $(SYSROOT),,$(B)/vapro.schema.json)
 
@@ -470,7 +470,17 @@ $(B)/vapro-records.5: deploy/records.py $(B)/vapro.schema.json
 
 MAN_PAGES := $(addprefix $(B)/,vapro.1 vaprod.8 vapro-worker.8 vapro-records.5)
 
-install: all $(MAN_PAGES) $(B)/vapro.conf $(COMPLETIONS)
+# Slurm's plugin, where its headers are installed; the scripts beside it need no build.
+SPANK = $(if $(wildcard /usr/include/slurm/spank.h),$(B)/vapro_spank.so)
+
+$(B)/vapro_spank.so: deploy/slurm/vapro_spank.c
+	@echo "  SPANK $@"
+	$(Q)$(CC) $(CFLAGS) -Wno-missing-prototypes -fPIC -shared $< -o $@
+
+slurm: $(SPANK)
+	$(Q)$(if $(SPANK),,echo "no header of Slurm (slurm/spank.h, package libslurm-dev): the plugin is not built")
+
+install: all $(SPANK) $(MAN_PAGES) $(B)/vapro.conf $(COMPLETIONS)
 	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
 		$(DESTDIR)$(PREFIX)/share/man/man5 $(DESTDIR)$(PREFIX)/share/man/man8 $(DESTDIR)$(PREFIX)/share/vapro
 	install -m 755 $(B)/vaprod $(DESTDIR)$(PREFIX)/sbin/vaprod
@@ -493,6 +503,10 @@ install: all $(MAN_PAGES) $(B)/vapro.conf $(COMPLETIONS)
 		install -m 644 deploy/$$folder/* $(DESTDIR)$(PREFIX)/share/vapro/$$folder || exit 1; \
 	done
 	chmod 755 $(DESTDIR)$(PREFIX)/share/vapro/nats/add_user.sh
+	install -d $(DESTDIR)$(PREFIX)/share/vapro/slurm
+	install -m 755 deploy/slurm/prolog.sh deploy/slurm/epilog.sh $(DESTDIR)$(PREFIX)/share/vapro/slurm
+	$(if $(SPANK),install -d $(DESTDIR)$(PREFIX)/lib/vapro)
+	$(if $(SPANK),install -m 755 $(SPANK) $(DESTDIR)$(PREFIX)/lib/vapro)
 	install -d $(DESTDIR)$(UNITS)
 	for unit in vaprod vapro-worker; do \
 		sed 's|^ExecStart=/usr/local/|ExecStart=$(PREFIX)/|' deploy/$$unit.service >$(B)/$$unit.service && \
