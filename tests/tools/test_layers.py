@@ -11,7 +11,7 @@ import unittest
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "user")
 ORDER = ("base", "functions", "config", "sandbox", "target", "model", "records", "compare", "capture", "wire", "broker", "probe/elf", "probe/pmu", "probe/bpf", "overhead",
-         "probe/attach", "collect", "detect", "diagnose", "analysis", "report", "metrics", "pipeline", "worker", "source", "node", "page", "export", "query", "top", "daemon", "cli")
+         "probe/attach", "collect", "detect", "diagnose", "analysis", "report", "metrics", "pipeline", "worker", "source", "node", "page", "export", "reports", "query", "top", "daemon", "cli")
 
 
 def sources(root):

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The process that writes job reports: a copy of vaprod from before its first probe, with the rights that it needs. */
+#include <errno.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/grow.h"
+#include "reports/frame.h"
+#include "reports/reporter.h"
+#include "reports/report_store.h"
+#include "reports/write.h"
+
+#define RETAIN_NS 600000000000ULL /* between two looks at old reports, */
+#define RETAIN_REPORTS 200	  /* or after so many new ones */
+#define READ_BYTES (1U << 20)
+
+struct server {
+	const struct reporter_options *options;
+	int socket, jobs_directory, spool;
+	int error; /* of the directories: no report can be written */
+	struct spool_job *jobs;
+	size_t job_count, job_capacity;
+	uint64_t bytes; /* in the spool */
+	char *input;
+	size_t used, room;
+	uint64_t retain_ns; /* when old reports are looked for again */
+	unsigned written;   /* since then */
+	bool finished;
+};
+
+/* Leaves the rights to act as a user, and to list what users have. */
+static void drop_rights(void)
+{
+	const uint64_t left = 1ULL << CAP_SETUID | 1ULL << CAP_SETGID | 1ULL << CAP_DAC_READ_SEARCH;
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+	if (syscall(SYS_capget, &header, data))
+		return;
+	for (size_t i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+		data[i].permitted &= (uint32_t)(left >> (32 * i));
+		data[i].effective &= data[i].permitted;
+		data[i].inheritable = 0;
+	}
+	syscall(SYS_capset, &header, data);
+}
+
+/* Tells vaprod; what does not fit is not worth waiting for. */
+static void tell(const struct server *server, enum report_frame_kind kind, uint64_t count)
+{
+	struct report_frame frame = {.kind = kind, .count = count > UINT32_MAX ? UINT32_MAX : (uint32_t)count};
+
+	if (send(server->socket, &frame, sizeof(frame), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		errno = 0;
+}
+
+/* Writes the report of a job. Returns 0 or -errno. */
+static int write_report(struct server *server, struct spool_job *job, uint64_t lost, const char *incomplete)
+{
+	struct write_request request = {.options = server->options,
+					.jobs = server->jobs_directory,
+					.spool = server->spool,
+					.incomplete = incomplete,
+					.lost = lost};
+	int error = server->error ? server->error : write__report(&request, job);
+
+	server->written++;
+	if (error)
+		tell(server, REPORT_FAILED, (uint64_t)-error);
+	return error;
+}
+
+static struct spool_job *find(struct server *server, uint64_t key)
+{
+	for (size_t i = 0; i < server->job_count; i++) {
+		if (server->jobs[i].key == key)
+			return &server->jobs[i];
+	}
+	return NULL;
+}
+
+static void open_job(struct server *server, const struct report_frame *frame, const char *text)
+{
+	struct spool_job *job = find(server, frame->key);
+
+	if (job || !frame->user || grow(&server->jobs, &server->job_capacity, server->job_count + 1, sizeof(*job)))
+		return;
+	job = &server->jobs[server->job_count++];
+	*job = (struct spool_job){.key = frame->key, .uid = frame->user - 1};
+	snprintf(job->identity, sizeof(job->identity), "%s", text);
+	if (!server->error)
+		spool__open(server->spool, job);
+}
+
+static void add_line(struct server *server, const struct report_frame *frame, char *text)
+{
+	struct spool_job *job = find(server, frame->key);
+
+	if (!job)
+		return;
+	text[frame->bytes] = '\n'; /* in place of the NUL that ends it here */
+	if (server->error || !spool__add(server->spool, job, &server->bytes, text, frame->bytes + 1UL))
+		tell(server, REPORT_DROPPED, 1);
+}
+
+static void close_job(struct server *server, struct spool_job *job)
+{
+	spool__remove(server->spool, job);
+	server->bytes -= job->bytes < server->bytes ? job->bytes : server->bytes;
+	*job = server->jobs[--server->job_count];
+}
+
+static void serve(struct server *server, const struct report_frame *frame, char *text)
+{
+	struct spool_job *job = find(server, frame->key);
+
+	if (frame->kind == REPORT_OPEN)
+		open_job(server, frame, text);
+	else if (frame->kind == REPORT_LINE)
+		add_line(server, frame, text);
+	else if (frame->kind == REPORT_FINISH)
+		server->finished = true;
+	else if (job)
+		write_report(server, job, frame->count, NULL);
+	if (frame->kind == REPORT_CLOSE && job)
+		close_job(server, job);
+}
+
+/* Serves what has come whole. Returns false where it makes no sense. */
+static bool serve_input(struct server *server)
+{
+	size_t at = 0;
+
+	while (!server->finished && server->used - at >= sizeof(struct report_frame)) {
+		struct report_frame frame;
+		char *text = server->input + at + sizeof(frame), behind;
+
+		memcpy(&frame, server->input + at, sizeof(frame));
+		if (frame.bytes > REPORT_TEXT_MOST)
+			return false;
+		if (server->used - at < sizeof(frame) + frame.bytes)
+			break;
+		/* there is one byte more than is used */
+		behind = text[frame.bytes];
+		text[frame.bytes] = '\0';
+		serve(server, &frame, text);
+		text[frame.bytes] = behind;
+		at += sizeof(frame) + frame.bytes;
+	}
+	memmove(server->input, server->input + at, server->used - at);
+	server->used -= at;
+	return true;
+}
+
+static bool read_input(struct server *server)
+{
+	ssize_t got;
+
+	if (grow_untouched(&server->input, &server->room, server->used + READ_BYTES + 1, 1))
+		return false;
+	got = recv(server->socket, server->input + server->used, READ_BYTES, 0);
+	if (got < 0 && errno == EINTR)
+		return true;
+	if (got <= 0)
+		return false;
+	server->used += (size_t)got;
+	return serve_input(server);
+}
+
+/* Writes the report of a job that an earlier vaprod left. */
+static bool write_left(void *ctx, const struct spool_job *found)
+{
+	struct server *server = ctx;
+	struct spool_job job = *found;
+	int error = write_report(server, &job, 0,
+				 "incomplete: vaprod ended, without notice, before the end of the job was recorded");
+
+	/* what can never be written is not stored for ever; a full disk may have room at the next start */
+	if (!error || (error != -ENOSPC && error != -EDQUOT))
+		spool__remove(server->spool, &job);
+	else
+		server->bytes += job.bytes;
+	return true;
+}
+
+static void retain(struct server *server, uint64_t now_ns)
+{
+	unsigned removed;
+
+	if (server->error || (now_ns < server->retain_ns && server->written < RETAIN_REPORTS))
+		return;
+	server->retain_ns = now_ns + RETAIN_NS;
+	server->written = 0;
+	removed = write__retain(server->options, server->jobs_directory);
+	if (removed)
+		tell(server, REPORT_REMOVED, removed);
+}
+
+static void finish(struct server *server)
+{
+	while (server->job_count) {
+		struct spool_job *job = &server->jobs[server->job_count - 1];
+
+		write_report(server, job, 0, job->number ? NULL : "incomplete: vaprod was ended before the job");
+		close_job(server, job);
+	}
+}
+
+int reporter__serve(int socket, const struct reporter_options *options)
+{
+	static const int defaults[] = {SIGCHLD, SIGALRM};
+	struct server server = {.options = options, .socket = socket, .jobs_directory = -1, .spool = -1};
+	struct pollfd ready = {.fd = socket, .events = POLLIN};
+
+	prctl(PR_SET_NAME, "vapro-reports", 0, 0, 0);
+	/* the terminal's signals are for vaprod, which then has the reports written */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	for (size_t i = 0; i < sizeof(defaults) / sizeof(*defaults); i++)
+		signal(defaults[i], SIG_DFL);
+	setpriority(PRIO_PROCESS, 0, 10);
+	umask(077);
+	server.error = report_store__open(options->directory, &server.jobs_directory, &server.spool);
+	drop_rights();
+	if (server.error)
+		tell(&server, REPORT_FAILED, (uint64_t)-server.error);
+	else
+		spool__each(server.spool, write_left, &server);
+	while (!server.finished) {
+		retain(&server, mono_now());
+		if (poll(&ready, 1, 60000) > 0 && !read_input(&server))
+			return 1;
+	}
+	finish(&server);
+	return 0;
+}
