@@ -23,7 +23,7 @@ import contradictions  # noqa: E402
 USUAL, ALL = 25, 50
 with open(os.path.join(ROOT, "include/vapro/version.h"), encoding="utf-8") as header:
     VERSION = re.search(r'VAPRO_VERSION "(.*)"', header.read()).group(1)
-COMMANDS = ("run", "analyze", "diagnose", "diff", "runs", "view", "report", "top", "stg", "noise", "variability", "publish", "check")
+COMMANDS = ("run", "analyze", "diagnose", "diff", "runs", "view", "report", "jobs", "top", "stg", "noise", "variability", "publish", "check")
 LIBRARIES = "-lbpf -ldw -lelf -liberty -lcjson -lgsl -lgslcblas -lnats -lzstd -lz -lm -lncursesw"
 
 

@@ -11,6 +11,9 @@
 #include "cli/settings.h"
 #include "cli/unit_check.h"
 
+#define JOB_REPORTS_AGE_S (14 * 86400.0)
+#define JOB_REPORTS_BYTES (5ULL << 30)
+
 /* Sets a setting of a file, whose text does not outlive the file. */
 static int set_of_file(void *ctx, const struct option_row *row, const char *value, const char *prefix, char *err,
 		       size_t err_size)
@@ -114,6 +117,8 @@ int command_line__parse(struct command_line *line, const struct command *command
 
 	line->log_most = LOG_LEVEL_INFO;
 	config__init(&line->daemon.config);
+	line->daemon.job_reports_age_s = JOB_REPORTS_AGE_S;
+	line->daemon.job_reports_bytes = JOB_REPORTS_BYTES;
 	code = command__parse(command, line, argc, argv);
 	if (!code)
 		code = check_publishing(command, &line->daemon.publish);

@@ -10,6 +10,7 @@
 #include "cli/shared_rows.h"
 #include "cli/settings.h"
 #include "pipeline/record_filter.h"
+#include "reports/report_store.h"
 
 #define DURATION_MOST_S 1e9 /* some 30 years */
 #define OUTPUT_MAX_LEAST (1 << 20)
@@ -56,6 +57,15 @@ bool daemon_rows__write_pid(const void *member, size_t n, char *text, size_t siz
 	 .help = "print warnings and errors only; on a terminal no progress and no sentences"},                        \
 	{.type = OPTION_LEVEL, DAEMON_ROW(log_most), .min = LOG_LEVEL_DEBUG, .name = "verbose", .letter = 'v',         \
 	 .help = "also print what helps to find out why something does not work, such as libbpf's messages"},          \
+	{.type = OPTION_STRING, DAEMON_ROW(daemon.job_reports), .name = "job-reports", .value = "DIR",                 \
+	 .level = own == OPTION_HIDDEN ? OPTION_HIDDEN : OPTION_EXPERT, .help = "when a job has ended, leave its owner "  \
+	 "records, page and text in DIR/jobs/UID, for `vapro jobs`; the shipped unit has " STORE_DIRECTORY " (none)"},  \
+	{.type = OPTION_SECONDS, DAEMON_ROW(daemon.job_reports_age_s), .name = "job-reports-age",                      \
+	 .level = own == OPTION_HIDDEN ? OPTION_HIDDEN : OPTION_FILE, .min = 0, .max = DURATION_MOST_S,                \
+	 .help = "remove reports of jobs after this time; 0 = never (336h)"},                                           \
+	{.type = OPTION_SIZE, DAEMON_ROW(daemon.job_reports_bytes), .name = "job-reports-bytes",                       \
+	 .level = own == OPTION_HIDDEN ? OPTION_HIDDEN : OPTION_FILE, .min = 0, .max = 1ULL << 50,                     \
+	 .help = "beyond so many bytes remove the oldest reports, of the user who has most; 0 = no bound (5G)"},       \
 	FAIL_ON_ROW(struct command_line, daemon.fail_on),                                                              \
 	OPTION_GROUP_ROW(VAPRO_GROUP_PUBLISHING),                                                                      \
 	BROKER_ROWS(struct command_line, daemon.publish.broker, "send all bundles to a broker (NATS JetStream), to be " \

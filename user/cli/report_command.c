@@ -13,12 +13,14 @@
 #include "cli/commands.h"
 #include "cli/report_output.h"
 #include "cli/shared_rows.h"
+#include "cli/stored_reports.h"
 #include "daemon/daemon.h"
 #include "export/csv.h"
 #include "export/svg.h"
 #include "export/trace.h"
 #include "page/page.h"
 #include "page/report_input.h"
+#include "page/report_text.h"
 #include "page/run_report.h"
 #include "query/client.h"
 #include "query/status.h"
@@ -204,6 +206,8 @@ struct choice {
 	const char *html; /* NULL: none */
 	struct report_exports exports;
 	const char *job;
+	bool one_line;		      /* the verdict in one line, and nothing else */
+	const char *directory;	      /* of the reports that jobs left */
 	struct source_options source; /* a broker in place of files */
 	const char *socket;	      /* NULL: not given */
 	int run;
@@ -222,7 +226,11 @@ static const struct option_row rows[] = {
      .help = "write a trace in JSON, for Perfetto or chrome://tracing"},
     {.type = OPTION_CHOICE, OPTION_AT(struct choice, exports.class), .name = "class",
      .words = "computation|communication|io", .help = "class of the picture (computation)"},
-    JOB_ROW(struct choice, job, "only this job, as records name it (all jobs)"),
+    {.type = OPTION_SWITCH, OPTION_AT(struct choice, one_line), .name = "one-line",
+     .help = "print the verdict in one line of at most 250 characters, for the comment of a job, and write no file"},
+    {.type = OPTION_STRING, OPTION_AT(struct choice, directory), .name = "directory", .value = "DIR",
+     .help = "with --job and without FILE: where jobs left reports, as vaprod's --job-reports (" STORE_DIRECTORY ")"},
+    JOB_ROW(struct choice, job, "only this job: its number, 123 or slurm:123, or as records name it (all jobs)"),
     {.type = OPTION_STRING, OPTION_AT(struct choice, socket), .name = "socket", .value = "PATH",
      .help = "without FILE: where vaprod is reached, as its --socket; needed where several run (" VAPRO_SOCKET ")"},
     RUN_ROW(struct choice, run, "of a file that holds"),
@@ -244,7 +252,9 @@ const struct command report_command = {
 	"NDJSON output of vaprod, vapro run or vapro analyze (- is standard input), a capture, or fragments as "
 	"NDJSON; several files are the hosts of one run. Without FILE a running vaprod (or vapro run) is "
 	"read: what it retains, which is less than two minutes and slow regions that are open; users see their own "
-	"jobs, root sees all. With --svg, --csv or --trace the page is written only if "
+	"jobs, root sees all; with --job a job that has ended is read from the report that it left (`vapro jobs`). "
+	"With "
+	"--svg, --csv or --trace the page is written only if "
 	"--html "
 	"is given too. A file that is no report is not overwritten. With --broker the page is of what workers have "
 	"published about a job of many nodes so far.",
@@ -286,6 +296,18 @@ static int write_html(const struct run_report *report, const struct report_input
 		    : EXIT_FAILED;
 }
 
+/* Prints the verdict on a run in one line. Returns an exit code. */
+static int print_line(const struct choice *choice, const struct run_report *report)
+{
+	char line[REPORT_LINE_SIZE];
+
+	puts(report_text__line(report, choice->job, line));
+	if (!fflush(stdout))
+		return EXIT_OK;
+	fprintf(stderr, "vapro report: standard output: %s\n", strerror(errno));
+	return EXIT_FAILED;
+}
+
 static int write_all(const struct choice *choice, const struct run_report *report, const struct report_input *input)
 {
 	int code = choice->html ? write_html(report, input, choice->html) : EXIT_OK;
@@ -297,8 +319,34 @@ static int write_all(const struct choice *choice, const struct run_report *repor
 struct inputs {
 	struct live_records live;
 	struct source_results results;
-	const char *name; /* of the job of results */
+	const char *name; /* of the job of results, or of the report that a job left */
+	FILE *stored;	  /* that report's records */
+	char title[STORE_NAME_SIZE];
 };
+
+/* Opens the records that a job left, where it did. Returns whether it did. */
+static bool open_stored(const struct choice *choice, struct inputs *inputs, struct report_input *input)
+{
+	struct stored_reports reports;
+	const struct store_report *found;
+	char err[4300];
+
+	if (stored_reports__list(&reports, choice->directory, err, sizeof(err)))
+		reports.count = 0;
+	found = stored_reports__find(&reports, choice->job);
+	if (found)
+		inputs->stored = stored_reports__open(&reports, found, STORE_RECORDS);
+	if (inputs->stored) {
+		snprintf(inputs->title, sizeof(inputs->title), "%s", found->name);
+		inputs->name = inputs->title;
+		input->files = &inputs->name;
+		input->count = 1;
+		input->live = inputs->stored;
+		input->job = NULL; /* the records are of that job alone */
+	}
+	stored_reports__clear(&reports);
+	return inputs->stored;
+}
 
 /* Reads what workers published about a job. Returns 0 or an exit code. */
 static int read_results(const struct choice *choice, struct source_results *results)
@@ -329,6 +377,8 @@ static int choose_input(struct choice *choice, struct inputs *inputs, struct rep
 		input->live = inputs->results.file;
 		input->job = NULL; /* it is of one job, which may have been named by its token */
 		input->bad_lines = inputs->results.bad;
+	} else if (!choice->files.count && choice->job && !choice->socket && open_stored(choice, inputs, input)) {
+		code = 0;
 	} else if (!choice->files.count) {
 		code = read_records(&inputs->live, "report", choice->socket ? choice->socket : VAPRO_SOCKET);
 		input->files = &inputs->live.name;
@@ -340,7 +390,7 @@ static int choose_input(struct choice *choice, struct inputs *inputs, struct rep
 
 static int report(struct choice *choice)
 {
-	bool plain = !choice->html && !exports_any(&choice->exports);
+	bool plain = !choice->html && !exports_any(&choice->exports) && !choice->one_line;
 	char err[512], *name = NULL;
 	struct inputs inputs = {.live = {.file = NULL}, .results = {.file = NULL}};
 	struct report_input input;
@@ -351,15 +401,20 @@ static int report(struct choice *choice)
 		return code;
 	code = EXIT_FAILED;
 	if (plain) {
-		name = default_name(choice->files.count ? choice->files.items[0] : LIVE_NAME);
+		name = default_name(choice->files.count ? choice->files.items[0]
+				    : inputs.stored	? inputs.name
+							: LIVE_NAME);
 		choice->html = name;
 	}
-	if (report_input__read(&input, &report, err, sizeof(err)))
+	if (report_input__read(&input, &report, err, sizeof(err))) {
 		fprintf(stderr, "vapro report: %s\n", err);
-	else if (plain && !name)
+	} else if (plain && !name) {
 		fprintf(stderr, "vapro report: out of memory\n");
-	else
-		code = write_all(choice, &report, &input);
+	} else {
+		if (inputs.stored)
+			input.live = NULL; /* they are no records of a running vaprod */
+		code = choice->one_line ? print_line(choice, &report) : write_all(choice, &report, &input);
+	}
 	if (!code && input.bad_lines) {
 		fprintf(stderr, "vapro report: %llu bad line%s refused\n", (unsigned long long)input.bad_lines,
 			input.bad_lines == 1 ? " was" : "s were");
@@ -369,6 +424,8 @@ static int report(struct choice *choice)
 	free_records(&inputs.live);
 	if (inputs.results.file)
 		fclose(inputs.results.file);
+	if (inputs.stored)
+		fclose(inputs.stored);
 	free(name);
 	return code || input.cut ? EXIT_FAILED : EXIT_OK;
 }
@@ -407,7 +464,10 @@ static int check(const struct choice *choice)
 	if ((choice->files.count != 0) + (choice->socket != NULL) + (choice->source.broker.servers != NULL) > 1)
 		return command__fail(&report_command, EXIT_USAGE,
 				     "files, --socket and --broker exclude each other: a report is of one of them");
-	if (!choice->html && !exports_any(&choice->exports) && choice->files.count &&
+	if (choice->one_line && (choice->html || exports_any(&choice->exports)))
+		return command__fail(&report_command, EXIT_USAGE,
+				     "--one-line writes no file: give no output beside it");
+	if (!choice->html && !exports_any(&choice->exports) && !choice->one_line && choice->files.count &&
 	    !strcmp(choice->files.items[0], "-"))
 		return command__fail(&report_command, EXIT_USAGE,
 				     "--html is needed where standard input is read: it says what to write");
@@ -416,7 +476,8 @@ static int check(const struct choice *choice)
 
 static int report_command__main(int argc, char **argv)
 {
-	struct choice choice = {.run = RUN_OPTION_LAST, .source.broker.name = "vapro report"};
+	struct choice choice = {
+	    .directory = STORE_DIRECTORY, .run = RUN_OPTION_LAST, .source.broker.name = "vapro report"};
 	int code = command__parse(&report_command, &choice, argc, argv);
 
 	if (!code)

@@ -17,6 +17,8 @@
 #include "base/terminal.h"
 #include "cli/command_line.h"
 #include "daemon/daemon.h"
+#include "daemon/privileges.h"
+#include "query/client.h"
 #include "report/narrator.h"
 
 /* `vapro run` has a selection and an end of its own. */
@@ -31,7 +33,8 @@ const struct command run_command = {
     .synopsis = "[option]... -- COMMAND [ARGUMENT]...",
     .about = "Runs the command (normally mpirun ...) unchanged, watches what it starts (MPI processes, programs with "
 	     "OpenMP or threads of their own), and ends with a summary on standard error: what was slow, when, on "
-	     "which ranks, why, and who interfered. Needs root.\n"
+	     "which ranks, why, and who interfered. Needs root: without it the "
+	     "command runs as it is, and the node's vaprod, where one runs, watches it.\n"
 	     "The exit code is the command's. Its options are those of vaprod but for --pid, --exe, --duration and "
 	     "--dry-run; --output keeps the NDJSON lines, for `vapro view`.",
     .examples = "vapro run -- mpirun -n 64 ./solver\twatch a job\n"
@@ -149,6 +152,59 @@ static int parse(struct command_line *line, int argc, char **argv, char ***rest)
 	return error == ENOENT ? 127 : 126;
 }
 
+/*
+ * Runs the command as it is, without root, since the node's vaprod watches it. Returns the command's exit code.
+ */
+static int run_watched(char *const *command, const char *socket)
+{
+	int ended = 0;
+	pid_t pid;
+
+	fprintf(
+	    stderr,
+	    "vapro run: without root the command runs as it is, and the vaprod of this node (%s) watches it: `vapro "
+	    "top` and `vapro report` show it while it runs. The options of `vapro run` have no effect.\n",
+	    socket);
+	signal(SIGINT, SIG_IGN); /* the command's end is this one's */
+	pid = fork();
+	if (!pid) {
+		signal(SIGINT, SIG_DFL);
+		execvp(command[0], command);
+		fprintf(stderr, "vapro run: cannot run %s: %s\n", command[0], strerror(errno));
+		_exit(errno == ENOENT ? 127 : 126);
+	}
+	if (pid < 0) {
+		fprintf(stderr, "vapro run: cannot start %s: %s\n", command[0], strerror(errno));
+		return EXIT_FAILED;
+	}
+	while (waitpid(pid, &ended, 0) < 0 && errno == EINTR)
+		;
+	fputs("vapro run: the command has ended; `vapro jobs` lists the report that it leaves some 10 s later, where "
+	      "this node's vaprod leaves reports\n",
+	      stderr);
+	return code_of(ended);
+}
+
+/* Without the privileges to watch: the node's vaprod does it, where one runs. Returns an exit code; -1: there are all.
+ */
+static int run_without_privileges(char *const *command)
+{
+	struct query_found found;
+	char missing[256], err[512];
+	int error;
+
+	if (!geteuid() || !privileges__name_missing(privileges__held(), missing, sizeof(missing)))
+		return -1;
+	error = query_client__find(VAPRO_SOCKET, true, &found, err, sizeof(err));
+	if (!error || error == -EEXIST)
+		return run_watched(command, error ? "there are several" : found.path);
+	fprintf(stderr,
+		"vapro run: missing privileges (%s): run it as root; `vapro check` shows what each is needed for. On a "
+		"node on which vaprod runs as a service this needs no root: none runs here\n",
+		missing);
+	return EXIT_REFUSED;
+}
+
 static int run__main(int argc, char **argv)
 {
 	struct sigaction action = {.sa_handler = on_child, .sa_flags = SA_NOCLDSTOP};
@@ -163,6 +219,9 @@ static int run__main(int argc, char **argv)
 		status = status == COMMAND_DONE ? EXIT_OK : status;
 		goto out;
 	}
+	status = run_without_privileges(rest);
+	if (status >= 0)
+		goto out;
 	options->summary = summary__new();
 	signal(SIGINT, SIG_IGN); /* the terminal sends SIGINT to the command as well, whose end stops the run */
 	signal(SIGPIPE, SIG_IGN);

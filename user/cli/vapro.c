@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The command-line tool: run, analyze, diff, runs, diagnose, view, report, top, stg, noise, variability, publish,
+/* The command-line tool: run, analyze, diff, runs, diagnose, view, report, jobs, top, stg, noise, variability, publish,
  * check. */
 #include <stdio.h>
 #include <string.h>
@@ -9,9 +9,9 @@
 #include "probe/elf/reader.h"
 
 static const struct command *const commands[] = {
-    &run_command,	  &analyze_command, &diagnose_command, &diff_command, &runs_command,
-    &view_command,	  &report_command,  &top_command,      &stg_command,  &noise_command,
-    &variability_command, &publish_command, &check_command,
+    &run_command,   &analyze_command,	  &diagnose_command, &diff_command,  &runs_command,
+    &view_command,  &report_command,	  &jobs_command,     &top_command,   &stg_command,
+    &noise_command, &variability_command, &publish_command,  &check_command,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

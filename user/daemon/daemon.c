@@ -18,6 +18,7 @@
 #include "daemon/notify.h"
 #include "daemon/privileges.h"
 #include "metrics/metrics.h"
+#include "daemon/reporting.h"
 #include "report/lines.h"
 #include "pipeline/pipeline.h"
 #include "daemon/stderr_guard.h"
@@ -122,6 +123,8 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 	if (stream__put(&daemon->tee.sink, &event))
 		log__error("out of memory: this window is lost");
 	tracker__analysed(daemon->tracker);
+	if (daemon->reporter)
+		reporter__window_ended(daemon->reporter, end);
 	daemon->cpu_at_window = cpu;
 	daemon->window_begin = end_utc;
 	daemon->window_end = end_utc + stride / VAPRO_BIN_NS * VAPRO_BIN_NS;
@@ -204,6 +207,7 @@ static void check_outputs(struct daemon *daemon)
 	}
 	check_publishing(daemon);
 	check_profiles(daemon);
+	reporting__warn(daemon);
 	while (resolver__trouble(daemon->resolver, text, sizeof(text)))
 		tracker__warn(daemon->tracker, "image_unreadable", 0, "%s; its call-sites stay without names", text);
 	while (resolver__nameless(daemon->resolver, text, sizeof(text)))
@@ -294,6 +298,7 @@ static void every_second(struct daemon *daemon, uint64_t now)
 	}
 	daemon__hop(daemon);
 	daemon__take_requests(daemon);
+	reporting__see(daemon, now);
 	line_sink__flush(daemon->lines);
 	check_outputs(daemon);
 	if (daemon->narrator)
@@ -415,6 +420,7 @@ static const char *loop(struct daemon *daemon)
 		line_sink__retry(daemon->lines);
 		if (daemon->tee.publishing)
 			publishing__step(daemon->tee.publishing, now);
+		reporting__step(daemon, now);
 		if (options->reopen && *options->reopen)
 			daemon__reopen_output(daemon);
 		if (daemon->queries)
@@ -598,6 +604,7 @@ int daemon__run(const struct daemon_options *options)
 	status = check_start(options);
 	if (status)
 		return status;
+	reporting__start(&daemon);
 	messages = stderr_guard__begin();
 	sched_setscheduler(0, SCHED_BATCH, &batch);
 	confine__wait_for_none();
@@ -619,6 +626,7 @@ int daemon__run(const struct daemon_options *options)
 	}
 	daemon__tear_down(&daemon);
 	close_outputs(&daemon);
+	reporting__finish(&daemon);
 	if (!status && (daemon.capture_failed || daemon.output_failed))
 		status = EXIT_FAILED;
 	if (!status && !options->dry_run)

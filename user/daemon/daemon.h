@@ -33,6 +33,9 @@ struct daemon_options {
 	const char *capture;  /* file that the run's bundles are added to, or NULL */
 	const char *profiles; /* directory of profiles of runs, or NULL */
 	struct publishing_options publish;
+	const char *job_reports;    /* directory of the reports that jobs leave their owners; NULL or "": none */
+	double job_reports_age_s;   /* after which they are removed; 0: never */
+	uint64_t job_reports_bytes; /* beyond which the oldest are removed; 0: no bound */
 	const char *cpus;	 /* CPUs of the daemon, or NULL: housekeeping cores where the node has isolated ones */
 	double duration_s;	 /* 0 = until a signal, or until the selected processes ended */
 	bool dry_run;		 /* only prints what would be watched; no output is written */

@@ -19,6 +19,7 @@
 #include "functions/user_rows.h"
 #include "report/narrator.h"
 #include "pipeline/line_sink.h"
+#include "reports/reporter.h"
 #include "target/finder.h"
 
 /* Delay after a window's last bin until all its records are drained: when the next bin can be read out. */
@@ -91,6 +92,8 @@ struct daemon {
 	struct query_server *queries;	    /* or NULL */
 	struct status_server *status;	    /* or NULL */
 	struct board *board;		    /* what it shows; or NULL */
+	struct reporter *reporter;	    /* of reports that jobs leave; or NULL */
+	struct reporter_options reports;    /* its options */
 	double window_cpu_pct;		    /* CPU time of the daemon in the last window; NAN: there was none */
 	uint64_t begin_ns;		    /* begin of the run, CLOCK_MONOTONIC */
 	uint64_t first_window;		    /* begin of the first window, UTC */

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "daemon/daemon_private.h"
 #include "metrics/metrics.h"
+#include "daemon/reporting.h"
 #include "pipeline/pipeline.h"
 #include "report/response.h"
 
@@ -90,33 +91,10 @@ static int write_report(void *ctx, uid_t uid, FILE *out)
 	return ret ? ret : pipeline__put_maps(daemon->tee.pipeline, &reader, put_line, out);
 }
 
-void daemon__make_board(struct daemon *daemon)
-{
-	if (*daemon->options->config.socket)
-		daemon->board = board__new(shows, daemon);
-	if (daemon->board)
-		pipeline__show(daemon->tee.pipeline, daemon->board);
-}
-
-void daemon__show(struct daemon *daemon)
-{
-	const struct status_answers answers = {.snapshot = write_snapshot, .report = write_report, .ctx = daemon};
-	char err[512] = "out of memory";
-
-	daemon->window_cpu_pct = NAN;
-	if (!daemon->queries)
-		return;
-	if (daemon->board)
-		daemon->status = status_server__open(query_server__path(daemon->queries), &answers, err, sizeof(err));
-	if (!daemon->status)
-		tracker__warn(daemon->tracker, "no_socket", 0, "`vapro top` cannot reach this vaprod: %s", err);
-}
-
 /* Runs in a forked copy of the daemon, which exits after the response. */
-static int response_question(void *ctx, const struct query_request *request, FILE *out, char *note,
-			     enum query_error *error)
+static int diagnose_for(struct daemon *daemon, uid_t uid, const struct query_request *request, FILE *out, char *note,
+			enum query_error *error)
 {
-	struct daemon *daemon = ctx;
 	struct query query = {
 	    .selection = region_option__selection(&request->region),
 	    .job = *request->job ? request->job : NULL,
@@ -129,6 +107,11 @@ static int response_question(void *ctx, const struct query_request *request, FIL
 	int failed;
 
 	*error = QUERY_FAILED;
+	if (request->jobs && uid) {
+		*error = QUERY_REFUSED;
+		snprintf(note, QUERY_SENTENCE_MAX, "only root may list the jobs of all users");
+		return -1;
+	}
 	if (request->jobs)
 		return tracker__print_jobs(daemon->tracker, out) ? -1 : 0;
 	/* only fully drained bins count */
@@ -139,6 +122,8 @@ static int response_question(void *ctx, const struct query_request *request, FIL
 		query.selection.end_ns += query.selection.end_ns ? query.start_ns : 0;
 	}
 	failed = pipeline__query(daemon->tee.pipeline, &query.selection, query.job, query.now_ns, &response);
+	if (!failed && uid)
+		failed = response__restrict(&response, (uint32_t)uid + 1, shows, daemon);
 	if (failed || !response__check(&response, &query, note, QUERY_SENTENCE_MAX))
 		return -1;
 	if (request->json)
@@ -146,6 +131,42 @@ static int response_question(void *ctx, const struct query_request *request, FIL
 	else
 		failed = response__text(&response, &query, out, request->width);
 	return failed ? -1 : 0;
+}
+
+static int response_question(void *ctx, const struct query_request *request, FILE *out, char *note,
+			     enum query_error *error)
+{
+	return diagnose_for(ctx, 0, request, out, note, error);
+}
+
+static int diagnose_own(void *ctx, uid_t uid, const struct query_request *request, FILE *out, char *note,
+			enum query_error *error)
+{
+	return diagnose_for(ctx, uid, request, out, note, error);
+}
+
+void daemon__make_board(struct daemon *daemon)
+{
+	if (*daemon->options->config.socket || daemon->reporter)
+		daemon->board = board__new(shows, daemon);
+	if (daemon->board)
+		pipeline__show(daemon->tee.pipeline, daemon->board);
+	reporting__feed(daemon);
+}
+
+void daemon__show(struct daemon *daemon)
+{
+	const struct status_answers answers = {
+	    .snapshot = write_snapshot, .report = write_report, .diagnose = diagnose_own, .ctx = daemon};
+	char err[512] = "out of memory";
+
+	daemon->window_cpu_pct = NAN;
+	if (!daemon->queries)
+		return;
+	if (daemon->board)
+		daemon->status = status_server__open(query_server__path(daemon->queries), &answers, err, sizeof(err));
+	if (!daemon->status)
+		tracker__warn(daemon->tracker, "no_socket", 0, "`vapro top` cannot reach this vaprod: %s", err);
 }
 
 void daemon__serve(struct daemon *daemon)

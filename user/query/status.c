@@ -9,6 +9,7 @@
 #define GREETING "vapro/1 status\n"
 #define INTERVAL "interval_ms "
 #define REPORT "vapro/1 report\n\n"
+#define DIAGNOSE "vapro/1 d" /* how a request of protocol.h begins, and no other */
 
 /* Parses the interval's digits, without a newline. Returns 0 or -EINVAL. */
 static int parse_interval(const char *text, size_t size, unsigned *interval_ms)
@@ -46,6 +47,10 @@ int status_request__parse(const char *text, size_t size, struct status_request *
 	const char *line = text + length, *stop;
 
 	*request = (struct status_request){.report = false};
+	if (size >= strlen(DIAGNOSE) && !memcmp(text, DIAGNOSE, strlen(DIAGNOSE))) {
+		request->diagnose = true;
+		return query_request__parse(text, size, &request->query, err, err_size);
+	}
 	if (!memcmp(text, REPORT, size < report ? size : report) && memcmp(text, head, size < length ? size : length)) {
 		request->report = true;
 		return parse_report(text, size, err, err_size);

@@ -11,6 +11,9 @@
  *   vapro/1 report            ok BYTES           and so many bytes of records (NDJSON); or
  *   (an empty line)           error KIND SENTENCE
  *
+ * `vapro diagnose` of a user other than root sends a request of protocol.h, which is answered as there, about the
+ * user's own jobs.
+ *
  * The interval is 0 for one snapshot, or STATUS_LEAST_MS to STATUS_MOST_MS. A snapshot is late where vaprod has more to
  * do, or where the earlier one is not read yet. Neither side trusts the other.
  */
@@ -20,13 +23,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define STATUS_REQUEST_MAX 256
+#include "query/protocol.h"
+
+#define STATUS_REQUEST_MAX 256 /* bytes of a request for snapshots or a report */
 #define STATUS_LEAST_MS 500
 #define STATUS_MOST_MS 3600000
 #define STATUS_RESPONSE_MAX (32U << 20)
 
 struct status_request {
-	bool report;	      /* a report; else snapshots */
+	bool report;   /* a report; else snapshots, or */
+	bool diagnose; /* the diagnosis of a region */
+	struct query_request query;
 	unsigned interval_ms; /* between snapshots; 0: one */
 };
 

@@ -51,7 +51,7 @@ static const struct listener_policy policy = {
     .user_clients = STATUS_USER_CLIENTS,
     .per_user = STATUS_PER_USER,
     .accepts_per_s = STATUS_ACCEPTS_PER_S,
-    .request_most = STATUS_REQUEST_MAX,
+    .request_most = QUERY_REQUEST_MAX,
     .parse = parse,
     .ended = ended,
 };
@@ -131,6 +131,12 @@ static bool make_snapshot(struct status_server *server, size_t at)
 	return good;
 }
 
+/* Returns whether a copy of the daemon makes the response. */
+static bool is_copied(const struct view *view)
+{
+	return view->request.report || view->request.diagnose;
+}
+
 /*
  * Returns the client whose snapshot is to be made next: root's, else the one that has waited longest. Returns the
  * number of places where there is none.
@@ -144,7 +150,7 @@ static size_t next_due(const struct status_server *server, uint64_t now_ns)
 		const struct view *view = &server->views[i];
 		bool root = !client->uid;
 
-		if (client->fd < 0 || !client->complete || view->request.report || view->text || now_ns < view->due_ns)
+		if (client->fd < 0 || !client->complete || is_copied(view) || view->text || now_ns < view->due_ns)
 			continue;
 		if (best == STATUS_CLIENTS ||
 		    (root != !server->listener.clients[best].uid ? root : view->due_ns < server->views[best].due_ns))
@@ -182,6 +188,7 @@ static void make_due(struct status_server *server, uint64_t now_ns)
 /* A report's reader, as the copy that makes it sees it. */
 struct reader {
 	const struct status_server *server;
+	const struct status_request *request;
 	uid_t uid;
 };
 
@@ -190,6 +197,9 @@ static int respond(void *ctx, FILE *out, char *note, enum query_error *error)
 	const struct reader *reader = ctx;
 
 	*error = QUERY_FAILED;
+	if (reader->request->diagnose)
+		return reader->server->answers.diagnose(reader->server->answers.ctx, reader->uid,
+							&reader->request->query, out, note, error);
 	if (!reader->server->answers.report(reader->server->answers.ctx, reader->uid, out))
 		return 0;
 	snprintf(note, QUERY_SENTENCE_MAX, "memory is short");
@@ -201,10 +211,10 @@ static void start_reports(struct status_server *server, uint64_t now_ns)
 {
 	for (size_t i = 0; i < STATUS_CLIENTS; i++) {
 		const struct listener_client *client = &server->listener.clients[i];
-		struct reader reader = {server, client->uid};
+		struct reader reader = {server, &server->views[i].request, client->uid};
 		uint64_t began_ns;
 
-		if (client->fd < 0 || !client->complete || !server->views[i].request.report)
+		if (client->fd < 0 || !client->complete || !is_copied(&server->views[i]))
 			continue;
 		began_ns = cpu_ns();
 		if (listener_copies__serve(&server->copies, &server->listener, i, now_ns >= server->rest_until_ns,

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "query/protocol.h"
+
 #define STATUS_ACCEPTS_PER_S 640
 #define STATUS_CLIENTS 32      /* open at a time */
 #define STATUS_USER_CLIENTS 24 /* of them, those of other users than root */
@@ -22,8 +24,13 @@ struct status_server;
 /* Writes a snapshot or, in a copy of the daemon, a report for a user into out. Returns 0, or -1 where there is none. */
 typedef int (*status_answerer)(void *ctx, uid_t uid, FILE *out);
 
+/* Writes, in a copy of the daemon, the response to a query about the jobs of a user; as query_answerer. */
+typedef int (*status_diagnoser)(void *ctx, uid_t uid, const struct query_request *request, FILE *out, char *note,
+				enum query_error *error);
+
 struct status_answers {
 	status_answerer snapshot, report;
+	status_diagnoser diagnose;
 	void *ctx;
 };
 

@@ -24,11 +24,13 @@
 
 static const char once[] = "vapro/1 status\ninterval_ms 0\n\n", each[] = "vapro/1 status\ninterval_ms 1000\n\n";
 static const char whole[] = "vapro/1 report\n\n";
+static const char region[] = "vapro/1 diagnose\nregion all@1..2\njob slurm:1\n\n";
 
 static void test_request(void **state)
 {
 	static const char *const wrong[] = {"hello\n",
-					    "vapro/1 diagnose\n",
+					    "vapro/1 dance\n",
+					    "vapro/1 diagnose\nregion all@..\nregion all@..\n\n",
 					    "vapro/1 report\n\nmore",
 					    "vapro/1 report\nmore\n\n",
 					    "vapro/1 reports\n\n",
@@ -65,6 +67,12 @@ static void test_request(void **state)
 		assert_int_equal(status_request__parse(text, (size_t)size, &request, err, sizeof(err)), -EAGAIN);
 	assert_int_equal(status_request__parse(text, (size_t)length, &request, err, sizeof(err)), 0);
 	assert_true(request.report);
+	length = (int)strlen(region);
+	for (int size = 0; size < length; size++)
+		assert_int_equal(status_request__parse(region, (size_t)size, &request, err, sizeof(err)), -EAGAIN);
+	assert_int_equal(status_request__parse(region, (size_t)length, &request, err, sizeof(err)), 0);
+	assert_true(request.diagnose && !request.report);
+	assert_string_equal(request.query.job, "slurm:1");
 	/* a line without an end */
 	memset(text, '1', sizeof(text));
 	memcpy(text, each, strlen(each) - 6);
@@ -116,6 +124,17 @@ static int report(void *ctx, uid_t uid, FILE *out)
 	return answer(ctx, uid, out);
 }
 
+/* Runs in a copy, too. */
+static int diagnose(void *ctx, uid_t uid, const struct query_request *request, FILE *out, char *note,
+		    enum query_error *error)
+{
+	(void)ctx;
+	(void)error;
+	strcpy(note, "of your jobs");
+	fprintf(out, "user %u, region %s, job %s\n", uid, request->region_text, request->job);
+	return 0;
+}
+
 static struct status_server *start(int *broken)
 {
 	struct status_server *server;
@@ -123,7 +142,8 @@ static struct status_server *start(int *broken)
 
 	if (geteuid())
 		skip();
-	server = status_server__open(path, &(struct status_answers){answer, report, broken}, err, sizeof(err));
+	server =
+	    status_server__open(path, &(struct status_answers){answer, report, diagnose, broken}, err, sizeof(err));
 	if (!server)
 		fail_msg("%s", err);
 	return server;
@@ -449,6 +469,22 @@ static void test_reports(void **state)
 	status_server__close(server);
 }
 
+static int as_owner(void)
+{
+	return says(client(region), "user 65534, region all@1..2, job slurm:1\n") ? 0 : 1;
+}
+
+/* A user's query is answered about that user, by a copy, beside snapshots. */
+static void test_diagnoses(void **state)
+{
+	struct status_server *server = start(NULL);
+
+	(void)state;
+	assert_int_equal(as_nobody(server, SECOND, as_owner), 0);
+	assert_int_equal(answers, 0);
+	status_server__close(server);
+}
+
 /* ---- the other side: finds, reads, and finds again */
 
 static void test_feed(void **state)
@@ -512,8 +548,8 @@ static void test_feed_directory(void **state)
 	assert_int_equal(feed__step(feed, SECOND), FEED_WAITING);
 	for (int i = 0; i < 2; i++) {
 		snprintf(names[i], sizeof(names[i]), "%svaprod.%d", where, i + 1);
-		servers[i] =
-		    status_server__open(names[i], &(struct status_answers){answer, report, NULL}, err, sizeof(err));
+		servers[i] = status_server__open(names[i], &(struct status_answers){answer, report, diagnose, NULL},
+						 err, sizeof(err));
 		assert_non_null(servers[i]);
 	}
 	assert_int_equal(feed__step(feed, 3 * SECOND), FEED_SEVERAL);
@@ -541,6 +577,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_nonsense, set_up, remove_directory),
 	    cmocka_unit_test_setup_teardown(test_users, set_up, remove_directory),
 	    cmocka_unit_test_setup_teardown(test_reports, set_up, remove_directory),
+	    cmocka_unit_test_setup_teardown(test_diagnoses, set_up, remove_directory),
 	    cmocka_unit_test_setup_teardown(test_flood, set_up, remove_directory),
 	    cmocka_unit_test_setup_teardown(test_feed, set_up, remove_directory),
 	    cmocka_unit_test_setup_teardown(test_feed_directory, set_up, remove_directory),
