@@ -23,6 +23,7 @@ if [ -z "$name" ] && [ "${VAPRO_ASK:-yes}" = yes ]; then
 	fi
 fi
 [ -n "$uid" ] || exit 0
+[ "$account" = "(null)" ] && account= # no accounting
 
 # a value ends at the end of its line
 value() {

@@ -39,17 +39,17 @@ def test_jobs(tap, jobs):
         shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(home)
     os.chmod(home, 0o755)
-    for file in (VAPRO, tool("crew")):
+    for file in (VAPRO, tool("crew"), tool("hog")):
         shutil.copy(file, home)
         os.chmod(os.path.join(home, os.path.basename(file)), 0o755)
     vapro, out = os.path.join(home, "vapro"), os.path.join(jobs.directory, "out.ndjson")
-    ann = start(jobs, home, ANN, 9999701, "heat\x1b[31m", 25)
-    bob = start(jobs, home, BOB, 9999702, "cool", 60)
-    off = start(jobs, home, ANN, 9999703, "off", 25, ["VAPRO=off"])
+    ann = start(jobs, home, ANN, 9999701, "heat\x1b[31m", 90)
+    bob = start(jobs, home, BOB, 9999702, "cool", 200)
+    off = start(jobs, home, ANN, 9999703, "off", 90, ["VAPRO=off"])
     arguments = [VAPROD, *select([ann.pid, bob.pid]), "--output", out, "--socket", where, "--job-reports", left]
     daemon = jobs.start(arguments, "vaprod")
     attached(out, [ann.pid, bob.pid])
-    hog = jobs.start([tool("hog"), "--cpu", CPUS[0], "--start-after", 3, "--seconds", 10], "hog")
+    hog = jobs.start([os.path.join(home, "hog"), "--cpu", str(CPUS[0]), "--start-after", "3", "--seconds", "20"], "hog", user=EVE, cwd=home)
 
     # names in records
     names = [line["job"].get("names") for line in of_type(records(out), "process") if line["pid"] == ann.pid]
@@ -67,7 +67,7 @@ def test_jobs(tap, jobs):
 
     # the end of a job
     ended = time.time() + 60
-    tap.equal(jobs.wait(ann, 60), 0, "a job ends")
+    tap.equal(jobs.wait(ann, 120), 0, "a job ends")
     ended = time.time()
     folder = os.path.join(left, "jobs", str(ANN))
     tap.ok(until(lambda: {os.path.splitext(name)[1] for name in listed(folder)} == FILES, 15), "it leaves three files", str(listed(folder)))

@@ -82,25 +82,29 @@ static void print(const struct stored_reports *reports, const struct store_repor
 
 static int list(const struct choice *choice)
 {
-	struct stored_reports reports;
 	char err[4300], path[4400];
-	int error = stored_reports__list(&reports, choice->directory, err, sizeof(err));
+	struct stored_reports *reports = stored_reports__list(choice->directory, err, sizeof(err));
+	const struct store_report *items;
+	size_t count;
 
-	if (error)
+	if (!reports) {
 		fprintf(stderr, "vapro jobs: %s\n", err);
-	if (!error && !reports.count && !choice->paths)
+		return EXIT_FAILED;
+	}
+	items = stored_reports__items(reports, &count);
+	if (!count && !choice->paths)
 		printf("no job of yours has left a report in %s on this node%s\n", choice->directory,
 		       access(choice->directory, F_OK) ? ": vaprod leaves none without --job-reports" : "");
-	for (size_t i = 0; i < reports.count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (!choice->paths) {
-			print(&reports, &reports.items[i], !geteuid());
+			print(reports, &items[i], !geteuid());
 			continue;
 		}
-		stored_reports__path(&reports, &reports.items[i], STORE_PAGE, path, sizeof(path));
+		stored_reports__path(reports, &items[i], STORE_PAGE, path, sizeof(path));
 		puts(printable(path));
 	}
-	stored_reports__clear(&reports);
-	return error || fflush(stdout) ? EXIT_FAILED : EXIT_OK;
+	stored_reports__free(reports);
+	return fflush(stdout) ? EXIT_FAILED : EXIT_OK;
 }
 
 static int jobs_command__main(int argc, char **argv)

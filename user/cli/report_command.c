@@ -327,15 +327,12 @@ struct inputs {
 /* Opens the records that a job left, where it did. Returns whether it did. */
 static bool open_stored(const struct choice *choice, struct inputs *inputs, struct report_input *input)
 {
-	struct stored_reports reports;
-	const struct store_report *found;
 	char err[4300];
+	struct stored_reports *reports = stored_reports__list(choice->directory, err, sizeof(err));
+	const struct store_report *found = reports ? stored_reports__find(reports, choice->job) : NULL;
 
-	if (stored_reports__list(&reports, choice->directory, err, sizeof(err)))
-		reports.count = 0;
-	found = stored_reports__find(&reports, choice->job);
 	if (found)
-		inputs->stored = stored_reports__open(&reports, found, STORE_RECORDS);
+		inputs->stored = stored_reports__open(reports, found, STORE_RECORDS);
 	if (inputs->stored) {
 		snprintf(inputs->title, sizeof(inputs->title), "%s", found->name);
 		inputs->name = inputs->title;
@@ -344,7 +341,7 @@ static bool open_stored(const struct choice *choice, struct inputs *inputs, stru
 		input->live = inputs->stored;
 		input->job = NULL; /* the records are of that job alone */
 	}
-	stored_reports__clear(&reports);
+	stored_reports__free(reports);
 	return inputs->stored;
 }
 

@@ -13,6 +13,12 @@
 
 #define PATH_SIZE (STORE_NAME_SIZE + 4096)
 
+struct stored_reports {
+	struct store_report *items;
+	size_t count, capacity;
+	const char *directory;
+};
+
 /* Adds the reports of a user. Returns 0 or -errno. */
 static int add_user(struct stored_reports *reports, int jobs, uid_t uid)
 {
@@ -45,34 +51,47 @@ static void add_all(struct stored_reports *reports, int jobs)
 		closedir(list);
 }
 
-int stored_reports__list(struct stored_reports *reports, const char *directory, char *err, size_t err_size)
+struct stored_reports *stored_reports__list(const char *directory, char *err, size_t err_size)
 {
+	struct stored_reports *reports = calloc(1, sizeof(*reports));
 	char path[4096];
 	int jobs, error = 0;
 
-	*reports = (struct stored_reports){.directory = directory};
+	if (!reports) {
+		snprintf(err, err_size, "out of memory");
+		return NULL;
+	}
+	reports->directory = directory;
 	snprintf(path, sizeof(path), "%s/jobs", directory);
 	jobs = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (jobs < 0 && errno == ENOENT)
-		return 0;
 	if (jobs < 0)
-		error = -errno;
+		error = errno == ENOENT ? 0 : -errno;
 	else if (geteuid())
 		error = add_user(reports, jobs, geteuid());
 	else
 		add_all(reports, jobs);
 	if (jobs >= 0)
 		close(jobs);
-	if (error)
-		snprintf(err, err_size, "%.3900s: %s", path, strerror(-error));
 	report_store__sort(reports->items, reports->count);
-	return error;
+	if (!error)
+		return reports;
+	snprintf(err, err_size, "%.3900s: %s", path, strerror(-error));
+	stored_reports__free(reports);
+	return NULL;
 }
 
-void stored_reports__clear(struct stored_reports *reports)
+void stored_reports__free(struct stored_reports *reports)
 {
+	if (!reports)
+		return;
 	free(reports->items);
-	*reports = (struct stored_reports){.count = 0};
+	free(reports);
+}
+
+const struct store_report *stored_reports__items(const struct stored_reports *reports, size_t *count)
+{
+	*count = reports->count;
+	return reports->items;
 }
 
 void stored_reports__path(const struct stored_reports *reports, const struct store_report *report, enum store_file file,

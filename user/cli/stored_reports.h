@@ -8,18 +8,18 @@
 
 #include "reports/report_store.h"
 
-struct stored_reports {
-	struct store_report *items; /* the latest first */
-	size_t count, capacity;
-	const char *directory; /* DIR of vaprod's --job-reports */
-};
+/* The reports in DIR of vaprod's --job-reports, the latest first. */
+struct stored_reports;
 
 /*
- * Lists one's own reports; root's list has those of all users. Returns 0, also where there are none, or -errno with a
- * sentence in err. To be cleared in both cases.
+ * Lists one's own reports; root's list has those of all users. Returns them, also where there are none, or NULL with a
+ * sentence in err. The directory's text stays the caller's.
  */
-int stored_reports__list(struct stored_reports *reports, const char *directory, char *err, size_t err_size);
-void stored_reports__clear(struct stored_reports *reports);
+struct stored_reports *stored_reports__list(const char *directory, char *err, size_t err_size);
+void stored_reports__free(struct stored_reports *reports);
+
+/* Returns them, and their number in *count. */
+const struct store_report *stored_reports__items(const struct stored_reports *reports, size_t *count);
 
 /* Writes the path of a file of a report, which has size bytes. */
 void stored_reports__path(const struct stored_reports *reports, const struct store_report *report, enum store_file file,

@@ -18,7 +18,6 @@
 #include "daemon/notify.h"
 #include "daemon/privileges.h"
 #include "metrics/metrics.h"
-#include "daemon/reporting.h"
 #include "report/lines.h"
 #include "pipeline/pipeline.h"
 #include "daemon/stderr_guard.h"
@@ -207,7 +206,7 @@ static void check_outputs(struct daemon *daemon)
 	}
 	check_publishing(daemon);
 	check_profiles(daemon);
-	reporting__warn(daemon);
+	daemon__warn_of_reports(daemon);
 	while (resolver__trouble(daemon->resolver, text, sizeof(text)))
 		tracker__warn(daemon->tracker, "image_unreadable", 0, "%s; its call-sites stay without names", text);
 	while (resolver__nameless(daemon->resolver, text, sizeof(text)))
@@ -298,7 +297,7 @@ static void every_second(struct daemon *daemon, uint64_t now)
 	}
 	daemon__hop(daemon);
 	daemon__take_requests(daemon);
-	reporting__see(daemon, now);
+	daemon__see_jobs(daemon, now);
 	line_sink__flush(daemon->lines);
 	check_outputs(daemon);
 	if (daemon->narrator)
@@ -420,7 +419,7 @@ static const char *loop(struct daemon *daemon)
 		line_sink__retry(daemon->lines);
 		if (daemon->tee.publishing)
 			publishing__step(daemon->tee.publishing, now);
-		reporting__step(daemon, now);
+		daemon__step_reports(daemon, now);
 		if (options->reopen && *options->reopen)
 			daemon__reopen_output(daemon);
 		if (daemon->queries)
@@ -604,7 +603,7 @@ int daemon__run(const struct daemon_options *options)
 	status = check_start(options);
 	if (status)
 		return status;
-	reporting__start(&daemon);
+	daemon__start_reports(&daemon);
 	messages = stderr_guard__begin();
 	sched_setscheduler(0, SCHED_BATCH, &batch);
 	confine__wait_for_none();
@@ -626,7 +625,7 @@ int daemon__run(const struct daemon_options *options)
 	}
 	daemon__tear_down(&daemon);
 	close_outputs(&daemon);
-	reporting__finish(&daemon);
+	daemon__finish_reports(&daemon);
 	if (!status && (daemon.capture_failed || daemon.output_failed))
 		status = EXIT_FAILED;
 	if (!status && !options->dry_run)

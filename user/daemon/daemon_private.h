@@ -164,6 +164,27 @@ void daemon__make_board(struct daemon *daemon);
 /* Starts the status server (vapro top, vapro report) beside the query server; warns where that fails. */
 void daemon__show(struct daemon *daemon);
 
+/*
+ * Starts the process that writes what jobs leave their owners, before any probe, where --job-reports asks for it; where
+ * that fails a warning is logged. Without it the functions below do nothing.
+ */
+void daemon__start_reports(struct daemon *daemon);
+
+/* Has the board hand over records. To be called when the board is there. */
+void daemon__feed_reports(struct daemon *daemon);
+
+/* Looks which jobs have ended, once a second. */
+void daemon__see_jobs(struct daemon *daemon, uint64_t now_ns);
+
+/* Sends what is waiting; never waits. */
+void daemon__step_reports(struct daemon *daemon, uint64_t now_ns);
+
+/* Warns of what went wrong with reports. */
+void daemon__warn_of_reports(struct daemon *daemon);
+
+/* Ends the process when it has written the reports of all jobs. */
+void daemon__finish_reports(struct daemon *daemon);
+
 /* Frees what was set up, also after a set-up that failed half way. */
 void daemon__tear_down(struct daemon *daemon);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Responds to users: the live state of the run for `vapro top` and `vapro report`, a region for `vapro diagnose`;
- * metrics for a collector. */
+/*
+ * What users get of vaprod: the live state of the run for `vapro top` and `vapro report`, a region for `vapro
+ * diagnose`, what jobs leave their owners, and metrics for a collector.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +11,10 @@
 #include "base/log.h"
 #include "daemon/daemon_private.h"
 #include "metrics/metrics.h"
-#include "daemon/reporting.h"
 #include "pipeline/pipeline.h"
 #include "report/response.h"
+
+#define PATIENCE_NS 20000000000ULL /* for reports of jobs that run when vaprod ends */
 
 /* Reads a number behind a key of /proc/PID/status; 0 where it is missing. */
 static unsigned long number_of(const char *text, const char *key)
@@ -151,7 +154,7 @@ void daemon__make_board(struct daemon *daemon)
 		daemon->board = board__new(shows, daemon);
 	if (daemon->board)
 		pipeline__show(daemon->tee.pipeline, daemon->board);
-	reporting__feed(daemon);
+	daemon__feed_reports(daemon);
 }
 
 void daemon__show(struct daemon *daemon)
@@ -229,4 +232,76 @@ void daemon__meter(struct daemon *daemon, bool up)
 		tracker__warn(daemon->tracker, "metrics_failed", 0, "metrics %s: %s; it is tried again at each window",
 			      daemon->options->metrics, strerror(-status));
 	daemon->metrics_failed = status;
+}
+
+/* ---- what jobs leave */
+
+void daemon__start_reports(struct daemon *daemon)
+{
+	const struct daemon_options *options = daemon->options;
+	char err[256];
+
+	if (!options->job_reports || !*options->job_reports || options->dry_run)
+		return;
+	daemon->reports = (struct reporter_options){.directory = options->job_reports,
+						    .age_s = options->job_reports_age_s,
+						    .bytes = options->job_reports_bytes,
+						    .version = VAPRO_VERSION,
+						    .host = daemon->host};
+	daemon->reporter = reporter__start(&daemon->reports, err, sizeof(err));
+	if (!daemon->reporter)
+		log__warning("no job leaves a report: %s", err);
+}
+
+/* Takes a record of a job, as the job's user may see it. */
+static void take_line(void *ctx, const char *job, uint32_t user, const char *line, bool attached)
+{
+	const struct daemon *daemon = ctx;
+
+	reporter__line(daemon->reporter, job, user, line, attached);
+}
+
+void daemon__feed_reports(struct daemon *daemon)
+{
+	if (daemon->reporter && daemon->board)
+		board__share(daemon->board, take_line, daemon);
+}
+
+void daemon__see_jobs(struct daemon *daemon, uint64_t now_ns)
+{
+	static struct board_process processes[KERNEL_SLOTS];
+	static struct reporter_process running[KERNEL_SLOTS];
+	size_t count;
+
+	if (!daemon->reporter)
+		return;
+	count = tracker__status(daemon->tracker, processes, KERNEL_SLOTS);
+	for (size_t i = 0; i < count; i++)
+		running[i] = (struct reporter_process){
+		    .job = processes[i].job, .user = processes[i].user, .ended = processes[i].probes == BOARD_ENDED};
+	reporter__see(daemon->reporter, running, count, now_ns);
+}
+
+void daemon__step_reports(struct daemon *daemon, uint64_t now_ns)
+{
+	if (daemon->reporter)
+		reporter__step(daemon->reporter, now_ns);
+}
+
+void daemon__warn_of_reports(struct daemon *daemon)
+{
+	char text[512];
+
+	uint64_t removed = daemon->reporter ? reporter__removed(daemon->reporter) : 0;
+
+	if (removed)
+		log__info("%llu files of old job reports were removed", (unsigned long long)removed);
+	while (daemon->reporter && reporter__news(daemon->reporter, text, sizeof(text)))
+		tracker__warn(daemon->tracker, "report_failed", 0, "%s", text);
+}
+
+void daemon__finish_reports(struct daemon *daemon)
+{
+	reporter__finish(daemon->reporter, PATIENCE_NS);
+	daemon->reporter = NULL;
 }

@@ -165,7 +165,7 @@ static int report_shed(struct pipeline *pipeline, const struct job_result *resul
 	return summary__add_trouble(pipeline->summary, text);
 }
 
-static struct json_context context_of(struct pipeline *pipeline, const struct stream_window *window)
+static struct json_context context_of(const struct pipeline *pipeline, const struct stream_window *window)
 {
 	return (struct json_context){
 	    .host = pipeline->host,
@@ -177,7 +177,7 @@ static struct json_context context_of(struct pipeline *pipeline, const struct st
 	    .bystander_pct = window->bystander_pct,
 	    .names = pipeline->names,
 	    .nodes = &pipeline->nodes,
-	    .jobs = &pipeline->jobs,
+	    .jobs = pipeline->jobs,
 	};
 }
 
@@ -286,7 +286,7 @@ static int pass_line(struct pipeline *pipeline, const struct stream_line *line)
 		ret = summary__add_record(pipeline->summary, record, &why);
 	cJSON_Delete(record);
 	if (!ret && line->type == RECORD_OBJECT_process)
-		ret = job_book__note_line(&pipeline->jobs, line->text);
+		ret = job_book__note_line(pipeline->jobs, line->text);
 	if (!of_node)
 		put_line(pipeline, line->type, line->text);
 	return ret == -ENOMEM ? ret : 0;
@@ -349,7 +349,7 @@ static void free_pipeline(struct pipeline *pipeline)
 	reported__free(pipeline->reported);
 	reported__free(pipeline->reported_hangs);
 	node_variances__clear(&pipeline->nodes);
-	job_book__clear(&pipeline->jobs);
+	job_book__free(pipeline->jobs);
 	source_names__free(pipeline->names);
 	analysis__free(pipeline->analysis);
 	causes__free(pipeline->causes);
@@ -391,13 +391,14 @@ struct pipeline *pipeline__new(const struct vapro_config *config, enum vapro_wor
 	pipeline->analysis = analysis__new(config, source);
 	pipeline->causes = causes__new(config);
 	pipeline->names = source_names__new();
+	pipeline->jobs = job_book__new();
 	pipeline->reported = reported__new();
 	pipeline->reported_hangs = reported__new();
 	if (summary) {
 		summary__configure(summary, config);
 		summary__name(summary, pipeline->names);
 	}
-	if (pipeline->analysis && pipeline->causes && pipeline->names && pipeline->reported &&
+	if (pipeline->analysis && pipeline->causes && pipeline->names && pipeline->jobs && pipeline->reported &&
 	    pipeline->reported_hangs && (!host || pipeline->host))
 		return pipeline;
 	free_pipeline(pipeline);
@@ -445,7 +446,7 @@ void pipeline__show(struct pipeline *pipeline, struct board *board)
 	pipeline->board = board;
 }
 
-static struct json_context context_of_no_window(struct pipeline *pipeline)
+static struct json_context context_of_no_window(const struct pipeline *pipeline)
 {
 	return context_of(pipeline, &(struct stream_window){.daemon_cpu_pct = NAN,
 							    .io_traced_pct = NAN,

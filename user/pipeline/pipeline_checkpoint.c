@@ -75,7 +75,7 @@ static void archive_pipeline(struct archive *archive, struct pipeline *pipeline)
 	source_names__archive(archive, pipeline->names);
 	causes__archive(archive, pipeline->causes);
 	node_variances__archive(archive, &pipeline->nodes);
-	job_book__archive(archive, &pipeline->jobs);
+	job_book__archive(archive, pipeline->jobs);
 	archive__number(archive, &bands);
 	if (archive__check(archive, bands == (pipeline->bands != NULL), "its rules for states are others") && bands)
 		bands__archive(archive, pipeline->bands);

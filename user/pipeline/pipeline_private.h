@@ -29,7 +29,7 @@ struct pipeline {
 	char *host;
 	struct reported_variances *reported, *reported_hangs;
 	struct node_variances nodes;
-	struct job_book jobs; /* their names */
+	struct job_book *jobs; /* their names */
 	double rank_seconds, judged_seconds;
 	uint64_t selections;
 	struct line_totals totals;

@@ -8,6 +8,27 @@
 #include "base/grow.h"
 #include "report/record.h"
 
+#define JOB_BOOK_IDENTITY 288 /* bytes of an identity */
+
+struct job_book_entry {
+	char job[JOB_BOOK_IDENTITY];
+	uint32_t user; /* as in struct vapro_thread */
+	uint32_t source;
+	uint64_t used; /* number of the latest look-up */
+	struct job_names names;
+};
+
+struct job_book {
+	struct job_book_entry *entries;
+	size_t count, capacity;
+	uint64_t used;
+};
+
+struct job_book *job_book__new(void)
+{
+	return calloc(1, sizeof(struct job_book));
+}
+
 static struct job_book_entry *find(struct job_book *book, const char *job, uint32_t user)
 {
 	for (size_t i = 0; i < book->count; i++) {
@@ -67,10 +88,17 @@ const struct job_names *job_book__find(struct job_book *book, const char *job, u
 	return entry ? &entry->names : NULL;
 }
 
-void job_book__clear(struct job_book *book)
+void job_book__free(struct job_book *book)
 {
+	if (!book)
+		return;
 	free(book->entries);
-	*book = (struct job_book){.count = 0};
+	free(book);
+}
+
+size_t job_book__count(const struct job_book *book)
+{
+	return book->count;
 }
 
 /* Returns the user of a record as in struct vapro_thread. */

@@ -13,22 +13,12 @@
 #include "records/record_table.h"
 
 #define JOB_BOOK_MOST 256
-#define JOB_BOOK_IDENTITY 288 /* bytes of an identity */
 
-struct job_book_entry {
-	char job[JOB_BOOK_IDENTITY];
-	uint32_t user; /* as in struct vapro_thread */
-	uint32_t source;
-	uint64_t used; /* number of the latest look-up */
-	struct job_names names;
-};
+struct job_book;
 
-/* Zeroed: empty. */
-struct job_book {
-	struct job_book_entry *entries;
-	size_t count, capacity;
-	uint64_t used;
-};
+/* Returns an empty one, or NULL when out of memory. */
+struct job_book *job_book__new(void);
+void job_book__free(struct job_book *book);
 
 /* Notes the names of a job. Returns 0, also where there are none, or -ENOMEM. */
 int job_book__note(struct job_book *book, const char *job, uint32_t user, const struct job_names *names);
@@ -39,7 +29,8 @@ int job_book__note_line(struct job_book *book, const char *line);
 /* Returns the names of a job, valid until the next change, or NULL. */
 const struct job_names *job_book__find(struct job_book *book, const char *job, uint32_t user);
 
-void job_book__clear(struct job_book *book);
+/* Returns of how many jobs names are known. */
+size_t job_book__count(const struct job_book *book);
 
 /* Saves or loads it (docs/checkpoint.md). */
 void job_book__archive(struct archive *archive, struct job_book *book);

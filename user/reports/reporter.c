@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* vaprod's side of the process that writes job reports. */
-#include "reports/reporter.h"
+#include "reports/reporter_private.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "base/text.h"
-#include "reports/frame.h"
 
 #define QUEUE_MOST (8U << 20)  /* bytes held for the process; lines beyond are dropped, and counted */
 #define EARLY_NS 7000000000ULL /* after its end, at the latest, a job's report is written with what is known */

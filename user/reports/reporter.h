@@ -65,7 +65,4 @@ void reporter__finish(struct reporter *reporter, uint64_t patience_ns);
 /* Returns the number of a job. */
 uint64_t reporter__key(const char *job, uint32_t user);
 
-/* Serves in the process: private to reporter.c. Returns an exit status. */
-int reporter__serve(int socket, const struct reporter_options *options);
-
 #endif

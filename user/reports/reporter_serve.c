@@ -15,10 +15,8 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
-#include "reports/frame.h"
-#include "reports/reporter.h"
+#include "reports/reporter_private.h"
 #include "reports/report_store.h"
-#include "reports/write.h"
 
 #define RETAIN_NS 600000000000ULL /* between two looks at old reports, */
 #define RETAIN_REPORTS 200	  /* or after so many new ones */
@@ -55,8 +53,8 @@ static void drop_rights(void)
 	syscall(SYS_capset, &header, data);
 }
 
-/* Tells vaprod; what does not fit is not worth waiting for. */
-static void tell(const struct server *server, enum report_frame_kind kind, uint64_t count)
+/* Reports to vaprod; what does not fit is not worth waiting for. */
+static void notify(const struct server *server, enum report_frame_kind kind, uint64_t count)
 {
 	struct report_frame frame = {.kind = kind, .count = count > UINT32_MAX ? UINT32_MAX : (uint32_t)count};
 
@@ -72,11 +70,11 @@ static int write_report(struct server *server, struct spool_job *job, uint64_t l
 					.spool = server->spool,
 					.incomplete = incomplete,
 					.lost = lost};
-	int error = server->error ? server->error : write__report(&request, job);
+	int error = server->error ? server->error : reporter__write_report(&request, job);
 
 	server->written++;
 	if (error)
-		tell(server, REPORT_FAILED, (uint64_t)-error);
+		notify(server, REPORT_FAILED, (uint64_t)-error);
 	return error;
 }
 
@@ -110,7 +108,7 @@ static void add_line(struct server *server, const struct report_frame *frame, ch
 		return;
 	text[frame->bytes] = '\n'; /* in place of the NUL that ends it here */
 	if (server->error || !spool__add(server->spool, job, &server->bytes, text, frame->bytes + 1UL))
-		tell(server, REPORT_DROPPED, 1);
+		notify(server, REPORT_DROPPED, 1);
 }
 
 static void close_job(struct server *server, struct spool_job *job)
@@ -201,9 +199,9 @@ static void retain(struct server *server, uint64_t now_ns)
 		return;
 	server->retain_ns = now_ns + RETAIN_NS;
 	server->written = 0;
-	removed = write__retain(server->options, server->jobs_directory);
+	removed = reporter__remove_old(server->options, server->jobs_directory);
 	if (removed)
-		tell(server, REPORT_REMOVED, removed);
+		notify(server, REPORT_REMOVED, removed);
 }
 
 static void finish(struct server *server)
@@ -230,11 +228,11 @@ int reporter__serve(int socket, const struct reporter_options *options)
 	for (size_t i = 0; i < sizeof(defaults) / sizeof(*defaults); i++)
 		signal(defaults[i], SIG_DFL);
 	setpriority(PRIO_PROCESS, 0, 10);
-	umask(077);
+	umask(022); /* files and directories of reports have modes of their own */
 	server.error = report_store__open(options->directory, &server.jobs_directory, &server.spool);
 	drop_rights();
 	if (server.error)
-		tell(&server, REPORT_FAILED, (uint64_t)-server.error);
+		notify(&server, REPORT_FAILED, (uint64_t)-server.error);
 	else
 		spool__each(server.spool, write_left, &server);
 	while (!server.finished) {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "reports/write.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,6 +22,7 @@
 #include "report/record.h"
 #include "report/run_option.h"
 #include "reports/report_store.h"
+#include "reports/reporter_private.h"
 
 #define NUMBERS_MOST 99	 /* reports of one name */
 #define USERS_MOST 10000 /* whose reports are looked at */
@@ -266,7 +266,7 @@ static struct work_result wait_for(pid_t pid, int in)
 	return result;
 }
 
-int write__report(const struct write_request *request, struct spool_job *job)
+int reporter__write_report(const struct write_request *request, struct spool_job *job)
 {
 	struct work_result result;
 	int in, out;
@@ -310,7 +310,7 @@ static void list_all(int jobs, struct store_report **reports, size_t *count, siz
 	report_store__sort(*reports, *count);
 }
 
-unsigned write__retain(const struct reporter_options *options, int jobs)
+unsigned reporter__remove_old(const struct reporter_options *options, int jobs)
 {
 	uint64_t now_s = (uint64_t)time(NULL), age_s = (uint64_t)options->age_s;
 	uint64_t old_s = age_s && age_s < now_s ? now_s - age_s : 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Rank, world size, job and opt-out, from a process's environment. */
+#include "target/process_names.h"
 #include "target/process_private.h"
 
 #include <ctype.h>
@@ -301,7 +302,7 @@ static void name_job(struct process *process, const struct manager *manager, con
 {
 	struct job_names *names = &process->names;
 
-	if (process__read_names(PROCESS_NAMES_DIRECTORY, process->job_id, process->uid, names))
+	if (process_names__read(PROCESS_NAMES_DIRECTORY, process->job_id, process->uid, names))
 		return;
 	*names = (struct job_names){.source = JOB_NAMES_ENVIRONMENT};
 	job_names__copy(names->name, optional(block, length, manager->name));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The names of a job as the prolog of a site has written them. */
-#include "target/process_private.h"
+#include "target/process_names.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +36,7 @@ static int open_file(const char *directory, const char *id)
 	return fd;
 }
 
-bool process__read_names(const char *directory, const char *id, uid_t uid, struct job_names *names)
+bool process_names__read(const char *directory, const char *id, uid_t uid, struct job_names *names)
 {
 	char text[JOB_NAMES_FILE_MAX + 1];
 	int fd = open_file(directory, id);

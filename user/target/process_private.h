@@ -23,15 +23,6 @@ bool process__parse_mapping(char *line, struct process_mapping *mapping);
 /* Reads a whole decimal in [0, INT_MAX]; else -1, also for NULL. */
 int process__number(const char *text);
 
-/* Directory of the files that a prolog writes, one for each job, by its id. */
-#define PROCESS_NAMES_DIRECTORY "/run/vapro/jobs"
-
-/*
- * Reads the names of a job from the file that its prolog has written. Returns false where there is none of root's,
- * or where it is of another user's job.
- */
-bool process__read_names(const char *directory, const char *id, uid_t uid, struct job_names *names);
-
 /* Reads rank, world size, job and VAPRO=off, with defaults for missing ones. */
 void process__read_environment(struct process *process);
 

@@ -44,22 +44,22 @@ static void names_come_from_process_records(void **state)
 	struct job_names names = names_of("heat \"1\"", JOB_NAMES_ENVIRONMENT), none = {.nodes = 0};
 	char *line = process_line("slurm:77.0", 1002, &names), *without = process_line("slurm:78.0", 1002, &none);
 	const struct job_names *found;
-	struct job_book book = {.count = 0};
+	struct job_book *book = job_book__new();
 
 	(void)state;
 	assert_null(strstr(without, "names"));
-	assert_int_equal(job_book__note_line(&book, line), 0);
-	assert_int_equal(job_book__note_line(&book, without), 0);
-	found = job_book__find(&book, "slurm:77.0", 1002);
+	assert_int_equal(job_book__note_line(book, line), 0);
+	assert_int_equal(job_book__note_line(book, without), 0);
+	found = job_book__find(book, "slurm:77.0", 1002);
 	assert_non_null(found);
 	assert_string_equal(found->name, "heat \"1\"");
 	assert_string_equal(found->account, "phys");
 	assert_int_equal(found->nodes, 2);
 	assert_int_equal(found->source, JOB_NAMES_ENVIRONMENT);
-	assert_null(job_book__find(&book, "slurm:77.0", 1003)); /* another user's job */
-	assert_null(job_book__find(&book, "slurm:78.0", 1002));
-	assert_null(job_book__find(&book, NULL, 1002));
-	job_book__clear(&book);
+	assert_null(job_book__find(book, "slurm:77.0", 1003)); /* another user's job */
+	assert_null(job_book__find(book, "slurm:78.0", 1002));
+	assert_null(job_book__find(book, NULL, 1002));
+	job_book__free(book);
 	free(line);
 	free(without);
 }
@@ -67,57 +67,57 @@ static void names_come_from_process_records(void **state)
 static void a_process_cannot_replace_what_root_wrote(void **state)
 {
 	struct job_names root = names_of("heat", JOB_NAMES_PROLOG), forged = names_of("forged", JOB_NAMES_ENVIRONMENT);
-	struct job_book book = {.count = 0};
+	struct job_book *book = job_book__new();
 
 	(void)state;
-	assert_int_equal(job_book__note(&book, "slurm:77", 1, &forged), 0);
-	assert_int_equal(job_book__note(&book, "slurm:77", 1, &root), 0);
-	assert_int_equal(job_book__note(&book, "slurm:77", 1, &forged), 0);
-	assert_string_equal(job_book__find(&book, "slurm:77", 1)->name, "heat");
-	assert_int_equal(book.count, 1);
-	job_book__clear(&book);
+	assert_int_equal(job_book__note(book, "slurm:77", 1, &forged), 0);
+	assert_int_equal(job_book__note(book, "slurm:77", 1, &root), 0);
+	assert_int_equal(job_book__note(book, "slurm:77", 1, &forged), 0);
+	assert_string_equal(job_book__find(book, "slurm:77", 1)->name, "heat");
+	assert_int_equal(job_book__count(book), 1);
+	job_book__free(book);
 }
 
 static void jobs_that_are_in_use_stay(void **state)
 {
 	struct job_names names = names_of("heat", JOB_NAMES_PROLOG);
-	struct job_book book = {.count = 0};
+	struct job_book *book = job_book__new();
 	char job[32];
 
 	(void)state;
 	for (int i = 0; i < 3 * JOB_BOOK_MOST; i++) {
 		snprintf(job, sizeof(job), "slurm:%d", i);
-		assert_int_equal(job_book__note(&book, job, 1, &names), 0);
-		assert_non_null(job_book__find(&book, "slurm:0", 1)); /* as each of its windows does */
+		assert_int_equal(job_book__note(book, job, 1, &names), 0);
+		assert_non_null(job_book__find(book, "slurm:0", 1)); /* as each of its windows does */
 	}
-	assert_int_equal(book.count, JOB_BOOK_MOST);
-	assert_null(job_book__find(&book, "slurm:1", 1));
-	assert_non_null(job_book__find(&book, job, 1));
-	job_book__clear(&book);
+	assert_int_equal(job_book__count(book), JOB_BOOK_MOST);
+	assert_null(job_book__find(book, "slurm:1", 1));
+	assert_non_null(job_book__find(book, job, 1));
+	job_book__free(book);
 }
 
 static void the_book_survives_a_checkpoint(void **state)
 {
 	struct job_names names = names_of("heat", JOB_NAMES_PROLOG);
-	struct job_book book = {.count = 0}, loaded = {.count = 0};
+	struct job_book *book = job_book__new(), *loaded = job_book__new();
 	struct archive *out = archive__new(), *in;
 	const uint8_t *data;
 	size_t size;
 
 	(void)state;
-	assert_int_equal(job_book__note(&book, "slurm:77.0", 1002, &names), 0);
-	job_book__archive(out, &book);
+	assert_int_equal(job_book__note(book, "slurm:77.0", 1002, &names), 0);
+	job_book__archive(out, book);
 	data = archive__data(out, &size);
 	in = archive__open(data, size, 1 << 20);
-	job_book__archive(in, &loaded);
+	job_book__archive(in, loaded);
 	archive__end(in);
 	assert_int_equal(archive__error(in), 0);
-	assert_memory_equal(job_book__find(&loaded, "slurm:77.0", 1002), job_book__find(&book, "slurm:77.0", 1002),
+	assert_memory_equal(job_book__find(loaded, "slurm:77.0", 1002), job_book__find(book, "slurm:77.0", 1002),
 			    sizeof(names));
 	archive__free(in);
 	archive__free(out);
-	job_book__clear(&book);
-	job_book__clear(&loaded);
+	job_book__free(book);
+	job_book__free(loaded);
 }
 
 static void hostile_records_are_read(void **state)
@@ -134,16 +134,16 @@ static void hostile_records_are_read(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
 		cJSON *object = cJSON_Parse(texts[i]);
-		struct job_book book = {.count = 0};
+		struct job_book *book = job_book__new();
 
 		job_book__read(object, &names);
 		assert_true(names.nodes <= JOB_NODES_MOST);
 		assert_true(asprintf(&line, "{\"job\":{\"identity\":7,\"names\":%s}}", texts[i]) > 0);
-		assert_int_equal(job_book__note_line(&book, line), 0);
-		assert_int_equal(book.count, 0);
+		assert_int_equal(job_book__note_line(book, line), 0);
+		assert_int_equal(job_book__count(book), 0);
 		free(line);
 		cJSON_Delete(object);
-		job_book__clear(&book);
+		job_book__free(book);
 	}
 }
 

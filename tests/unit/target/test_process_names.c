@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "target/process_private.h"
+#include "target/process_names.h"
 
 static char directory[64];
 
@@ -35,7 +35,7 @@ static bool reads(const char *id, uid_t uid)
 {
 	struct job_names names;
 
-	return process__read_names(directory, id, uid, &names);
+	return process_names__read(directory, id, uid, &names);
 }
 
 static void roots_file_is_read(void **state)
@@ -44,7 +44,7 @@ static void roots_file_is_read(void **state)
 
 	(void)state;
 	write_file("77", "uid=1001\nname=heat\n", 0644);
-	assert_true(process__read_names(directory, "77", 1001, &names));
+	assert_true(process_names__read(directory, "77", 1001, &names));
 	assert_string_equal(names.name, "heat");
 	assert_int_equal(names.source, JOB_NAMES_PROLOG);
 	assert_false(reads("77", 1002)); /* a user who claims the number of another user's job */
