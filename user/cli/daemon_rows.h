@@ -58,7 +58,7 @@ bool daemon_rows__write_pid(const void *member, size_t n, char *text, size_t siz
 	{.type = OPTION_LEVEL, DAEMON_ROW(log_most), .min = LOG_LEVEL_DEBUG, .name = "verbose", .letter = 'v',         \
 	 .help = "also print what helps to find out why something does not work, such as libbpf's messages"},          \
 	{.type = OPTION_STRING, DAEMON_ROW(daemon.job_reports), .name = "job-reports", .value = "DIR",                 \
-	 .level = own == OPTION_HIDDEN ? OPTION_HIDDEN : OPTION_EXPERT, .help = "when a job has ended, leave its owner "  \
+	 .level = own == OPTION_HIDDEN ? OPTION_HIDDEN : OPTION_FILE, .help = "when a job has ended, leave its owner "  \
 	 "records, page and text in DIR/jobs/UID, for `vapro jobs`; the shipped unit has " STORE_DIRECTORY " (none)"},  \
 	{.type = OPTION_SECONDS, DAEMON_ROW(daemon.job_reports_age_s), .name = "job-reports-age",                      \
 	 .level = own == OPTION_HIDDEN ? OPTION_HIDDEN : OPTION_FILE, .min = 0, .max = DURATION_MOST_S,                \
