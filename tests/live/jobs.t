@@ -65,6 +65,9 @@ def test_jobs(tap, jobs):
     code, other = jobs.run([vapro, "diagnose", "--socket", where, "--job", "9999702", "all@.."], "foreign", 60, user=ANN, cwd="/")
     tap.ok("9999702.0" not in other.out() + other.err() and code != 0, "that of another user is not shown", other.out()[:300] + other.err())
 
+    code, run = jobs.run([vapro, "run", "--socket", where, "--", "/bin/sh", "-c", "exit 9"], "run", 30, user=BOB, cwd="/")
+    tap.ok(code == 9 and "without root" in run.err() and "the vaprod of this node" in run.err(), "vapro run without root leaves it to this vaprod", run.err())
+
     # the end of a job
     ended = time.time() + 60
     tap.equal(jobs.wait(ann, 120), 0, "a job ends")

@@ -178,12 +178,12 @@ class Mistakes(unittest.TestCase):
         try:
             for name in ("vaprod", "vapro"):
                 shutil.copy(os.path.join(BUILD, name), programs)
-            for words in (["vaprod"], ["vapro", "run", "--", "true"]):
+            for words in (["vaprod"], ["vapro", "run", "--socket", "/nowhere/", "--", "true"]):
                 done = subprocess.run([*self.unprivileged(), os.path.join(programs, words[0]), *words[1:]], capture_output=True, text=True,
                                       check=False, cwd="/", timeout=60)
                 self.assertEqual((done.returncode, done.stdout), (REFUSED, ""))
                 self.assertRegex(done.stderr, r"missing privileges \(CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE.*\): run it as root; `vapro check`")
-            done = subprocess.run([*self.unprivileged(), os.path.join(programs, "vapro"), "diagnose", "all@.."], capture_output=True, text=True,
+            done = subprocess.run([*self.unprivileged(), os.path.join(programs, "vapro"), "diagnose", "--socket", "/nowhere/", "all@.."], capture_output=True, text=True,
                                   check=False, cwd="/", timeout=60)
             self.assertEqual(done.returncode, 1)
             self.assertRegex(done.stderr, "without root: .* your own jobs\n.*no running vaprod found")

@@ -187,7 +187,7 @@ static int run_watched(char *const *command, const char *socket)
 
 /* Without the privileges to watch: the node's vaprod does it, where one runs. Returns an exit code; -1: there are all.
  */
-static int run_without_privileges(char *const *command)
+static int run_without_privileges(char *const *command, const char *where)
 {
 	struct query_found found;
 	char missing[256], err[512];
@@ -195,7 +195,7 @@ static int run_without_privileges(char *const *command)
 
 	if (!geteuid() || !privileges__name_missing(privileges__held(), missing, sizeof(missing)))
 		return -1;
-	error = query_client__find(VAPRO_SOCKET, true, &found, err, sizeof(err));
+	error = query_client__find(where, true, &found, err, sizeof(err));
 	if (!error || error == -EEXIST)
 		return run_watched(command, error ? "there are several" : found.path);
 	fprintf(stderr,
@@ -219,7 +219,7 @@ static int run__main(int argc, char **argv)
 		status = status == COMMAND_DONE ? EXIT_OK : status;
 		goto out;
 	}
-	status = run_without_privileges(rest);
+	status = run_without_privileges(rest, *options->config.socket ? options->config.socket : VAPRO_SOCKET);
 	if (status >= 0)
 		goto out;
 	options->summary = summary__new();
