@@ -203,7 +203,8 @@ enum vapro_severity { VAPRO_INFO, VAPRO_WARNING, VAPRO_CRITICAL, VAPRO_SEVERITIE
 struct result_cause {
 	const char *cause;			 /* one word, as that of a diagnosis */
 	bool explained;				 /* false: what no cause explains */
-	const struct result_interferer *culprit; /* the task that is to blame; NULL: none */
+	const struct result_interferer *culprit; /* the task that took half of it or more; NULL: none */
+	double culprit_seconds;			 /* of what was lost, that it took */
 	double lost_seconds;
 	double caused_seconds; /* others' waiting for it */
 	uint64_t begin_ns, end_ns;

@@ -369,15 +369,6 @@ int causes__add_time(struct causes *causes, const char *job, uint32_t user, uint
 	return causes_rating__add(&time->minutes, begin_ns, end_ns, (uint64_t)llround(fmax(0, rank_seconds) * 1e9));
 }
 
-static double task_seconds(const struct result_diagnosis *diagnosis)
-{
-	double sum = 0;
-
-	for (uint32_t i = 0; i < diagnosis->interferer_count && i < CAUSE_TASKS; i++)
-		sum += diagnosis->interferers[i].seconds;
-	return sum;
-}
-
 /* Adds a cause of a variance. Returns 0 or -ENOMEM. */
 static int add_cause(struct causes *causes, const struct job_result *result, const struct result_variance *variance,
 		     uint32_t part)
@@ -397,8 +388,8 @@ static int add_cause(struct causes *causes, const struct job_result *result, con
 	    .cause = cause->cause,
 	    .culprit = cause->culprit ? cause->culprit->comm : NULL,
 	    .pid = cause->culprit ? cause->culprit->pid : 0,
-	    .culprit_seconds = cause->culprit ? cause->culprit->seconds : 0,
-	    .task_seconds = cause->culprit ? task_seconds(diagnosis) : 0,
+	    .culprit_seconds = cause->culprit ? cause->culprit_seconds : 0,
+	    .task_seconds = cause->culprit ? cause->lost_seconds : 0,
 	    .relation = cause->culprit ? cause->culprit->relation : VAPRO_FOREIGN,
 	    .culprit_job = cause->culprit ? cause->culprit->job : NULL,
 	    .culprit_rank = cause->culprit ? cause->culprit->rank : -1,

@@ -24,7 +24,6 @@
 #define CAUSES_NAMES 4096
 #define CAUSES_OVER_NS 600000000000ULL /* a job of which nothing came for so long, where others went on, is over */
 #define CAUSES_OTHER "(others)"
-#define CAUSE_TASKS 3	   /* tasks of a variance that are compared with its culprit: as many as all records have */
 #define CAUSE_VARIANCES 16 /* ids that a cause lists, of those that lost most */
 
 struct causes;
@@ -39,10 +38,11 @@ struct cause_region {
 	bool closed, confirmed;
 	bool alarm;
 	uint64_t effect_of;
-	const char *cause;		      /* NULL: not known yet */
-	const char *culprit;		      /* name of a task; NULL: none */
-	uint32_t pid;			      /* of the culprit */
-	double culprit_seconds, task_seconds; /* time of the culprit, and of the CAUSE_TASKS longest tasks together */
+	const char *cause;   /* NULL: not known yet */
+	const char *culprit; /* name of a task; NULL: none */
+	uint32_t pid;	     /* of the culprit */
+	double culprit_seconds,
+	    task_seconds; /* lost to the culprit, and to all tasks that ran instead, in this cause */
 	enum vapro_relation relation;
 	const char *culprit_job; /* the other job that the culprit is a rank of; NULL: none */
 	int32_t culprit_rank;	 /* in it; -1: not known */

@@ -8,6 +8,7 @@
 #include "detect/caused.h"
 #include "diagnose/interferers.h"
 #include "diagnose/root_cause.h"
+#include "model/judgement.h"
 
 #include <errno.h>
 #include <math.h>
@@ -236,6 +237,16 @@ static struct preempter sum_tasks(const struct builder *builder, const struct va
 	return sum;
 }
 
+/* Names what took most of what is left of a cause, or none where that is less than half of it. */
+static void name_culprit(struct result_cause *cause, double seconds)
+{
+	cause->culprit_seconds = fmin(seconds, cause->lost_seconds);
+	if (cause->culprit_seconds >= SHARE_MOST * cause->lost_seconds)
+		return;
+	cause->culprit = NULL;
+	cause->culprit_seconds = 0;
+}
+
 /*
  * Divides the last cause, waits for a CPU, by those that ran instead: a hog of a second beside a daemon that runs all
  * the time has seconds, ranks and times of its own. The rest stays with the task that is named first. Returns 0 or
@@ -269,6 +280,7 @@ static int divide_by_tasks(const struct builder *builder, const struct variance 
 		*cause = (struct result_cause){.cause = first->cause,
 					       .explained = true,
 					       .culprit = task,
+					       .culprit_seconds = share * lost,
 					       .lost_seconds = share * lost,
 					       .caused_seconds = share * caused};
 		if (place_cause(builder, variance, rows, cause))
@@ -278,6 +290,7 @@ static int divide_by_tasks(const struct builder *builder, const struct variance 
 		(*count)++;
 	}
 	sum = sum_tasks(builder, variance, tasks, first->culprit, rows);
+	name_culprit(first, sum.seconds / diagnosis->interfered * lost);
 	if (sum.scattered || sum.begin == sum.end)
 		return 0;
 	first->rank_count = 0;
@@ -304,6 +317,7 @@ static int add_attributed(const struct builder *builder, const struct variance *
 					  .caused_seconds = caused__by_part(variance, (enum tally_part)part) / 1e9};
 		if (part == TALLY_PREEMPTED && !out->diagnosis.oversubscribed.cpus)
 			cause->culprit = interferers__named(&out->diagnosis);
+		cause->culprit_seconds = cause->culprit ? lost : 0;
 		sum_rows(builder, variance, (enum tally_part)part, rows);
 		if (place_cause(builder, variance, rows, cause))
 			return -ENOMEM;
@@ -351,6 +365,7 @@ static struct result_cause only_cause(const struct result_variance *out)
 {
 	return (struct result_cause){.cause = out->diagnosis.cause,
 				     .culprit = out->diagnosis.culprit,
+				     .culprit_seconds = out->diagnosis.culprit ? out->lost_seconds : 0,
 				     .explained = strcmp(out->diagnosis.cause, CAUSE_UNKNOWN) != 0,
 				     .lost_seconds = out->lost_seconds,
 				     .caused_seconds = out->caused_seconds};

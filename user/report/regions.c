@@ -191,6 +191,7 @@ static bool copy_cause(struct region_part *part, const struct result_cause *caus
 		snprintf(part->culprit, sizeof(part->culprit), "%.*s", (int)sizeof(cause->culprit->comm),
 			 cause->culprit->comm);
 	regions__defuse(part->culprit);
+	part->culprit_seconds = cause->culprit_seconds;
 	part->lost_seconds = cause->lost_seconds;
 	part->caused_seconds = cause->caused_seconds;
 	part->begin_ns = cause->begin_ns;

@@ -38,6 +38,7 @@ struct region_part {
 	char cause[32];
 	char culprit[32]; /* name of the task that is to blame; "": none */
 	bool explained;
+	double culprit_seconds; /* of what was lost, that it took; negative: not known */
 	double lost_seconds, caused_seconds;
 	uint64_t begin_ns, end_ns;
 	int32_t *ranks; /* owned */

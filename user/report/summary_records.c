@@ -149,12 +149,13 @@ static int read_causes(const cJSON *list, struct result_cause *causes, struct re
 
 		if (count == RESULT_CAUSES || !name)
 			break;
-		*cause =
-		    (struct result_cause){.cause = name,
-					  .explained = strcmp(name, CAUSE_UNKNOWN) != 0,
-					  .culprit = culprit ? &culprits[count] : NULL,
-					  .lost_seconds = record__number(item, KEY(region_cause, lost_seconds), 0),
-					  .caused_seconds = record__number(item, KEY(region_cause, caused_seconds), 0)};
+		*cause = (struct result_cause){
+		    .cause = name,
+		    .explained = strcmp(name, CAUSE_UNKNOWN) != 0,
+		    .culprit = culprit ? &culprits[count] : NULL,
+		    .culprit_seconds = record__number(item, KEY(region_cause, culprit_seconds), -1),
+		    .lost_seconds = record__number(item, KEY(region_cause, lost_seconds), 0),
+		    .caused_seconds = record__number(item, KEY(region_cause, caused_seconds), 0)};
 		culprits[count] = (struct result_interferer){.rank = -1};
 		snprintf(culprits[count].comm, sizeof(culprits[count].comm), "%s", culprit ? culprit : "");
 		if (!record__time(item, KEY(region_cause, begin), &cause->begin_ns) ||

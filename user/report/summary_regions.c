@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The slow regions of a summary: what they take over from results, and what they are rolled up to. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,15 +94,6 @@ cleanup:
 	return ok ? 0 : -ENOMEM;
 }
 
-static double task_seconds(const struct region *region)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < region->interferer_count && i < CAUSE_TASKS; i++)
-		sum += region->interferers[i].seconds;
-	return sum;
-}
-
 /* Returns the task that a cause of a region blames; NULL: none. Where the region has no more of it, it has a name only.
  */
 static const struct region_interferer *culprit_of(const struct region *region, const struct region_part *part,
@@ -122,12 +114,20 @@ static const struct region_interferer *culprit_of(const struct region *region, c
 	return name_only;
 }
 
+/* Returns what was lost to the culprit of a cause. Records of an earlier version have its time on the CPU only. */
+static double culprit_seconds(const struct region_part *part, const struct region_interferer *culprit,
+			      double lost_seconds)
+{
+	return part && part->culprit_seconds >= 0 ? part->culprit_seconds : fmin(culprit->seconds, lost_seconds);
+}
+
 /* Adds a cause of a region; part_count: the region as a whole, of a record of an earlier version. */
 static int add_part(struct causes *causes, const struct region *region, uint32_t number)
 {
 	const struct region_part *part = number < region->part_count ? &region->parts[number] : NULL;
 	struct region_interferer name_only;
 	const struct region_interferer *culprit = culprit_of(region, part, &name_only);
+	double lost_seconds = part ? part->lost_seconds : region->lost_seconds;
 	bool explained = !part || part->explained;
 	int class = record__word(region->class, vapro_class_name, VAPRO_CLASSES);
 	const struct cause_region add = {
@@ -142,8 +142,8 @@ static int add_part(struct causes *causes, const struct region *region, uint32_t
 	    .cause = part ? part->cause : region->cause,
 	    .culprit = culprit ? culprit->comm : NULL,
 	    .pid = culprit ? culprit->pid : 0,
-	    .culprit_seconds = culprit ? culprit->seconds : 0,
-	    .task_seconds = culprit ? task_seconds(region) : 0,
+	    .culprit_seconds = culprit ? culprit_seconds(part, culprit, lost_seconds) : 0,
+	    .task_seconds = culprit ? lost_seconds : 0,
 	    .relation = culprit ? culprit->relation : VAPRO_FOREIGN,
 	    .culprit_job = culprit && *culprit->job ? culprit->job : NULL,
 	    .culprit_rank = culprit ? culprit->rank : -1,
@@ -151,7 +151,7 @@ static int add_part(struct causes *causes, const struct region *region, uint32_t
 	    .class = class < VAPRO_CLASSES ? (enum vapro_class) class : VAPRO_COMPUTATION,
 	    .begin_ns = part ? part->begin_ns : region->begin_ns,
 	    .end_ns = part ? part->end_ns : region->end_ns,
-	    .lost_seconds = part ? part->lost_seconds : region->lost_seconds,
+	    .lost_seconds = lost_seconds,
 	    .caused_seconds = part ? part->caused_seconds : region->caused_seconds,
 	    .ranks = part ? part->ranks : region->ranks,
 	    .rank_count = part ? part->rank_count : region->rank_count,

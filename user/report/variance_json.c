@@ -114,6 +114,8 @@ static bool add_causes(cJSON *object, const struct result_variance *variance)
 
 		ok = item && record__put_text(item, KEY(region_cause, cause), cause->cause) &&
 		     record__put_text(item, KEY(region_cause, culprit), cause->culprit ? cause->culprit->comm : NULL) &&
+		     (!cause->culprit ||
+		      record__put_number(item, KEY(region_cause, culprit_seconds), cause->culprit_seconds)) &&
 		     record__put_ranks(item, KEY(region_cause, ranks), cause->ranks, cause->rank_count) &&
 		     record__put_time(item, KEY(region_cause, begin), cause->begin_ns) &&
 		     record__put_time(item, KEY(region_cause, end), cause->end_ns) &&

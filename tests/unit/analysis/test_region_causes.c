@@ -242,6 +242,54 @@ static void test_short_hog(void **state)
 	assert_int_equal(hog->end_ns, SIM_BEGIN_NS + 33 * BIN);
 }
 
+/* A task is to blame for what it took half of or more: of several smaller ones none is. */
+static void test_several_tasks(void **state)
+{
+	static const struct injection injections[] = {
+	    {2, 20, 50, VAPRO_PREEMPTED, 3 * MS, 0, "alpha"}, {2, 20, 50, VAPRO_PREEMPTED, 2 * MS, 0, "beta"},
+	    {2, 20, 50, VAPRO_PREEMPTED, MS / 2, 0, "c"},     {2, 20, 50, VAPRO_PREEMPTED, MS / 2, 0, "d"},
+	    {2, 20, 50, VAPRO_PREEMPTED, MS / 2, 0, "e"},
+	};
+	const struct result_variance *variance;
+	const struct job_result *result;
+
+	(void)state;
+	result = run(injections, 5);
+	check_sums(result);
+	variance = &result->variances[0];
+	for (uint32_t i = 0; i < variance->cause_count; i++) {
+		const struct result_cause *cause = &variance->causes[i];
+
+		assert_true(cause->culprit_seconds <= cause->lost_seconds);
+		assert_true(!cause->culprit || cause->culprit_seconds >= 0.5 * cause->lost_seconds);
+	}
+	assert_non_null(variance->causes[0].culprit);
+	assert_string_equal(variance->causes[0].culprit->comm, "alpha");
+	assert_non_null(strstr(variance->diagnosis.verdict, "alpha"));
+	assert_non_null(strstr(variance->diagnosis.verdict, "beta (pid"));
+	assert_non_null(strstr(variance->diagnosis.advice, "beta (pid"));
+}
+
+static void test_none_to_blame(void **state)
+{
+	static struct injection injections[30];
+	static const char *const names[] = {"a0", "b1", "c2", "d3", "e4", "f5", "g6", "h7", "i8", "j9"};
+	const struct result_variance *variance;
+	const struct job_result *result;
+
+	(void)state;
+	for (uint32_t i = 0; i < 10; i++)
+		injections[i] = (struct injection){2, 20, 22, VAPRO_PREEMPTED, 3 * MS / 2, 0, names[i]};
+	result = run(injections, 10);
+	check_sums(result);
+	assert_true(result->variance_count > 0);
+	variance = &result->variances[0];
+	assert_string_equal(variance->causes[0].cause, "preempted");
+	assert_null(variance->causes[0].culprit);
+	assert_null(variance->diagnosis.culprit);
+	assert_non_null(strstr(variance->diagnosis.verdict, "other tasks"));
+}
+
 /* Of a region of several ranks, a cause has those that it concerned. */
 static void test_own_ranks(void **state)
 {
@@ -423,6 +471,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_short_in_a_long_one, begin, end),
 	    cmocka_unit_test_setup_teardown(test_stopped_in_calls, begin, end),
 	    cmocka_unit_test_setup_teardown(test_short_hog, begin, end),
+	    cmocka_unit_test_setup_teardown(test_several_tasks, begin, end),
+	    cmocka_unit_test_setup_teardown(test_none_to_blame, begin, end),
 	    cmocka_unit_test_setup_teardown(test_own_ranks, begin, end),
 	    cmocka_unit_test_setup_teardown(test_little, begin, end),
 	    cmocka_unit_test_setup_teardown(test_soft_interrupts, begin, end),

@@ -215,7 +215,28 @@ static void test_regions(void **state)
 	assert_int_equal(report.regions[2].region->id, 3);
 	assert_int_equal(report.end_ns - report.start_ns, 10000000000ULL);
 	assert_string_equal(run_report__verdict(&report, text), "critical"); /* 25 % of the time */
-	assert_non_null(strstr(text, "hog preempted rank 0 on host n1: 5.00 s lost"));
+	assert_non_null(strstr(text, "hog and others preempted rank 0 on host n1, from 0.0 to 2.0 s: 5.00 s lost"));
+	run_report__free(&report);
+}
+
+/* Sentences of records name variances by their ids, the page by its own numbers. */
+static void test_words(void **state)
+{
+	struct run_report report;
+	cJSON *list;
+
+	(void)state;
+	read_text(&report,
+		  VARIANCE("7", "0", "computation", "5", "null") HEAD(
+		      "variance") "\"job\":\"j\",\"id\":9,\"class\":\"communication\"," BEGIN
+				  ",\"end\":\"2026-01-01T00:00:02.000000000Z\",\"ranks\":\"1\",\"lost_seconds\":2,"
+				  "\"effect_of\":7,\"call_sites\":[],\"verdict\":\"rank 1 lost 2 s: it waited for what "
+				  "variance 7 is about, not variance 70.\"}\n");
+	list = page_json__regions(&report);
+	assert_non_null(list);
+	assert_string_equal(cJSON_GetObjectItem(cJSON_GetArrayItem(list, 1), "verdict")->valuestring,
+			    "rank 1 lost 2 s: it waited for what region 1 is about, not variance 70.");
+	cJSON_Delete(list);
 	run_report__free(&report);
 }
 
