@@ -581,6 +581,7 @@ struct job_result {
 	uint64_t shed; /* fragments that the memory cap left no room for; their time is uncovered */
 	uint64_t lost[VAPRO_LOSSES];
 	double overhead_pct_mean, overhead_pct_max;
+	uint32_t overhead_pid_max;		  /* process of that maximum; 0: not known */
 	const struct result_uncovered *uncovered; /* largest share first, those over 0.5 % */
 	uint32_t uncovered_count;
 	const struct result_heatmap *heatmaps;

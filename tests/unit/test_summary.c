@@ -69,6 +69,43 @@ static void test_quiet_summary(void **state)
 	summary__free(summary);
 }
 
+/* The worst process is that of a window of seconds: of the short one at the end of a job a few calls are much. */
+static void test_overhead(void **state)
+{
+	static const int32_t ranks[] = {0};
+	struct summary *summary = summary__new();
+	struct job_result result = {.job = "j",
+				    .begin_ns = SAMPLE_UTC,
+				    .end_ns = SAMPLE_UTC + 1000000000,
+				    .ranks = ranks,
+				    .rank_count = 1,
+				    .performance = {NAN, NAN, NAN},
+				    .overhead_pct_mean = 1,
+				    .overhead_pct_max = 9,
+				    .overhead_pid_max = 7};
+	char *text;
+
+	(void)state;
+	assert_int_equal(summary__add(summary, &result, NAN), 0);
+	text = print(summary, 100);
+	has(text, "worst process 9.00 % (pid 7)\n");
+	free(text);
+	result.begin_ns = result.end_ns;
+	result.end_ns += 15000000000;
+	result.overhead_pct_max = 2;
+	result.overhead_pid_max = 8;
+	assert_int_equal(summary__add(summary, &result, NAN), 0);
+	result.begin_ns = result.end_ns;
+	result.end_ns += 4000000000;
+	result.overhead_pct_max = 30;
+	result.overhead_pid_max = 7;
+	assert_int_equal(summary__add(summary, &result, NAN), 0);
+	text = print(summary, 100);
+	has(text, "worst process 2.00 % (pid 8)\n");
+	free(text);
+	summary__free(summary);
+}
+
 /* A run in which nothing could be compared is no quiet run: why, and what would help. */
 static void test_no_result(void **state)
 {
@@ -222,10 +259,8 @@ static void test_findings(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_summary),
-	    cmocka_unit_test(test_findings),
-	    cmocka_unit_test(test_quiet_summary),
-	    cmocka_unit_test(test_no_result),
+	    cmocka_unit_test(test_summary),  cmocka_unit_test(test_findings),  cmocka_unit_test(test_quiet_summary),
+	    cmocka_unit_test(test_overhead), cmocka_unit_test(test_no_result),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

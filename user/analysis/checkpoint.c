@@ -141,6 +141,7 @@ static const struct archive_column job_columns[] = {
     ARCHIVE_ONE(struct analysis_job, facts.shed),
     ARCHIVE_ONE(struct analysis_job, facts.overhead_sum_pct),
     ARCHIVE_ONE(struct analysis_job, facts.overhead_max_pct),
+    ARCHIVE_ONE(struct analysis_job, facts.overhead_max_pid),
     ARCHIVE_ONE(struct analysis_job, facts.processes),
     ARCHIVE_MANY(struct analysis_job, facts.lost),
 };

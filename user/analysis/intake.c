@@ -240,7 +240,10 @@ int analysis__add_facts(struct analysis *analysis, const struct vapro_process_fa
 	for (int i = 0; i < VAPRO_LOSSES; i++)
 		sum->lost[i] += facts->lost[i];
 	sum->overhead_sum_pct += overhead;
-	sum->overhead_max_pct = fmax(sum->overhead_max_pct, overhead);
+	if (overhead > sum->overhead_max_pct) {
+		sum->overhead_max_pct = overhead;
+		sum->overhead_max_pid = facts->pid;
+	}
 	sum->processes++;
 	analysis->jobs[id].active = true;
 	return 0;

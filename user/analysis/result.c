@@ -466,6 +466,7 @@ int analysis_result__build(struct analysis_context *context, struct analysis_job
 	    .shed = facts->shed,
 	    .overhead_pct_mean = facts->processes ? facts->overhead_sum_pct / facts->processes : 0,
 	    .overhead_pct_max = facts->overhead_max_pct,
+	    .overhead_pid_max = facts->overhead_max_pid,
 	    .uncovered = coverage->uncovered,
 	    .uncovered_count = (uint32_t)coverage->uncovered_count,
 	    .drifts = job->spatial.drifts,

@@ -23,6 +23,7 @@ struct coverage_facts {
 	uint64_t shed;		     /* their fragments */
 	uint64_t lost[VAPRO_LOSSES];
 	double overhead_sum_pct, overhead_max_pct;
+	uint32_t overhead_max_pid; /* 0: none */
 	unsigned processes;
 };
 

@@ -19,7 +19,7 @@
 #include "report/summary.h"
 #include "report/summary_parts.h"
 
-#define HOST_SHIFT 40 /* of a region's number: more than a vaprod counts */
+#define OVERHEAD_WINDOW_S 5 /* of a shorter window the overhead counts where there is no other */
 
 struct summary *summary__new(void)
 {
@@ -504,6 +504,17 @@ static void add_judged(struct job_summary *job, const struct job_result *result,
 	}
 }
 
+/* Notes the worst process of a window: in a short one, as the last of a job is, a few calls are a great share. */
+static void note_overhead(struct job_summary *job, const struct job_result *result, bool is_long)
+{
+	if (is_long < job->overhead_long ||
+	    (is_long == job->overhead_long && result->overhead_pct_max <= job->overhead_max))
+		return;
+	job->overhead_long = is_long;
+	job->overhead_max = result->overhead_pct_max;
+	job->overhead_pid = result->overhead_pid_max;
+}
+
 int summary__add(struct summary *summary, const struct job_result *result, double daemon_cpu_pct)
 {
 	const char *name = result->job ? result->job : "";
@@ -537,7 +548,7 @@ int summary__add(struct summary *summary, const struct job_result *result, doubl
 		job->overhead += weight * result->overhead_pct_mean;
 		job->overhead_weight += weight;
 	}
-	job->overhead_max = fmax(job->overhead_max, result->overhead_pct_max);
+	note_overhead(job, result, seconds >= OVERHEAD_WINDOW_S);
 	job->fragments += result->fragments;
 	job->small_count += result->small_count;
 	job->small_seconds += result->small_seconds;

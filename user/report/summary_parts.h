@@ -47,6 +47,8 @@ struct job_summary {
 	double covered[VAPRO_CLASSES], covered_total;
 	double performed[VAPRO_CLASSES], performed_weight[VAPRO_CLASSES];
 	double overhead, overhead_weight, overhead_max; /* weight: time of which the overhead is known */
+	uint32_t overhead_pid;				/* process of the maximum; 0: not known */
+	bool overhead_long;				/* the maximum is that of a window which is no short one */
 	uint64_t fragments, lost[VAPRO_LOSSES];
 	double unseen_s; /* longest time of a rank without a judged fragment; 0: unknown */
 	int32_t unseen_rank;

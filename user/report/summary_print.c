@@ -398,8 +398,10 @@ static void print_job(const struct summary *summary, const struct job_summary *j
 	if (job->overhead_weight > 0) {
 		char text[256];
 
-		snprintf(text, sizeof(text), "%.2f %% of the job's time, worst process %.2f %%%s",
-			 job->overhead / job->overhead_weight, job->overhead_max, monitor);
+		if (job->overhead_pid)
+			snprintf(process, sizeof(process), " (pid %u)", job->overhead_pid);
+		snprintf(text, sizeof(text), "%.2f %% of the job's time, worst process %.2f %%%s%s",
+			 job->overhead / job->overhead_weight, job->overhead_max, process, monitor);
 		wrap__print(out, "  overhead", text, INDENT + 2, width);
 	}
 }

@@ -92,6 +92,7 @@ static int add_window(struct summary *summary, const cJSON *line, const char **w
 				    .fragments = record__uint(line, KEY(window, fragments)),
 				    .overhead_pct_mean = record__number(overhead, KEY(overhead, mean), NAN),
 				    .overhead_pct_max = record__number(overhead, KEY(overhead, max), 0),
+				    .overhead_pid_max = (uint32_t)record__uint(overhead, KEY(overhead, max_pid)),
 				    .uncovered = uncovered,
 				    .sensing = {.unseen_s = record__number(sensing, KEY(sensing, unseen_seconds), 0),
 						.rank = (int32_t)record__number(sensing, KEY(sensing, rank), -1)},

@@ -88,7 +88,9 @@ static bool add_overhead(cJSON *object, const struct job_result *result)
 	cJSON *overhead = record__put_object(object, KEY(window, overhead_pct));
 
 	return overhead && record__put_number(overhead, KEY(overhead, mean), result->overhead_pct_mean) &&
-	       record__put_number(overhead, KEY(overhead, max), result->overhead_pct_max);
+	       record__put_number(overhead, KEY(overhead, max), result->overhead_pct_max) &&
+	       (!result->overhead_pid_max ||
+		record__put_uint(overhead, KEY(overhead, max_pid), result->overhead_pid_max));
 }
 
 static bool add_io(cJSON *object, const struct json_context *context)
