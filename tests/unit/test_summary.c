@@ -18,7 +18,7 @@ static void test_summary(void **state)
 	has(text, "exchange+0x20 -> reduce+0x14");
 	has(text, "of it 97 % preempted: another task ran on its CPU\n");
 	has(text, "    preempted by  stress-ng (pid 4242), 1.30 s of CPU time\n");
-	has(text, "ranks 0-1,3 waited 4.25 s of that time (communication)\n");
+	has(text, "ranks 0-1,3 waited 4.25 s for it (communication)\n");
 	has(text, " 2. computation of ranks 0-1: 0.20 s lost, at 80 % of its best observed speed [by its\n");
 	has(text, "    confidence    medium: one state only, and the kernel attributes nothing\n");
 	has(text, "  small       34 slow regions of too little weight to be listed, 0.12 s lost\n");

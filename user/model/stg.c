@@ -10,11 +10,7 @@
 #include <string.h>
 
 static const struct stg_state unseen = {
-    .about = {.id = STG_UNSEEN,
-	      .class = VAPRO_COMPUTATION,
-	      .to = "not known (its calls were not observed)",
-	      .labels = "",
-	      .common = ""},
+    .about = {.id = STG_UNSEEN, .class = VAPRO_COMPUTATION, .to = STG_UNSEEN_TEXT, .labels = "", .common = ""},
     .kind = UINT32_MAX,
     .common = UINT32_MAX,
 };

@@ -16,9 +16,10 @@
 
 #include <stddef.h>
 
-#define STG_NONE UINT32_MAX	     /* no number; also the job of a thread's number that is free */
-enum { STG_WORLD = 0 };		     /* the waiting group of calls without `comm` label, or on communicator 0 */
-#define STG_UNSEEN (UINT32_MAX - 1)  /* the state of time known from the kernel's account alone */
+#define STG_NONE UINT32_MAX	    /* no number; also the job of a thread's number that is free */
+enum { STG_WORLD = 0 };		    /* the waiting group of calls without `comm` label, or on communicator 0 */
+#define STG_UNSEEN (UINT32_MAX - 1) /* the state of time known from the kernel's account alone */
+#define STG_UNSEEN_TEXT "not known (its calls were not observed)" /* its call-site */
 #define STG_PROCESS (UINT32_MAX - 1) /* the group of calls with `scope=process`: threads of a process */
 
 struct stg_thread {

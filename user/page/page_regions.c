@@ -11,6 +11,7 @@
 #include "report/cause_text.h"
 #include "report/json.h"
 #include "report/record.h"
+#include "report/region_effects.h"
 
 /* Adds the call-sites of a record with where they are in words. */
 static bool add_sites(cJSON *object, const cJSON *variance)
@@ -156,18 +157,19 @@ static bool add_extent(cJSON *item, const struct run_report *report, const struc
 	    region->effect_of ? run_report__find(report, region->job, region->effect_of) : NULL;
 	char unseen[160], waiters[512];
 	char *ranks = json__ranks(region->ranks, region->rank_count);
-	bool ok = ranks && json__add_text(item, "number", own->number) && json__add_text(item, "job", region->job) &&
-		  json__add_number(item, "uid", region->user ? (double)region->user - 1 : NAN, 0) &&
-		  json__add_text(item, "class", region->class) &&
-		  json__add_number(item, "begin", page_json__offset(report, region->begin_ns), 9) &&
-		  json__add_number(item, "end", page_json__offset(report, region->end_ns), 9) &&
-		  cJSON_AddBoolToObject(item, "ended", region->ended) &&
-		  json__add_text(item, "unseen", regions__unseen(region, unseen, sizeof(unseen))) &&
-		  json__add_text(item, "ranks", ranks) && json__add_text(item, "who", region->who) &&
-		  json__add_number(item, "lost", region->lost_seconds, 6) &&
-		  json__add_number(item, "caused", region->caused_seconds, 6) &&
-		  json__add_text(item, "waiters",
-				 cause ? regions__waiters(cause->region, region, waiters, sizeof(waiters)) : NULL);
+	bool ok =
+	    ranks && json__add_text(item, "number", own->number) && json__add_text(item, "job", region->job) &&
+	    json__add_number(item, "uid", region->user ? (double)region->user - 1 : NAN, 0) &&
+	    json__add_text(item, "class", region->class) &&
+	    json__add_number(item, "begin", page_json__offset(report, region->begin_ns), 9) &&
+	    json__add_number(item, "end", page_json__offset(report, region->end_ns), 9) &&
+	    cJSON_AddBoolToObject(item, "ended", region->ended) &&
+	    json__add_text(item, "unseen", regions__unseen(region, unseen, sizeof(unseen))) &&
+	    json__add_text(item, "ranks", ranks) && json__add_text(item, "who", region->who) &&
+	    json__add_number(item, "lost", region->lost_seconds, 6) &&
+	    json__add_number(item, "caused", region->caused_seconds, 6) &&
+	    json__add_text(item, "waiters",
+			   cause ? region_effects__waiters(cause->region, region, waiters, sizeof(waiters)) : NULL);
 
 	free(ranks);
 	return ok;

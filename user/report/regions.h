@@ -57,6 +57,7 @@ struct region {
 	uint32_t host_count;
 	enum vapro_severity level;
 	uint64_t begin_ns, end_ns;
+	bool site_unknown; /* site says only that its calls were not observed */
 	bool work_unknown; /* performance is the share of time without obstacles to running */
 	double performance, lost_seconds;
 	double observed, whole_lost_seconds; /* as in struct result_variance */
@@ -88,13 +89,6 @@ uint64_t regions__job_number(const char *job);
  */
 const char *regions__unseen(const struct region *region, char *text, size_t size);
 
-/*
- * Writes who waited for a region among the ranks of one that is its effect: those that are not of the region itself, or
- * all, "for each other" or, where it is one rank, "for other ranks". Returns the text, or NULL where a rank would wait
- * for itself.
- */
-const char *regions__waiters(const struct region *cause, const struct region *effect, char *text, size_t size);
-
 /* Returns whether nothing was lost in a region, as in one that was withdrawn; it is not listed. */
 bool regions__is_nothing(const struct region *region);
 
@@ -104,6 +98,13 @@ bool regions__sure(const struct region *region);
 /* Finds or makes the region with this id; NULL when out of memory. */
 struct region *regions__get(struct regions *regions, const char *job, uint64_t id);
 void regions__free(struct regions *regions);
+
+/*
+ * Makes the table of places, by which regions are found, where there is none. Returns 0 or -ENOMEM. Who changes the
+ * order makes it be forgotten.
+ */
+int regions__make_places(struct regions *regions);
+void regions__forget_places(struct regions *regions);
 
 /* Drops regions that lie outside [begin_ns, end_ns). */
 void regions__clip(struct regions *regions, uint64_t begin_ns, uint64_t end_ns);

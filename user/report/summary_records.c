@@ -178,13 +178,22 @@ static void free_causes(struct result_cause *causes)
 		free((int32_t *)causes[i].ranks);
 }
 
+static const cJSON *site_at(const cJSON *line, int at)
+{
+	return cJSON_GetArrayItem(record__item(line, KEY(variance, call_sites)), at);
+}
+
+static bool is_named(const struct vapro_state *state)
+{
+	return state->to_symbol || *state->to;
+}
+
 static int add_variance(struct summary *summary, const cJSON *line, const char **why)
 {
 	const char *severity = record__text(line, KEY(variance, severity)),
 		   *ranks_text = record__text(line, KEY(variance, ranks));
-	const cJSON *site = cJSON_GetArrayItem(record__item(line, KEY(variance, call_sites)), 0);
-	struct vapro_state state = state_of(site);
-	const struct result_site sites[] = {{.state = &state}};
+	struct vapro_state states[] = {state_of(site_at(line, 0)), state_of(site_at(line, 1))};
+	const struct result_site sites[] = {{.state = &states[0]}, {.state = &states[1]}};
 	struct result_variance variance = {
 	    .id = region_of(summary, line, KEY(variance, id)),
 	    .effect_of = region_of(summary, line, KEY(variance, effect_of)),
@@ -200,7 +209,9 @@ static int add_variance(struct summary *summary, const cJSON *line, const char *
 	    .evidence = record__text(line, KEY(variance, evidence)),
 	    .who = record__text(line, KEY(variance, who)),
 	    .sites = sites,
-	    .site_count = state.to_symbol || *state.to ? 1 : 0,
+	    .site_count = !is_named(&states[0])	 ? 0
+			  : is_named(&states[1]) ? 2
+						 : 1,
 	    .diagnosis = {.verdict = record__text(line, KEY(variance, verdict))},
 	};
 	int class = record__word(record__text(line, KEY(variance, class)), vapro_class_name, VAPRO_CLASSES), word, ret,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/stg.h"
 #include "report/inside_words.h"
 #include "report/json.h"
 #include "report/record.h"
@@ -51,6 +52,23 @@ int summary__fill_diagnosis(struct region *region, const struct result_diagnosis
 		   : -ENOMEM;
 }
 
+static bool is_unseen(const struct vapro_state *state)
+{
+	const char *site = state->to_symbol ? state->to_symbol : state->to;
+
+	return site && !strcmp(site, STG_UNSEEN_TEXT);
+}
+
+/* Returns the first call-site of a region of which calls were seen, or the first one. */
+static const struct vapro_state *known_site(const struct result_variance *variance)
+{
+	for (uint32_t i = 0; i < variance->site_count; i++) {
+		if (!is_unseen(variance->sites[i].state))
+			return variance->sites[i].state;
+	}
+	return variance->sites[0].state;
+}
+
 int summary__fill_region(struct region *region, const struct result_variance *variance,
 			 const struct source_names *names)
 {
@@ -58,7 +76,10 @@ int summary__fill_region(struct region *region, const struct result_variance *va
 	bool ok = true;
 
 	if (variance->site_count) {
-		site = summary__describe(variance->sites[0].state, names);
+		const struct vapro_state *state = known_site(variance);
+
+		site = summary__describe(state, names);
+		region->site_unknown = is_unseen(state);
 		ok = site;
 	}
 	if (!ok)

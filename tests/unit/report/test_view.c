@@ -221,7 +221,7 @@ static void test_regions(void **state)
 	has("                  vaprod (pid 8, this monitor), 30 ms of CPU time, 2 % of the\n"
 	    "                  loss\n");
 	has("    suggestion    Move it.\n");
-	has("    impact        ranks 0-2 waited 4.00 s of that time (communication)\n");
+	has("    impact        ranks 0-2 waited 4.00 s for it (communication)\n");
 	assert_null(strstr(text, " 2. ")); /* an effect is no region of its own */
 
 	/* a region that is sure by its place alone comes after those that are confirmed */
@@ -235,6 +235,37 @@ static void test_regions(void **state)
 	assert_int_equal(view(NULL, &(struct view_options){.color = VIEW_COLOR_NEVER, .width = 120}), 0);
 	has(" 1. warning: io of rank 3: 1.00 s lost, at 50 % of its best observed speed\n");
 	has(" 2. io of ranks 4-7: 9.00 s lost, at 90 % of its best observed speed [by its place, not certain]\n");
+}
+
+#define EFFECT(id, ranks, lost)                                                                                        \
+	HEAD "\"type\":\"variance\",\"id\":" id ",\"class\":\"communication\",\"begin\":\"2027-01-15T08:00:02Z\","     \
+	     "\"end\":\"2027-01-15T08:00:05Z\",\"ranks\":\"" ranks "\",\"performance\":0.3,\"lost_seconds\":" lost     \
+	     ",\"confidence\":\"confirmed\",\"alarm\":false,\"effect_of\":1}\n"
+
+/* Who waited for a region is said once for each rank, and is no more than what is attributed to the region. */
+static void test_impact(void **state)
+{
+	static const struct view_options plain = {.color = VIEW_COLOR_NEVER, .width = 100};
+	static const char own[] = HEAD
+	    "\"type\":\"variance\",\"id\":1,\"class\":\"computation\",\"begin\":\"2027-01-15T08:00:02Z\",\"end\":"
+	    "\"2027-01-15T08:00:05Z\",\"ranks\":\"1-3\",\"performance\":0.5,\"lost_seconds\":1.5,\"confidence\":"
+	    "\"confirmed\",\"alarm\":true,\"severity\":\"warning\",\"caused_seconds\":2}\n" EFFECT("2", "1-3", "1.5")
+		EFFECT("4", "2", "1") EFFECT("5", "4", "0.5") MAP("computation", "00.0", "0", ROW("0", "1"));
+	static const char lines[] = HEAD
+	    "\"type\":\"variance\",\"id\":1,\"class\":\"computation\",\"begin\":\"2027-01-15T08:00:02Z\",\"end\":"
+	    "\"2027-01-15T08:00:05Z\",\"ranks\":\"3\",\"performance\":0.5,\"lost_seconds\":1.5,\"confidence\":"
+	    "\"confirmed\",\"alarm\":true,\"severity\":\"warning\",\"caused_seconds\":2}\n" EFFECT("2", "0-2", "1.5")
+		EFFECT("4", "1", "1") EFFECT("5", "1-3", "0.5") MAP("computation", "00.0", "0", ROW("0", "1"));
+
+	(void)state;
+	assert_int_equal(view(lines, &plain), 0);
+	has("at 50 % of its best observed speed, and made others\n    wait 2.00 s\n");
+	has("    impact        ranks 0-2 waited 2.00 s for it (communication)\n");
+	assert_null(strstr(text, "3.00 s for it"));
+	/* ranks of the region itself wait for each other: they are named once, too */
+	assert_int_equal(view(own, &plain), 0);
+	has("    impact        ranks 1-3, for each other, waited 1.67 s for it (communication)\n"
+	    "                  rank 4 waited 0.33 s for it (communication)\n");
 }
 
 /* Views a region whose record has some more keys: `shown` is there, or, where NULL, no line of that name. */
@@ -267,6 +298,12 @@ static void test_observed(void **state)
 	view_region(OBSERVED("59", "3.22"), observed,
 		    "    observed      59 % of this time; 3.22 s lost if the rest was alike\n");
 	view_region(OBSERVED("97", "1.95"), observed, NULL);
+	/* the kernel's account is of all its time, observed or not */
+	view_region(OBSERVED("59", "3.22") ",\"work_unknown\":true", observed, NULL);
+	view_region(OBSERVED("59", "3.22") ",\"causes\":[{\"cause\":\"preempted\",\"ranks\":\"3\",\"begin\":"
+					   "\"2027-01-15T08:00:02Z\",\"end\":\"2027-01-15T08:00:05Z\","
+					   "\"lost_seconds\":1.8}]",
+		    observed, NULL);
 	view_region(OBSERVED("null", "1e308"), observed, NULL);
 	view_region(OBSERVED("-1", "4"), observed, NULL);
 	view_region(OBSERVED("50", "{}"), observed, NULL);
@@ -307,6 +344,47 @@ static void test_verdict(void **state)
 	has(" 1. warning: computation of rank 0: 1.90 s lost");
 	has("    verdict       rank 0 lost 1.9 s: 91 % off the CPU.\n");
 	assert_null(strstr(text, "0-1"));
+}
+
+/* The place of a region is its first call-site of which calls were seen, or what ran inside. */
+static void test_where(void **state)
+{
+#define UNSEEN_SITE "{\"from\":null,\"to\":\"not known (its calls were not observed)\",\"lost_seconds\":1}"
+#define INSIDE ",\"inside\":[{\"function\":\"walk\",\"source\":\"walk (a.c:3)\",\"samples\":6,\"pct_of_samples\":60}]"
+	static const char where[] = "    where ";
+
+	(void)state;
+	view_region("\"call_sites\":[" UNSEEN_SITE "]", where,
+		    "    where         not known (its calls were not observed)\n");
+	view_region("\"call_sites\":[" UNSEEN_SITE "]" INSIDE, where, NULL);
+	has("    inside        60 % in walk (a.c:3)\n");
+	view_region("\"call_sites\":[" UNSEEN_SITE
+		    ",{\"from\":\"a\",\"to\":\"b\",\"source\":\"a -> b\",\"lost_seconds\":1}]" INSIDE,
+		    where, "    where         a -> b\n");
+}
+
+/* Views a region of a performance: `shown` is there. */
+static void view_speed(const char *performance, const char *more, const char *shown)
+{
+	static const struct view_options plain = {.color = VIEW_COLOR_NEVER, .width = 120};
+	char lines[1024];
+
+	snprintf(lines, sizeof(lines),
+		 HEAD "\"type\":\"variance\",\"id\":1,\"class\":\"io\",\"begin\":\"2027-01-15T08:00:02Z\","
+		      "\"end\":\"2027-01-15T08:00:05Z\",\"ranks\":\"3\",\"performance\":%s,"
+		      "\"lost_seconds\":1.9,\"confidence\":\"confirmed\",\"alarm\":true%s}\n%s",
+		 performance, more, MAP("io", "00.0", "0", ROW("0", "1")));
+	assert_int_equal(view(lines, &plain), 0);
+	has(shown);
+}
+
+/* How fast a region was: not in percent where it stood still, and in other words where its work is not known. */
+static void test_speed(void **state)
+{
+	(void)state;
+	view_speed("0.5", "", "io of rank 3: 1.90 s lost, at 50 % of its best observed speed\n");
+	view_speed("0.002", "", "io of rank 3: 1.90 s lost, without progress\n");
+	view_speed("0.6", ",\"work_unknown\":true", "io of rank 3: 1.90 s lost, able to run for 60 % of the time\n");
 }
 
 #define THREAD_ROW "{\"rank\":0,\"thread\":1,\"pid\":7,\"values\":[1]}"
@@ -399,8 +477,9 @@ static void test_findings(void **state)
 		&plain),
 	    0);
 	assert_int_equal(bad, 2);
-	has("\nnoise       ticker stalled these processes 5000 times: 0.2 ms each, at most 0.312 ms, each rank about "
-	    "every 10 ms, 2.0 % of their time, 1.00 s in all\n");
+	has("\nnoise       ticker stalled these processes 5000 times: 0.2 ms each, at most 0.312 ms, each rank on "
+	    "average "
+	    "every 10 ms over the job, 2.0 % of their time, 1.00 s in all\n");
 	has("\nrare        a -> b: other work 3 times, 1.50 s in all, longest on rank 2: too rare to be judged\n");
 	has("\ndrift       a -> b: slower on all ranks together, by 10 % over 3 windows\n");
 	has("\nimbalance   ranks 43-63, all on host n?2, are always 24 % slower than the others (10 to 30 % in 2 "
@@ -527,6 +606,9 @@ int main(void)
 	    cmocka_unit_test(test_time),
 	    cmocka_unit_test(test_order_of_loss),
 	    cmocka_unit_test(test_color),
+	    cmocka_unit_test(test_impact),
+	    cmocka_unit_test(test_where),
+	    cmocka_unit_test(test_speed),
 	    cmocka_unit_test(test_regions),
 	    cmocka_unit_test(test_verdict),
 	    cmocka_unit_test(test_observed),

@@ -234,7 +234,7 @@ static void test_drill_down(void **state)
 	SHOWN("thread 3 of rank 2: 1.50 s lost");
 	SHOWN("preempted by  stress-ng (pid 4242)");
 	SHOWN("suggestion");
-	SHOWN("ranks 0-1,3 waited 4.25 s of that time");
+	SHOWN("ranks 0-1,3 waited 4.25 s for it");
 	/* back to the jobs */
 	top_model__key(&model, TOP_KEY_BACK);
 	draw(80, 24);

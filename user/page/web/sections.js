@@ -208,6 +208,19 @@ function insideText(item) {
 	return (item.pct_of_samples === undefined ? "" : percent(item.pct_of_samples / 100) + " ") + "in " + (item.source || item.function || "?") + (item.samples ? ", " + plural(item.samples, "sample") : "");
 }
 
+// The waiting for a region by those who waited: together no more than what is attributed to it.
+function impacts(region, effects) {
+	const sums = [], total = effects.reduce((all, effect) => all + effect.lost, 0);
+	for (const effect of effects) {
+		let sum = sums.find(one => one.waiters === effect.waiters && one.class === effect.class);
+		if (!sum)
+			sums.push(sum = { waiters: effect.waiters, class: effect.class, numbers: [], seconds: 0 });
+		sum.numbers.push(effect.number);
+		sum.seconds += effect.lost * Math.min(1, region.caused / total);
+	}
+	return sums;
+}
+
 function fillDetail() {
 	const section = byId("detail"), list = byId("detail-list"), region = chosen;
 	section.hidden = !region;
@@ -217,7 +230,7 @@ function fillDetail() {
 	list.replaceChildren();
 	addDetail(list, "verdict", region.verdict);
 	addDetail(list, "loss", duration(region.lost) + (waited(region) ? " waited" : " lost" + (region.speed === null ? "" : ", " +
-		(region.work_unknown ? "got a CPU for " + percent(region.speed) + " of the time" : "at " + percent(region.speed) + " of the best observed speed"))) +
+		(region.speed < 0.005 ? "without progress" : region.work_unknown ? "able to run for " + percent(region.speed) + " of the time" : "at " + percent(region.speed) + " of the best observed speed"))) +
 		(region.alarm ? "; severity " + region.severity : ""));
 	addDetail(list, "when", utc(region.begin).slice(0, 21).replace("T", " ") + " to " + clock(region.end) + " UTC: " + (region.begin > 0 ? duration(region.begin) + " after the start" : "from the start") + ", for " + duration(region.end - region.begin) +
 		(region.ended ? "" : ", and not over when last seen"));
@@ -236,8 +249,8 @@ function fillDetail() {
 	if (region.class === "communication" && (region.culprits || []).length)
 		addDetail(list, "late ranks", listOf(region.culprits, one => "rank " + one.rank + ": " + duration(one.lost_seconds) + " lost, " + duration(one.wait_seconds) + " waited"));
 	const effects = page.regions.filter(one => one.number.startsWith(region.number + ".") && one.waiters);
-	if (effects.length)
-		addDetail(list, "impact on others", listOf(effects, effect => effect.number + ": " + effect.waiters + " waited " + duration(effect.lost) + " for it (" + effect.class + ")"));
+	if (effects.length && region.caused)
+		addDetail(list, "impact on others", listOf(impacts(region, effects), one => one.numbers.join(", ") + ": " + one.waiters + " waited " + duration(one.seconds) + " for it (" + one.class + ")"));
 	else if (region.caused)
 		addDetail(list, "impact on others", "others waited " + duration(region.caused) + " for it");
 	addDetail(list, "confidence", region.confidence + (region.evidence ? ": " + region.evidence : ""));
