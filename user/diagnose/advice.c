@@ -4,6 +4,7 @@
 #include "base/duration.h"
 #include "diagnose/factors.h"
 #include "diagnose/interferers.h"
+#include "diagnose/kernel_threads.h"
 #include "diagnose/root_cause.h"
 #include "diagnose/verdict.h"
 #include "model/judgement.h"
@@ -80,24 +81,31 @@ static bool is_wide(const struct result_shared *shared)
 	return !strcmp(shared->fact, "host") || !strcmp(shared->fact, "cpu_model") || !strcmp(shared->fact, "cgroup");
 }
 
-/* Writes where to look first, when slow rows share a fact that can be the reason of a factor; "" otherwise. */
-static void say_where(const struct result_diagnosis *diagnosis, int node, char *buf, size_t size)
+/* Whether the place of a rank says nothing of a factor: a signal or a quota hits one rank alone wherever it runs. */
+static bool is_of_rank(const struct result_variance *variance, int node)
 {
+	return variance->rank_count <= 1 && (node == NODE_STOPPED || node == NODE_THROTTLED);
+}
+
+/* Writes where to look first, when slow rows share a fact that can be the reason of a factor; "" otherwise. */
+static void say_where(const struct result_variance *variance, int node, char *buf, size_t size)
+{
+	const struct result_diagnosis *diagnosis = &variance->diagnosis;
 	const struct result_shared *first = diagnosis->shared;
 	bool within;
 
 	*buf = 0;
-	if (!diagnosis->shared_count || (!is_wide(first) && !is_of_core(node)))
+	if (!diagnosis->shared_count || (!is_wide(first) && !is_of_core(node)) || is_of_rank(variance, node))
 		return;
 	within = first->host && *first->host;
-	snprintf(buf, size, "; begin with %s %s%s%s, where %s rank runs that is not slow",
+	snprintf(buf, size, "; begin with %s %s%s%s, where %s rank was slow",
 		 !strcmp(first->fact, "numa")	     ? "NUMA node"
 		 : !strcmp(first->fact, "core_type") ? "cores of type"
 		 : !strcmp(first->fact, "cpu")	     ? "CPU"
 		 : !strcmp(first->fact, "cpu_model") ? "hosts with CPU"
 						     : first->fact,
 		 first->value, within ? " of host " : "", within ? first->host : "",
-		 first->others ? "hardly any" : "no");
+		 first->others ? "nearly every" : "every");
 }
 
 /* Writes the papers' cures as a second sentence; "" where none fits. */
@@ -198,6 +206,7 @@ static void advise_preempted(const struct result_variance *variance, char *buf, 
 {
 	const struct result_diagnosis *diagnosis = &variance->diagnosis;
 	const struct result_interferer *top = interferers__named(diagnosis);
+	const char *work = top ? kernel_threads__work(top) : NULL;
 	char ran[40], all[40], words[INTERFERER_WORDS];
 
 	if (top)
@@ -238,9 +247,12 @@ static void advise_preempted(const struct result_variance *variance, char *buf, 
 			 top->comm, top->pid, ran, variance->who);
 	else if (top->seconds < VERDICT_MOSTLY * diagnosis->interfered)
 		snprintf(buf, size,
-			 "%.15s (pid %u, %s) and others ran %s on the CPUs of %s: move or stop them, or bind "
-			 "ranks and daemons apart.",
-			 top->comm, top->pid, ran, rounded(diagnosis->interfered, all, sizeof(all)), variance->who);
+			 "%.15s (pid %u, %s) and others ran %s on the CPUs of %s: %sbind ranks and daemons apart.",
+			 top->comm, top->pid, ran, rounded(diagnosis->interfered, all, sizeof(all)), variance->who,
+			 work ? "" : "move or stop them, or ");
+	else if (work)
+		snprintf(buf, size, "%.15s (pid %u) ran %s on the CPU of %s: it is a thread of the kernel%s%s.",
+			 top->comm, top->pid, ran, variance->who, *work ? ", which " : "", work);
 	else
 		snprintf(buf, size,
 			 "%.15s (pid %u) ran %s on the CPU of %s: move or stop it, or bind ranks and daemons apart.",
@@ -306,13 +318,31 @@ static bool advise_asleep(const struct result_variance *variance, const char *wh
 	return call;
 }
 
-static void advise_factor(const struct result_variance *variance, const char *factor, char *buf, size_t size)
+/* A quota is named with its cgroup, and with its value where that was seen. Returns whether either is known. */
+static bool advise_quota(const struct result_variance *variance, const char *where, char *buf, size_t size)
 {
 	const struct result_diagnosis *diagnosis = &variance->diagnosis;
+	const struct result_shared *cgroup = find_shared(diagnosis, "cgroup");
+
+	if (diagnosis->limit)
+		snprintf(buf, size,
+			 "%s: cgroup %s used up its CPU quota (%s); raise it or lower the number of threads that run "
+			 "under it%s.",
+			 variance->who, diagnosis->limit_cgroup, diagnosis->limit, where);
+	else if (cgroup)
+		snprintf(buf, size,
+			 "%s: cgroup %s or one above it used up its CPU quota; raise it or lower the number of threads "
+			 "that run under it%s.",
+			 variance->who, cgroup->value, where);
+	return diagnosis->limit || cgroup;
+}
+
+static void advise_factor(const struct result_variance *variance, const char *factor, char *buf, size_t size)
+{
 	char where[256], cure[512];
 	int node = factors__find(factor);
 
-	say_where(diagnosis, node, where, sizeof(where));
+	say_where(variance, node, where, sizeof(where));
 	if (!strcmp(factor, "preempted") || !strcmp(factor, "wakeup_wait")) {
 		advise_preempted(variance, buf, size);
 		return;
@@ -328,13 +358,8 @@ static void advise_factor(const struct result_variance *variance, const char *fa
 		advise_on_cpu(variance, where, buf, size);
 		return;
 	}
-	if (!strcmp(factor, "throttled") && diagnosis->limit) {
-		snprintf(buf, size,
-			 "%s: cgroup %s used up its CPU quota (%s); raise it or lower the number of threads that run "
-			 "under it%s.",
-			 variance->who, diagnosis->limit_cgroup, diagnosis->limit, where);
+	if (!strcmp(factor, "throttled") && advise_quota(variance, where, buf, size))
 		return;
-	}
 	if (node == FACTOR_NODES || !factor_infos[node].advice)
 		return;
 	if ((node == NODE_BLOCKED_IO || node == NODE_BLOCKED_OTHER) && advise_asleep(variance, where, buf, size))
@@ -358,7 +383,7 @@ static const char *factor_of(const struct result_variance *variance, const struc
 	return strcmp(cause->cause, CAUSE_UNKNOWN) || !factor ? cause->cause : factor->name;
 }
 
-/* Writes a sentence for each cause that took much of the loss, the greatest first. Returns whether there is any. */
+/* Writes a sentence for each cause that is listed, the greatest first. Returns whether there is any. */
 static bool advise_causes(const struct result_variance *variance, char *buf, size_t size)
 {
 	size_t used = 0;
@@ -368,7 +393,7 @@ static bool advise_causes(const struct result_variance *variance, char *buf, siz
 		struct result_variance own = *variance;
 		char text[768] = "", who[256];
 
-		if (!cause->explained || cause->lost_seconds < SHARE_MEANINGFUL * variance->lost_seconds)
+		if (!cause->explained)
 			continue;
 		/* threads of a rank are named by the variance */
 		if (cause->rank_count && cause->rank_count < variance->rank_count && cause->ranks[0] >= 0) {
@@ -376,10 +401,12 @@ static bool advise_causes(const struct result_variance *variance, char *buf, siz
 			own.who = who;
 		}
 		/* where preemption is divided by the tasks that ran instead, each sentence is about its own task */
-		if (cause->culprit && cause->culprit != interferers__named(&variance->diagnosis)) {
+		if (cause->culprit) {
 			own.diagnosis.interferers = cause->culprit;
 			own.diagnosis.interferer_count = 1;
 			own.diagnosis.interfered = cause->culprit->seconds;
+			if (cause->culprit_seconds > 0)
+				own.diagnosis.interfered *= cause->lost_seconds / cause->culprit_seconds;
 		}
 		advise_factor(&own, factor_of(variance, cause), text, sizeof(text));
 		if (*text)

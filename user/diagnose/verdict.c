@@ -52,13 +52,67 @@ static const struct result_factor *greatest_part(const struct result_diagnosis *
 	return best;
 }
 
-/* Says who ran instead, where that is known. Returns whether it was said. */
-static bool say_preempted(struct text *text, const struct result_diagnosis *diagnosis, const char *factor)
+static bool is_wait(const char *factor)
 {
+	return !strcmp(factor, CAUSE_PREEMPTED) || !strcmp(factor, "wakeup_wait");
+}
+
+/* Returns the cause of a region that names a task; NULL where none does. */
+static const struct result_cause *cause_of(const struct result_variance *variance, const struct result_interferer *task)
+{
+	for (uint32_t i = 0; i < variance->cause_count; i++) {
+		const struct result_interferer *culprit = variance->causes[i].culprit;
+
+		if (culprit && !strcmp(culprit->comm, task->comm))
+			return &variance->causes[i];
+	}
+	return NULL;
+}
+
+/*
+ * Returns which share of the waits for a CPU the task that is named first took; 1 where it is one of several that are
+ * named together, or none is.
+ */
+static double share_of_named(const struct result_variance *variance)
+{
+	const struct result_diagnosis *diagnosis = &variance->diagnosis;
 	const struct result_interferer *top = interferers__named(diagnosis);
+	const struct result_cause *own = top ? cause_of(variance, top) : NULL;
+	double waits = 0;
+
+	for (uint32_t i = 0; i < variance->cause_count; i++)
+		waits += is_wait(variance->causes[i].cause) ? variance->causes[i].lost_seconds : 0;
+	return own && waits > 0 && !diagnosis->oversubscribed.cpus ? fmin(1, own->lost_seconds / waits) : 1;
+}
+
+/* Returns whether a task took nearly all for which it is named: of its own cause or, of a region without, of all. */
+static bool is_alone(const struct result_variance *variance, const struct result_interferer *task)
+{
+	const struct result_cause *own = cause_of(variance, task);
+
+	if (own)
+		return own->culprit_seconds >= VERDICT_MOSTLY * own->lost_seconds;
+	return !variance->cause_count && task->seconds >= VERDICT_MOSTLY * variance->diagnosis.interfered;
+}
+
+static void say_task(struct text *text, const struct result_variance *variance, const struct result_interferer *task)
+{
 	char relation[INTERFERER_WORDS];
 
-	if ((strcmp(factor, "preempted") && strcmp(factor, "wakeup_wait")) || !top)
+	interferers__says(task, relation);
+	say(text, "%.15s (pid %u%s%s)", task->comm, task->pid, *relation ? ", " : "", relation);
+	if (cause_of(variance, task) && !is_alone(variance, task))
+		say(text, " and others");
+}
+
+/* Says who ran instead, where that is known. Returns whether it was said. */
+static bool say_preempted(struct text *text, const struct result_variance *variance, const char *factor)
+{
+	const struct result_diagnosis *diagnosis = &variance->diagnosis;
+	const struct result_interferer *top = interferers__named(diagnosis);
+	bool several;
+
+	if (!is_wait(factor) || !top)
 		return false;
 	if (diagnosis->oversubscribed.cpus) {
 		say(text, "because the job is oversubscribed: %.1f runnable threads share %u CPU%s",
@@ -66,10 +120,10 @@ static bool say_preempted(struct text *text, const struct result_diagnosis *diag
 		    diagnosis->oversubscribed.cpus == 1 ? "" : "s");
 		return true;
 	}
-	interferers__says(top, relation);
-	say(text, "because %s%.15s (pid %u%s%s) ran on %s",
-	    top->seconds >= VERDICT_MOSTLY * diagnosis->interfered ? "" : "other tasks, most of all ", top->comm,
-	    top->pid, *relation ? ", " : "", relation, diagnosis->rows > 1 ? "their CPUs" : "its CPU");
+	several = !is_alone(variance, top) && !cause_of(variance, top);
+	say(text, "because %s", several ? "other tasks, most of all " : "");
+	say_task(text, variance, top);
+	say(text, "%s ran on %s", several ? "," : "", diagnosis->rows > 1 ? "their CPUs" : "its CPU");
 	return true;
 }
 
@@ -112,13 +166,15 @@ static void say_parts(struct text *text, const struct result_variance *variance,
 	for (; (part = greatest_part(diagnosis, whole->name)); whole = part, first = false) {
 		const char *of = first ? "it" : "that";
 
-		if (part->contribution >= SHARE_NEARLY_ALL)
+		double share = part->contribution * (is_wait(part->name) ? share_of_named(variance) : 1);
+
+		if (share >= SHARE_NEARLY_ALL)
 			say(text, ", almost entirely ");
-		else if (part->contribution >= VERDICT_MOSTLY)
+		else if (share >= VERDICT_MOSTLY)
 			say(text, ", mostly ");
 		else
-			say(text, ", %.0f %% of %s ", 100 * part->contribution, of);
-		if (say_preempted(text, diagnosis, part->name))
+			say(text, ", %.0f %% of %s ", 100 * share, of);
+		if (say_preempted(text, variance, part->name))
 			continue;
 		call = !strcmp(part->name, "blocked_other") ? root_cause__called(variance, &length) : NULL;
 		if (call)
@@ -160,26 +216,54 @@ static void say_explained(struct text *text, const struct result_variance *varia
 		say(text, ", %s of it explained", duration__text(explained, seconds, sizeof(seconds)));
 }
 
+/* Says that the task of a cause ran instead, or that others did. */
+static void say_ran(struct text *text, const struct result_variance *variance, const struct result_cause *cause)
+{
+	say(text, "because ");
+	if (cause->culprit)
+		say_task(text, variance, cause->culprit);
+	else
+		say(text, "other tasks");
+	say(text, " ran on %s", cause->rank_count > 1 ? "their CPUs" : "its CPU");
+}
+
+/* Returns whether the sentence has named a cause: interferers and the job's own threads stand for waits for a CPU. */
+static bool is_said(const struct text *text, const struct result_cause *cause, const char *noun)
+{
+	bool preempted = !strcmp(cause->cause, CAUSE_PREEMPTED), own = !strcmp(cause->cause, CAUSE_OVERSUBSCRIBED);
+	char task[48];
+
+	if (strstr(text->buf, noun) || ((own || preempted) && strstr(text->buf, "oversubscribed")))
+		return true;
+	if (preempted && cause->culprit) {
+		snprintf(task, sizeof(task), "%.15s (pid %u", cause->culprit->comm, cause->culprit->pid);
+		return strstr(text->buf, task);
+	}
+	if (preempted || own)
+		return strstr(text->buf, preempted ? "other tasks" : ") ran on ");
+	return (!strcmp(cause->cause, "stopped") && strstr(text->buf, "stopped (")) ||
+	       (factors__find(cause->cause) == NODE_ON_CPU && strstr(text->buf, "on the CPU"));
+}
+
 /* Says the causes that the sentence has not named yet, each with its seconds. */
 static void say_further(struct text *text, const struct result_variance *variance)
 {
 	for (uint32_t i = 0; i < variance->cause_count; i++) {
 		const struct result_cause *cause = &variance->causes[i];
 		int node = factors__find(cause->cause);
-		bool own = !strcmp(cause->cause, CAUSE_OVERSUBSCRIBED),
-		     preempted = !strcmp(cause->cause, CAUSE_PREEMPTED);
+		bool own = !strcmp(cause->cause, CAUSE_OVERSUBSCRIBED);
 		const char *noun = own			 ? "off the CPU, since the job is oversubscribed"
 				   : node < FACTOR_NODES ? factor_infos[node].noun
 							 : NULL;
 		char seconds[32];
 
-		/* interferers and the job's own threads stand for "preempted" */
-		if (!cause->explained || !noun || strstr(text->buf, noun) ||
-		    ((own || preempted) && (strstr(text->buf, ") ran on ") || strstr(text->buf, "oversubscribed"))) ||
-		    (!strcmp(cause->cause, "stopped") && strstr(text->buf, "stopped (")) ||
-		    (node == NODE_ON_CPU && strstr(text->buf, "on the CPU")))
+		if (!cause->explained || !noun || is_said(text, cause, noun))
 			continue;
-		say(text, "; %s of it %s", duration__text(cause->lost_seconds, seconds, sizeof(seconds)), noun);
+		say(text, "; %s of it ", duration__text(cause->lost_seconds, seconds, sizeof(seconds)));
+		if (!strcmp(cause->cause, CAUSE_PREEMPTED))
+			say_ran(text, variance, cause);
+		else
+			say(text, "%s", noun);
 		if (cause->rank_count == 1 && variance->rank_count > 1 && cause->ranks[0] >= 0)
 			say(text, " (rank %d)", (int)cause->ranks[0]);
 	}

@@ -362,7 +362,7 @@ static void test_memory_cures(void **state)
 	variance.diagnosis.shared_count = 1;
 	write_both(&variance, false, false);
 	lacks(advice, "out of service");
-	has(advice, "begin with host n2, where no rank runs that is not slow.");
+	has(advice, "begin with host n2, where every rank was slow.");
 	weak[0].contribution = 0.9;
 	write_both(&variance, false, false);
 	has(advice, "take host n2 out of service");
@@ -430,7 +430,7 @@ static void test_place_within_a_host(void **state)
 		(rows[i].begins ? has : lacks)(advice, "begin with");
 		if (rows[i].begins) {
 			has(advice, within ? " 3 of host n7, where " : " 3, where ");
-			has(advice, i % 2 ? "hardly any rank runs that is not slow" : "no rank runs that is not slow");
+			has(advice, i % 2 ? "where nearly every rank was slow" : "where every rank was slow");
 		}
 	}
 	/* the host stands once, though two facts lie in it */
@@ -491,7 +491,46 @@ static void test_asleep(void **state)
 	lacks(advice, "file system");
 }
 
-/* The advice has a sentence for each cause that took much, about its own ranks, and denies none of them. */
+/* A stop or a quota that hit one rank says nothing of its place. */
+static void test_place_of_one_rank(void **state)
+{
+	static const char *const factors[] = {"stopped", "throttled"};
+	static const struct result_shared shared = {"cgroup", "/j/rank", 0, NULL};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct result_variance variance = slow(factors[i]);
+
+		variance.diagnosis.shared = &shared;
+		variance.diagnosis.shared_count = 1;
+		write_both(&variance, false, false);
+		has(advice, "begin with cgroup /j/rank, where every rank was slow");
+		variance.rank_count = 1;
+		write_both(&variance, false, false);
+		lacks(advice, "begin with");
+	}
+}
+
+/* A quota is named with its cgroup, and with its value where that was seen before it was gone. */
+static void test_quota(void **state)
+{
+	static const struct result_shared shared = {"cgroup", "/j/rank", 0, NULL};
+	struct result_variance variance = slow("throttled");
+
+	(void)state;
+	write_both(&variance, false, false);
+	has(advice, "raise its CPU quota");
+	variance.diagnosis.shared = &shared;
+	variance.diagnosis.shared_count = 1;
+	write_both(&variance, false, false);
+	has(advice, "cgroup /j/rank or one above it used up its CPU quota; raise it");
+	variance.diagnosis.limit = "cpu.max 40000 100000";
+	variance.diagnosis.limit_cgroup = "/j";
+	write_both(&variance, false, false);
+	has(advice, "cgroup /j used up its CPU quota (cpu.max 40000 100000); raise it");
+}
+
+/* The advice has a sentence for each cause that is listed, about its own ranks, and denies none of them. */
 static void test_advice_on_causes(void **state)
 {
 	static const int32_t own[] = {44};
@@ -521,7 +560,7 @@ static void test_advice_on_causes(void **state)
 	has(advice, "rank 44: the host ran other work on the virtual CPU's core");
 	has(advice, "ranks 43-45: on the CPU but got less done there");
 	lacks(advice, "all the time");
-	lacks(advice, "quota");
+	has(advice, "raise its CPU quota");
 	has(verdict, "52 % off the CPU, almost entirely stolen by the hypervisor; 47 % of the loss on the CPU");
 	/* what nothing explains is none of them */
 	causes[0].explained = false;
@@ -539,12 +578,14 @@ static void test_advice_on_tasks(void **state)
 	    {.cause = "preempted",
 	     .explained = true,
 	     .culprit = &tasks[0],
+	     .culprit_seconds = 3,
 	     .lost_seconds = 3,
 	     .ranks = ranks,
 	     .rank_count = 3},
 	    {.cause = "preempted",
 	     .explained = true,
 	     .culprit = &tasks[1],
+	     .culprit_seconds = 1,
 	     .lost_seconds = 1,
 	     .ranks = own,
 	     .rank_count = 1},
@@ -560,6 +601,101 @@ static void test_advice_on_tasks(void **state)
 	write_both(&variance, false, false);
 	has(advice, "daemon (pid 7) ran 3.0 s on the CPU of ranks 43-45");
 	has(advice, "hog (pid 9) ran 1.0 s on the CPU of rank 44: move or stop it");
+	/* what was lost to the second one is more than its time on the CPU: others ran with it */
+	causes[1].lost_seconds = 2;
+	write_both(&variance, false, false);
+	has(advice, "hog (pid 9, 1.0 s) and others ran 2.0 s on the CPUs of rank 44");
+}
+
+/* The verdict names each task that is a cause, and that which is "almost entirely" to blame took that share itself. */
+static void test_verdict_on_tasks(void **state)
+{
+	static const int32_t own[] = {44};
+	struct result_interferer tasks[] = {{.comm = "daemon", .pid = 7, .seconds = 3},
+					    {.comm = "hog", .pid = 9, .seconds = 1}};
+	struct result_factor off[] = {
+	    {.name = "suspension", .stage = 1, .contribution = 1, .impact_seconds = 4, .major = true},
+	    {.name = "preempted",
+	     .stage = 2,
+	     .parent = "suspension",
+	     .contribution = 1,
+	     .impact_seconds = 4,
+	     .major = true},
+	};
+	struct result_cause causes[] = {
+	    {.cause = "preempted", .explained = true, .culprit = &tasks[0], .ranks = ranks, .rank_count = 3},
+	    {.cause = "preempted", .explained = true, .culprit = &tasks[1], .ranks = own, .rank_count = 1},
+	};
+	struct result_variance variance = slow("suspension");
+
+	(void)state;
+	variance.diagnosis.factors = off;
+	variance.diagnosis.factor_count = 2;
+	variance.diagnosis.interferers = tasks;
+	variance.diagnosis.interferer_count = 2;
+	variance.diagnosis.interfered = 4;
+	variance.diagnosis.rows = 3;
+	variance.causes = causes;
+	variance.cause_count = 2;
+	causes[0].lost_seconds = causes[0].culprit_seconds = 3;
+	causes[1].lost_seconds = causes[1].culprit_seconds = 1;
+	write_both(&variance, false, false);
+	has(verdict, ": 100 % off the CPU, mostly because daemon (pid 7) ran on their CPUs; 1.00 s of it because hog "
+		     "(pid 9) ran on its CPU (rank 44).");
+	causes[0].lost_seconds = causes[0].culprit_seconds = 3.8;
+	causes[1].lost_seconds = causes[1].culprit_seconds = 0.2;
+	write_both(&variance, false, false);
+	has(verdict, "almost entirely because daemon (pid 7) ran on their CPUs; 0.20 s of it because hog (pid 9) ran");
+	/* of what none took half, none is to blame alone */
+	causes[0].culprit = NULL;
+	write_both(&variance, false, false);
+	has(verdict, "almost entirely because other tasks, most of all daemon (pid 7), ran on their CPUs; 0.20 s of it "
+		     "because hog (pid 9)");
+	causes[0].culprit = &tasks[0];
+	causes[0].culprit_seconds = 2;
+	write_both(&variance, false, false);
+	has(verdict, "because daemon (pid 7) and others ran on their CPUs");
+}
+
+/* A thread of the kernel can be neither moved nor stopped: what it does is said where that is known. */
+static void test_kernel_thread(void **state)
+{
+	static const struct {
+		const char *comm, *does;
+		bool is_one;
+	} rows[] = {
+	    {"kdamond.0", "it is a thread of the kernel, which monitors accesses to memory (DAMON)", true},
+	    {"kworker/0:1-eve", "which does deferred work", true},
+	    {"ksoftirqd/3", "which handles soft interrupts", true},
+	    {"rcu_preempt", "which ends grace periods", true},
+	    {"md0_raid1", "which does IO to disks in a RAID", true},
+	    {"oom_reaper", "it is a thread of the kernel.", true},
+	    {"mdrun", "move or stop it", false},
+	    {"loopback", "move or stop it", false},
+	    {"hog", "move or stop it", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct result_interferer task = {.pid = 9, .seconds = 2};
+		struct result_variance variance = slow("preempted");
+
+		snprintf(task.comm, sizeof(task.comm), "%s", rows[i].comm);
+		variance.diagnosis.interferers = &task;
+		variance.diagnosis.interferer_count = 1;
+		variance.diagnosis.interfered = 2;
+		write_both(&variance, false, false);
+		has(advice, rows[i].does);
+		(rows[i].is_one ? lacks : has)(advice, "move or stop");
+		/* the others can be moved, it cannot */
+		variance.diagnosis.interfered = 5;
+		write_both(&variance, false, false);
+		(rows[i].is_one ? lacks : has)(advice, "move or stop");
+		has(advice, "bind ranks and daemons apart");
+		task.relation = VAPRO_SAME_JOB;
+		write_both(&variance, false, false);
+		lacks(advice, "kernel");
+	}
 }
 
 /* What starts ranks forwards their output: it is no neighbour that could be moved. */
@@ -627,7 +763,7 @@ static void test_places(void **state)
 	variance.diagnosis.shared_count = 1;
 	write_both(&variance, false, false);
 	has(verdict, "ranks 43-45, all on hosts with CPU AMD EPYC 7742, lost");
-	has(advice, "begin with hosts with CPU AMD EPYC 7742, where no rank runs that is not slow");
+	has(advice, "begin with hosts with CPU AMD EPYC 7742, where every rank was slow");
 	verdict__place(NULL, 0, 3, verdict, sizeof(verdict));
 	assert_string_equal(verdict, "");
 	verdict__place(facts, 1, 1, verdict, sizeof(verdict));
@@ -778,6 +914,10 @@ int main(void)
 	    cmocka_unit_test(test_advice_on_causes),
 	    cmocka_unit_test(test_advice_on_tasks),
 	    cmocka_unit_test(test_launcher),
+	    cmocka_unit_test(test_verdict_on_tasks),
+	    cmocka_unit_test(test_kernel_thread),
+	    cmocka_unit_test(test_place_of_one_rank),
+	    cmocka_unit_test(test_quota),
 	    cmocka_unit_test(test_oversubscribed_part),
 	    cmocka_unit_test(test_number),
 	    cmocka_unit_test(test_relations),
