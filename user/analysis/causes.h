@@ -70,6 +70,8 @@ struct cause {
 	enum vapro_class class;	      /* that which lost most */
 	enum vapro_severity severity; /* of all of it, by its rated share and its own loss */
 	uint64_t begin_ns, end_ns;
+	uint64_t job_begin_ns; /* UTC; 0: not known */
+	double job_seconds;    /* its ranks' time */
 	double lost_seconds, caused_seconds;
 	double share;	   /* lost and caused, of the job's time; NAN: that is not known */
 	double lost_share; /* lost alone */
@@ -84,6 +86,7 @@ struct cause {
 	uint32_t host_count;
 	uint64_t variances[CAUSE_VARIANCES]; /* ids, most lost first */
 	uint32_t variance_count;
+	bool little;  /* a rest that nothing explains, below all bounds: it is counted, not listed */
 	bool changed; /* much, since the last call of causes__emitted */
 	bool over;    /* its job is */
 };

@@ -4,6 +4,7 @@
 
 #include "analysis/causes_private.h"
 #include "base/grow.h"
+#include "diagnose/root_cause.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -281,6 +282,8 @@ static int list_cause(const struct causes *causes, const struct cause_sum *sum, 
 	    .class = most,
 	    .begin_ns = sum->begin_ns,
 	    .end_ns = sum->end_ns,
+	    .job_begin_ns = of ? of->begin_ns : 0,
+	    .job_seconds = time,
 	    .lost_seconds = (double)sum->lost_ns / 1e9,
 	    .caused_seconds = (double)sum->caused_ns / 1e9,
 	    .regions = sum->regions,
@@ -294,6 +297,8 @@ static int list_cause(const struct causes *causes, const struct cause_sum *sum, 
 		causes_rating__rate(&sum->minutes, of, &cause->rated_share, &cause->denominator_seconds);
 	cause->denominator_seconds /= 1e9;
 	cause->severity = severity_of(causes, sum->alarm, cause->rated_share, cause->lost_seconds);
+	cause->little = !cause->confirmed && !strcmp(cause->cause, CAUSE_UNKNOWN) &&
+			cause->rated_share < causes->warning_share && cause->lost_seconds < causes->min_lost_s;
 	cause->changed = is_changed(causes, sum, cause);
 	cause->over = causes__is_over(causes, of);
 	for (uint32_t i = 0; i < sum->worst_count; i++)

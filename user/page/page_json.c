@@ -205,8 +205,10 @@ static bool add_causes(cJSON *page, const struct run_report *report)
 	cJSON *list = cJSON_AddArrayToObject(page, "causes");
 	char text[CAUSE_TEXT_SIZE];
 	bool ok = list;
+	uint32_t shown = cause_text__listed(&report->cause_list);
 
-	for (uint32_t i = 0; ok && i < report->cause_list.count && i < CAUSES_MOST; i++) {
+	shown = shown < CAUSES_MOST ? shown : CAUSES_MOST;
+	for (uint32_t i = 0; ok && i < shown; i++) {
 		const struct cause *cause = &report->cause_list.items[i];
 		cJSON *item = page_json__append(list);
 
@@ -223,9 +225,7 @@ static bool add_causes(cJSON *page, const struct run_report *report)
 		     json__add_number(item, "hosts", cause->host_count, 0) &&
 		     json__add_uint(item, "regions", cause->regions) && add_cause_regions(item, report, cause);
 	}
-	return ok &&
-	       json__add_number(page, "causes_more",
-				report->cause_list.count > CAUSES_MOST ? report->cause_list.count - CAUSES_MOST : 0, 0);
+	return ok && json__add_number(page, "causes_more", report->cause_list.count - shown, 0);
 }
 
 /* Adds the alarms that a job hangs, which stand before all causes. */

@@ -14,6 +14,9 @@
 #include "report/json.h"
 #include "report/regions.h"
 
+#define LONG_S 600	/* times of a job from which on they are hours, minutes and seconds */
+#define WHOLE_JOB 0.999 /* share of a job's time that is all of it: sums are of rounded times */
+
 const char *cause_text__noun(const char *cause)
 {
 	static const char *const nouns[][2] = {
@@ -57,23 +60,56 @@ static void say_hosts(char *text, const struct cause *cause)
 		text__append(text, CAUSE_TEXT_SIZE, " on %u hosts", cause->host_count);
 }
 
-/* How often the ranks were concerned, where that is more than once each. */
-static void say_times(char *text, const struct cause *cause)
+/* Writes a time of a job: seconds with tenths or, of a long job, hours, minutes and seconds. Returns buf. */
+static char *moment(double seconds, bool is_long, char *buf, size_t size)
 {
-	if (cause->intervals > (cause->rank_count ? cause->rank_count : 1))
-		text__append(text, CAUSE_TEXT_SIZE, ", %llu times%s", (unsigned long long)cause->intervals,
-			     cause->rank_count == 1 ? "" : " in all");
+	unsigned long whole = (unsigned long)(seconds + 0.5);
+
+	if (is_long)
+		snprintf(buf, size, "%lu:%02lu:%02lu", whole / 3600, whole / 60 % 60, whole % 60);
+	else
+		snprintf(buf, size, "%.1f", seconds);
+	return buf;
 }
 
-/* Writes a share with digits enough to be seen. */
-static void say_share(char *text, double share)
+/* How often the ranks were concerned, where that is more than once each, and when, from the begin of the job on. */
+static void say_times(char *text, const struct cause *cause)
 {
-	if (share > 0)
-		text__append(text, CAUSE_TEXT_SIZE, ", %.*f %% of the job",
-			     share < 0.0001 ? 4
-			     : share < 0.1  ? 2
-					    : 0,
-			     100 * share);
+	bool often = cause->intervals > (cause->rank_count ? cause->rank_count : 1);
+	uint64_t zero = cause->job_begin_ns;
+	double begin = cause->begin_ns > zero ? (double)(cause->begin_ns - zero) / 1e9 : 0;
+	double end = cause->end_ns > zero ? (double)(cause->end_ns - zero) / 1e9 : 0;
+	char from[40], to[40];
+
+	if (often)
+		text__append(text, CAUSE_TEXT_SIZE, ", %llu times%s", (unsigned long long)cause->intervals,
+			     cause->rank_count == 1 ? "" : " in all");
+	if (zero && end > 0)
+		text__append(text, CAUSE_TEXT_SIZE, "%s from %s to %s%s", often ? "" : ",",
+			     moment(begin, end >= LONG_S, from, sizeof(from)),
+			     moment(end, end >= LONG_S, to, sizeof(to)), end >= LONG_S ? "" : " s");
+}
+
+/* Writes a share with digits enough to be seen. Returns buf. */
+static char *share_text(double share, char *buf, size_t size)
+{
+	snprintf(buf, size, "%.*f %%", share < 0.0001 ? 4 : share < 0.1 ? 2 : 0, 100 * share);
+	return buf;
+}
+
+/* Writes the share of the job that was lost and, where that is another one, the share by which the cause is rated. */
+static void say_shares(char *text, const struct cause *cause)
+{
+	bool hour = cause->denominator_seconds < WHOLE_JOB * cause->job_seconds;
+	char lost[40], rated[40];
+
+	if (!(cause->lost_share > 0))
+		return;
+	text__append(text, CAUSE_TEXT_SIZE, ", %s of the job", share_text(cause->lost_share, lost, sizeof(lost)));
+	if (cause->rated_share > 0 && strcmp(share_text(cause->rated_share, rated, sizeof(rated)), lost) != 0)
+		text__append(text, CAUSE_TEXT_SIZE, " (%s%s%s%s)", rated, hour ? " of its worst hour" : "",
+			     hour && cause->caused_seconds > 0 ? "," : "",
+			     cause->caused_seconds > 0 ? " with the waiting" : "");
 }
 
 /* Names a rank of another job, or the job. */
@@ -114,7 +150,7 @@ char *cause_text__write(const struct cause *cause, char *buf)
 	say_times(buf, cause);
 	text__append(buf, CAUSE_TEXT_SIZE, ": %s lost",
 		     duration__text(cause->lost_seconds, duration, sizeof(duration)));
-	say_share(buf, cause->lost_share);
+	say_shares(buf, cause);
 	if (cause->caused_seconds > 0)
 		text__append(buf, CAUSE_TEXT_SIZE, "; others waited %s for it",
 			     duration__text(cause->caused_seconds, duration, sizeof(duration)));
@@ -123,11 +159,22 @@ char *cause_text__write(const struct cause *cause, char *buf)
 	return printable(buf);
 }
 
+uint32_t cause_text__listed(const struct cause_list *list)
+{
+	uint32_t count = list->count;
+
+	while (count > 1 && list->items[count - 1].little)
+		count--;
+	return count;
+}
+
 void cause_text__print(const struct cause_list *list, FILE *out, unsigned width, size_t most, bool several)
 {
+	uint32_t shown = cause_text__listed(list);
 	double lost = 0;
 
-	for (uint32_t i = 0; i < list->count && i < most; i++) {
+	shown = shown < most ? shown : (uint32_t)most;
+	for (uint32_t i = 0; i < shown; i++) {
 		const struct cause *cause = &list->items[i];
 		char text[CAUSE_TEXT_SIZE], line[CAUSE_TEXT_SIZE + 320], job[280] = "";
 
@@ -140,12 +187,12 @@ void cause_text__print(const struct cause_list *list, FILE *out, unsigned width,
 			 cause_text__write(cause, text), job);
 		wrap__print(out, "", line, 0, width);
 	}
-	for (uint32_t i = (uint32_t)most; i < list->count; i++)
+	for (uint32_t i = shown; i < list->count; i++)
 		lost += list->items[i].lost_seconds;
-	if (list->count > most) {
+	if (list->count > shown) {
 		char duration[40];
 
-		fprintf(out, "and %zu smaller cause%s, %s lost\n", list->count - most,
-			list->count - most == 1 ? "" : "s", duration__text(lost, duration, sizeof(duration)));
+		fprintf(out, "and %u smaller cause%s, %s lost\n", list->count - shown,
+			list->count - shown == 1 ? "" : "s", duration__text(lost, duration, sizeof(duration)));
 	}
 }

@@ -19,6 +19,12 @@ char *cause_text__write(const struct cause *cause, char *buf);
 const char *cause_text__noun(const char *cause);
 
 /*
+ * Returns how many causes of a list have a line of their own: the last ones, which nothing explains, are below all
+ * bounds. One at least, where there is any.
+ */
+uint32_t cause_text__listed(const struct cause_list *list);
+
+/*
  * Prints at most `most` causes in lines of at most width columns, worst first, and counts the rest. several: there are
  * several jobs, so that each line names its own. An empty list prints nothing.
  */

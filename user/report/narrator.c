@@ -240,6 +240,36 @@ static struct noted *noted_of(struct narrator *narrator, uint64_t id)
 	return &narrator->noted[narrator->noted_count++];
 }
 
+/* Writes the severity of a region and, where others waited for it, the share by which it is rated. */
+static void say_severity(const cJSON *record, const char *severity, char *text, size_t size)
+{
+	double rated = record__number(record, KEY(variance, rated_pct), NAN);
+	bool waited = record__number(record, KEY(variance, caused_seconds), 0) > 0;
+
+	if (waited && rated > 0 && rated <= 100)
+		snprintf(text, size, " (%s, %.*f %% with the waiting)", severity,
+			 rated < 0.01 ? 4
+			 : rated < 10 ? 2
+				      : 0,
+			 rated);
+	else
+		snprintf(text, size, " (%s)", severity);
+}
+
+/* Writes how long a region lasted that has ended: the time in front of its sentence is that of its end. */
+static void say_lasting(const cJSON *record, bool first, char *text, size_t size)
+{
+	uint64_t begin, end;
+	char lasted[40];
+
+	*text = 0;
+	if (!record__time(record, KEY(variance, begin), &begin) || !record__time(record, KEY(variance, end), &end) ||
+	    end <= begin)
+		return;
+	snprintf(text, size, " %s %s", first ? "within" : "after",
+		 duration__text((double)(end - begin) / 1e9, lasted, sizeof(lasted)));
+}
+
 /* Reports an alarm when it opens, when it becomes more severe and when it ends. What is no alarm is in the summary. */
 static void say_variance(struct narrator *narrator, const cJSON *record)
 {
@@ -250,7 +280,7 @@ static void say_variance(struct narrator *narrator, const cJSON *record)
 	int severity =
 	    record__word(record__text(record, KEY(variance, severity)), json_severity_name, VAPRO_SEVERITIES);
 	bool ended = state && !strcmp(state, "closed"), alarm = record__true(record, KEY(variance, alarm)), first;
-	char text[1400], lost[40], word[40] = "", *inside;
+	char text[1400], lost[40], word[80] = "", lasting[60] = "", *inside;
 	struct noted *noted;
 
 	if (severity == VAPRO_SEVERITIES || (!alarm && !is_noted(narrator, record__uint(record, KEY(variance, id)))))
@@ -261,15 +291,18 @@ static void say_variance(struct narrator *narrator, const cJSON *record)
 	first = noted->severity < 0;
 	noted->ended = ended;
 	if (severity > noted->severity)
-		snprintf(word, sizeof(word), " (%s)", json_severity_name[severity]);
+		say_severity(record, json_severity_name[severity], word, sizeof(word));
+	if (ended)
+		say_lasting(record, first, lasting, sizeof(lasting));
 	noted->severity = severity > noted->severity ? severity : noted->severity;
 	inside = inside_words__of_record(record);
 	duration__text(record__number(record, KEY(variance, lost_seconds), 0), lost, sizeof(lost));
-	snprintf(text, sizeof(text), "slow region %llu%s %s: ", (unsigned long long)noted->id, word,
+	snprintf(text, sizeof(text), "slow region %llu%s %s%s: ", (unsigned long long)noted->id, word,
 		 ended && first ? "began and ended"
 		 : ended	? "ended"
 		 : first	? "began"
-				: "is worse now");
+				: "is worse now",
+		 lasting);
 	if (!alarm)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "no alarm any more: %s",
 			 evidence ? evidence : "it lost too little");

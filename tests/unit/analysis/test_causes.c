@@ -457,8 +457,8 @@ static void test_sentences(void **state)
 	region.culprit = "vaprod";
 	region.caused_seconds = 4;
 	reads(&region,
-	      "this monitor (vaprod) preempted rank 3 on host n1: 1.50 s lost, 0.15 % of the job; others waited "
-	      "4.00 s for it");
+	      "this monitor (vaprod) preempted rank 3 on host n1: 1.50 s lost, 0.15 % of the job (0.55 % with the "
+	      "waiting); others waited 4.00 s for it");
 	region.relation = VAPRO_SAME_JOB;
 	region.culprit = "a\033b";
 	region.caused_seconds = 0;
@@ -478,6 +478,105 @@ static void test_sentences(void **state)
 	reads(&region, "DRAM: one process: 20 ms lost, 0.0020 % of the job");
 	region.cause = "a word of a later version";
 	reads(&region, "a word of a later version: one process: 20 ms lost, 0.0020 % of the job");
+}
+
+/* When it was, from the begin of the job on, and the share that is rated where that is another one. */
+static void test_times_in_sentences(void **state)
+{
+	static const int32_t three[] = {3};
+	struct cause_region region = {.job = "j",
+				      .id = 1,
+				      .confirmed = true,
+				      .alarm = true,
+				      .cause = "stopped",
+				      .lost_seconds = 20,
+				      .begin_ns = UTC + 12400000000,
+				      .end_ns = UTC + 15600000000,
+				      .ranks = three,
+				      .rank_count = 1};
+
+	(void)state;
+	reads(&region, "stopped (signal or tracer): rank 3, from 12.4 to 15.6 s: 20.0 s lost, 2.00 % of the job");
+	region.caused_seconds = 33;
+	reads(&region,
+	      "stopped (signal or tracer): rank 3, from 12.4 to 15.6 s: 20.0 s lost, 2.00 % of the job (5.30 % "
+	      "with the waiting); others waited 33.0 s for it");
+	region.begin_ns = UTC - S;
+	region.caused_seconds = 0;
+	reads(&region, "stopped (signal or tracer): rank 3, from 0.0 to 15.6 s: 20.0 s lost, 2.00 % of the job");
+}
+
+/* Of a job of two hours, times are hours and minutes, and the share that is rated is that of the worst hour. */
+static void test_times_of_a_long_job(void **state)
+{
+	static const int32_t three[] = {3};
+	struct cause_region region = {.job = "j",
+				      .confirmed = true,
+				      .alarm = true,
+				      .cause = "stopped",
+				      .lost_seconds = 20,
+				      .caused_seconds = 33,
+				      .ranks = three,
+				      .rank_count = 1};
+	struct causes *causes = new_causes();
+	char text[CAUSE_TEXT_SIZE];
+	struct cause_list list;
+
+	(void)state;
+	for (uint64_t minute = 0; minute < 120; minute += 5)
+		assert_int_equal(
+		    causes__add_time(causes, "j", 0, UTC + minute * MINUTE, UTC + (minute + 5) * MINUTE, 1200), 0);
+	for (uint64_t second = 60; second <= 3723; second += 3663) {
+		region.id++;
+		region.begin_ns = UTC + second * S;
+		region.end_ns = UTC + (second + 2) * S;
+		assert_int_equal(causes__add(causes, &region), 0);
+	}
+	assert_int_equal(causes__list(causes, &list), 0);
+	assert_int_equal(list.count, 1);
+	assert_string_equal(
+	    cause_text__write(&list.items[0], text),
+	    "stopped (signal or tracer): rank 3, 2 times from 0:01:00 to 1:02:05: 40.0 s lost, 0.14 % of the "
+	    "job (0.37 % of its worst hour, with the waiting); others waited 66.0 s for it");
+	causes__free_list(&list);
+	causes__free(causes);
+}
+
+/* What nothing explains, below all bounds, is counted and has no line; where there is no other cause, it has one. */
+static void test_little(void **state)
+{
+	static const int32_t three[] = {3};
+	struct cause_region stop = {.job = "j",
+				    .id = 1,
+				    .confirmed = true,
+				    .alarm = true,
+				    .cause = "stopped",
+				    .lost_seconds = 20,
+				    .begin_ns = UTC,
+				    .end_ns = UTC + S,
+				    .ranks = three,
+				    .rank_count = 1};
+	struct cause_region rest = stop;
+
+	(void)state;
+	rest.cause = "unknown";
+	rest.confirmed = rest.alarm = false;
+	rest.part = 1;
+	for (int i = 0; i < 3; i++) {
+		struct causes *causes = new_causes();
+		struct cause_list list;
+
+		rest.lost_seconds = i == 1 ? 2 : 0.003;
+		rest.part = i < 2;
+		assert_int_equal(i < 2 ? causes__add(causes, &stop) : 0, 0);
+		assert_int_equal(causes__add(causes, &rest), 0);
+		assert_int_equal(causes__add_time(causes, "j", 0, UTC, UTC + 100 * S, 1000), 0);
+		assert_int_equal(causes__list(causes, &list), 0);
+		assert_int_equal(list.count, i < 2 ? 2 : 1);
+		assert_int_equal(cause_text__listed(&list), i == 1 ? 2 : 1);
+		causes__free_list(&list);
+		causes__free(causes);
+	}
 }
 
 /* One to three ranks in one variance or in two of one cause. */
@@ -618,7 +717,7 @@ static void test_records(void **state)
 	is_text(object, "hosts/0", "n1");
 	is_number(object, "host_count", 1);
 	is_number(object, "variances/0", 6);
-	is_text(object, "text", "hog preempted rank 6 on host n1: 1.50 s lost, 1.50 % of the job");
+	is_text(object, "text", "hog preempted rank 6 on host n1, from 6.0 to 8.0 s: 1.50 s lost, 1.50 % of the job");
 	cJSON_Delete(object);
 	free(line);
 	line = NULL;
@@ -708,6 +807,9 @@ int main(void)
 	    cmocka_unit_test(test_names),
 	    cmocka_unit_test(test_other_jobs),
 	    cmocka_unit_test(test_sentences),
+	    cmocka_unit_test(test_times_in_sentences),
+	    cmocka_unit_test(test_times_of_a_long_job),
+	    cmocka_unit_test(test_little),
 	    cmocka_unit_test(test_ranks_in_sentences),
 	    cmocka_unit_test(test_records),
 	    cmocka_unit_test(test_emitted_again),

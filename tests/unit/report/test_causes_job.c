@@ -228,7 +228,7 @@ static unsigned count_marks(const char *text)
 
 static void test_first_lines(void **state)
 {
-	static const char wanted[] = "warning: hog preempted 128 ranks on 64 hosts: ";
+	static const char wanted[] = "warning: hog preempted 128 ranks on 64 hosts, from 6.0 to 18.0 s: ";
 	struct view_options options = {.color = VIEW_COLOR_NEVER, .width = 80};
 	struct summary *summary = summary__new();
 	char path[64], err[256], *text = NULL;

@@ -55,14 +55,14 @@ static const struct {
 } situations[] = {
     {"an alarm in a job of which nothing was compared: governed",
      ATTACHED WINDOW("0.004", "98", "governed") STOP("critical", "true", "confirmed"),
-     "warning: stopped (signal or tracer): rank 1: 1.00 s lost, 1.25 % of the job\n"
+     "warning: stopped (signal or tracer): rank 1, from 20.0 to 21.0 s: 1.00 s lost, 1.25 % of the job\n"
      "only 0.4 % of the time of job j (/opt/app, ",
      {"of the rest, only what the kernel attributes is judged. 98 % of it: probes were closed to keep the overhead "
       "down"},
      {"no result"}},
     {"a loss that is not sure, in a job of which nothing was compared",
      ATTACHED WINDOW("0", "90", "few_fragments") STOP("info", "false", "unconfirmed"),
-     "unconfirmed: stopped (signal or tracer): rank 1: 1.00 s lost",
+     "unconfirmed: stopped (signal or tracer): rank 1, from 20.0 to 21.0 s: 1.00 s lost",
      {"only 0.0 % of the time"},
      {"no result"}},
     {"nothing found, little compared",
@@ -79,7 +79,8 @@ static const struct {
     {"hung, after an alarm, in a job that was compared",
      ATTACHED WINDOW("0.9", "10", "rare") STOP("critical", "true", "confirmed")
 	 HANG("true", "critical", "hang: no rank has made progress"),
-     "critical: hang: no rank has made progress\nwarning: stopped (signal or tracer): rank 1: 1.00 s lost",
+     "critical: hang: no rank has made progress\nwarning: stopped (signal or tracer): rank 1, from 20.0 to 21.0 s: "
+     "1.00 s lost",
      {NULL},
      {"no result", "could be compared"}},
     {"hung, where all else was well",

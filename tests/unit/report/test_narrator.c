@@ -118,12 +118,14 @@ static void test_regions(void **state)
 	assert_string_equal(said(),
 			    "08:00:05 slow region 1 (critical) is worse now: rank 3 lost 1.5 s: 91 % off the CPU.\n");
 	variance(1, "closed", "critical", true);
-	assert_string_equal(said(), "08:00:09 slow region 1 ended: rank 3 lost 1.5 s: 91 % off the CPU.\n");
+	assert_string_equal(said(),
+			    "08:00:09 slow region 1 ended after 4.00 s: rank 3 lost 1.5 s: 91 % off the CPU.\n");
 	variance(1, "closed", "critical", true);
 	assert_string_equal(said(), "");
 	variance(2, "closed", "warning", true);
-	assert_string_equal(said(),
-			    "08:00:09 slow region 2 (warning) began and ended: rank 3 lost 1.5 s: 91 % off the CPU.\n");
+	assert_string_equal(
+	    said(),
+	    "08:00:09 slow region 2 (warning) began and ended within 4.00 s: rank 3 lost 1.5 s: 91 % off the CPU.\n");
 	/* sentences follow each other */
 	narrate(narrator, HEAD("variance") "\"id\":4,\"state\":\"open\",\"begin\":\"2027-01-15T08:00:05.000000000Z\","
 					   "\"severity\":\"info\",\"verdict\":\"rank 3 lost 1.5 s.\",\"alarm\":true,"
@@ -137,7 +139,7 @@ static void test_regions(void **state)
 	variance(3, "open", "warning", true);
 	said();
 	variance(3, "closed", "info", false);
-	assert_string_equal(said(), "08:00:09 slow region 3 ended: no alarm any more: one state only\n");
+	assert_string_equal(said(), "08:00:09 slow region 3 ended after 4.00 s: no alarm any more: one state only\n");
 }
 
 static void begins(unsigned id, const char *time)
