@@ -25,7 +25,7 @@ static void test_summary(void **state)
 	has(text, "4 ranks on 2 hosts, watched for 25.0 s");
 	has(text, "!!! only 4 of 8 ranks were seen");
 	has(text, "judged      90.0 %");
-	has(text, "  unseen      no rank was unseen for longer than 0.40 s (rank 3)\n");
+	has(text, "  unseen      at most 0.40 s at a time without work that was judged (rank 3)\n");
 	has(text, "overhead    0.41 %");
 	has(text, "6.1 % seen too few times to know its usual speed; most: MPI_Allreduce at");
 	has(text, "!!! 24 fragments lost: the ring buffer was full (ring-bytes)\n");
@@ -234,8 +234,9 @@ static void test_findings(void **state)
 	has(text,
 	    "\nnoise       ticker (pid 71, of another watched job) stalled rank 3 once, for 0.50 s: 25.0 % of its "
 	    "time\n"
-	    "            kwor?ker stalled ranks 0-1 1600 times: 0.225 ms each, at most 1.1 ms, each rank about every "
-	    "12.5 ms, 2.4 % of their time, 0.36 s in all\n"
+	    "            kwor?ker stalled ranks 0-1 1600 times: 0.225 ms each, at most 1.1 ms, each rank on average "
+	    "every "
+	    "12.5 ms over the job, 2.4 % of their time, 0.36 s in all\n"
 	    "rare        so?lve -> norm: other work 3 times, 2.00 s in all, longest on rank 1: too rare to be "
 	    "judged\n"
 	    "            so?lve -> norm: other work 4 times, 1.30 s in all, longest on rank 2: too rare to be "

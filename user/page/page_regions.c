@@ -175,7 +175,39 @@ static bool add_extent(cJSON *item, const struct run_report *report, const struc
 	return ok;
 }
 
-static bool add_judgement(cJSON *item, const struct region *region)
+/* Adds a text of a record with the numbers of the page in place of those of variances: "region 1.2". */
+static bool add_words(cJSON *item, const char *name, const struct run_report *report, const struct region *region,
+		      const char *text)
+{
+	static const char word[] = "variance ";
+	char *words = NULL;
+	size_t size;
+	FILE *out = text ? open_memstream(&words, &size) : NULL;
+	bool ok;
+
+	if (!text)
+		return json__add_text(item, name, NULL);
+	if (!out)
+		return false;
+	for (const char *at; (at = strstr(text, word));) {
+		char *end;
+		uint64_t id = strtoull(at + sizeof(word) - 1, &end, 10);
+		/* the numbers of a host are those of its vaprod, in their lower bits */
+		const struct run_region *other =
+		    run_report__find(report, region->job, (region->id & ~((1ULL << SUMMARY_HOST_SHIFT) - 1)) | id);
+
+		fprintf(out, "%.*s%s", (int)(at - text), text, other ? "region " : word);
+		if (other)
+			fputs(other->number, out);
+		text = other ? end : at + sizeof(word) - 1;
+	}
+	fputs(text, out);
+	ok = !fclose(out) && json__add_text(item, name, words);
+	free(words);
+	return ok;
+}
+
+static bool add_judgement(cJSON *item, const struct run_report *report, const struct region *region)
 {
 	return json__add_number(item, "speed", region->performance, 4) &&
 	       cJSON_AddBoolToObject(item, "work_unknown", region->work_unknown) &&
@@ -185,22 +217,23 @@ static bool add_judgement(cJSON *item, const struct region *region)
 	       cJSON_AddBoolToObject(item, "effect", region->effect_of > 0) &&
 	       cJSON_AddBoolToObject(item, "waiting", regions__is_waiting(region)) &&
 	       json__add_text(item, "confidence", confidence(region)) &&
-	       json__add_text(item, "evidence", region->evidence);
+	       add_words(item, "evidence", report, region, region->evidence);
 }
 
-static bool add_diagnosis(cJSON *item, const struct region *region)
+static bool add_diagnosis(cJSON *item, const struct run_report *report, const struct region *region)
 {
-	return json__add_text(item, "verdict", region->verdict) &&
+	return add_words(item, "verdict", report, region, region->verdict) &&
 	       json__add_text(item, "cause", region->cause ? cause_text__noun(region->cause) : NULL) &&
 	       json__add_text(item, "culprit", *region->culprit.comm ? region->culprit.comm : NULL) &&
-	       json__add_text(item, "advice", region->advice);
+	       add_words(item, "advice", report, region, region->advice);
 }
 
 static bool add_region(cJSON *item, const struct run_report *report, const struct run_region *own)
 {
-	return add_extent(item, report, own) && add_judgement(item, own->region) && add_diagnosis(item, own->region) &&
-	       add_sites(item, own->variance) && add_factors(item, own) && add_interferers(item, own->diagnosis) &&
-	       add_exemplars(item, report, own->variance) && add_copies(item, own);
+	return add_extent(item, report, own) && add_judgement(item, report, own->region) &&
+	       add_diagnosis(item, report, own->region) && add_sites(item, own->variance) && add_factors(item, own) &&
+	       add_interferers(item, own->diagnosis) && add_exemplars(item, report, own->variance) &&
+	       add_copies(item, own);
 }
 
 /* Drops what says nothing, which is most of a page of many regions: null, false and empty lists. */

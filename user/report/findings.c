@@ -154,7 +154,8 @@ static void write_noise(const struct finding *finding, char *text, size_t size)
 	duration__text(finding->longest_s, longest, sizeof(longest));
 	duration__text(finding->period_s, period, sizeof(period));
 	snprintf(text, size,
-		 "%s stalled %s %llu times: %s each, at most %s, %sabout every %s, %.1f %% of %s time, %s in all",
+		 "%s stalled %s %llu times: %s each, at most %s, %son average every %s over the job, %.1f %% of %s "
+		 "time, %s in all",
 		 finding->state, who, (unsigned long long)finding->count, mean, longest,
 		 finding->many ? "each rank " : "", period, 100 * finding->share, whose, lost);
 }

@@ -177,7 +177,7 @@ uint64_t summary__region_id(struct summary *summary, const char *host, uint64_t 
 		summary->hosts[summary->host_count++] = copy;
 		at = summary->host_count;
 	}
-	return id + ((uint64_t)(at - 1) << HOST_SHIFT);
+	return id + ((uint64_t)(at - 1) << SUMMARY_HOST_SHIFT);
 }
 
 const struct regions *summary__regions(const struct summary *summary)

@@ -11,6 +11,10 @@
 #include "report/regions.h"
 #include "report/source_names.h"
 
+#define SUMMARY_HOST_SHIFT                                                                                             \
+	40 /* of a region's number, to which that of its host is added: more than a vaprod counts                      \
+	    */
+
 enum { VARIABILITY_RECORDS = 1000 }; /* of all jobs */
 enum { EARLIER_TEXTS = 1000 };	     /* of all jobs */
 enum { PROFILE_RECORDS = 8192 };     /* ranks of all jobs */

@@ -241,7 +241,8 @@ void summary__say_nothing_found(const struct summary *summary, char *text, size_
 #define CAUSES_PRINTED 5
 #define REGIONS_PRINTED 5
 #define OBSTACLES_PRINTED 5
-#define NAMED 0.02 /* least share of the ranks' time of a state that is named */
+#define SHOWN 0.0005 /* least share of the ranks' time that is not "0.0 %" */
+#define NAMED 0.02   /* least share of the ranks' time of a state that is named */
 #define INDENT 12
 
 const char *const summary_loss_text[VAPRO_LOSSES] = {
@@ -293,9 +294,9 @@ static void print_gaps(const struct job_summary *job, FILE *out, unsigned width)
 			sum->most = gap;
 	}
 	qsort(sums, VAPRO_UNCOVERED_REASONS, sizeof(*sums), compare_reasons);
-	if (sums[0].rank_seconds > 0)
+	if (sums[0].rank_seconds >= SHOWN * job->rank_seconds)
 		fprintf(out, "  not judged, share of the ranks' time:\n");
-	for (int i = 0; i < VAPRO_UNCOVERED_REASONS && sums[i].rank_seconds > 0; i++) {
+	for (int i = 0; i < VAPRO_UNCOVERED_REASONS && sums[i].rank_seconds >= SHOWN * job->rank_seconds; i++) {
 		snprintf(head, sizeof(head), "    %5.1f %%", 100 * sums[i].rank_seconds / job->rank_seconds);
 		if (sums[i].most)
 			snprintf(text, sizeof(text), "%s; most: %s, %.1f %%", summary_reason_text[sums[i].reason],
@@ -313,8 +314,8 @@ static void print_losses(const struct job_summary *job, FILE *out)
 				     i == VAPRO_LOST_PUBLISHED || i == VAPRO_LOST_INTERFERENCE))
 			fprintf(out, "    %llu %s\n", (unsigned long long)job->lost[i], summary_loss_text[i]);
 		else if (job->lost[i])
-			fprintf(out, "!!! %llu fragments lost: %s\n", (unsigned long long)job->lost[i],
-				summary_loss_text[i]);
+			fprintf(out, "!!! %llu fragment%s lost: %s\n", (unsigned long long)job->lost[i],
+				job->lost[i] == 1 ? "" : "s", summary_loss_text[i]);
 	}
 }
 
@@ -360,7 +361,7 @@ static void print_shares(const struct job_summary *job, FILE *out, unsigned widt
 
 		if (job->unseen_rank >= 0)
 			snprintf(rank, sizeof(rank), " (rank %d)", job->unseen_rank);
-		snprintf(text, sizeof(text), "no rank was unseen for longer than %s%s",
+		snprintf(text, sizeof(text), "at most %s at a time without work that was judged%s",
 			 duration__text(job->unseen_s, longest, sizeof(longest)), rank);
 		wrap__print(out, "  unseen", text, INDENT + 2, width);
 	}
@@ -396,7 +397,7 @@ static void print_job(const struct summary *summary, const struct job_summary *j
 		snprintf(monitor, sizeof(monitor), "; this monitor used %.2f %% of one CPU",
 			 summary->cpu_pct_seconds / summary->cpu_seconds);
 	if (job->overhead_weight > 0) {
-		char text[256];
+		char text[256], process[32] = "";
 
 		if (job->overhead_pid)
 			snprintf(process, sizeof(process), " (pid %u)", job->overhead_pid);

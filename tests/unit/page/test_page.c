@@ -535,13 +535,21 @@ static void test_full_disk(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_bytes),	    cmocka_unit_test(test_full_resolution),
-	    cmocka_unit_test(test_two_resolutions), cmocka_unit_test(test_bounded),
-	    cmocka_unit_test(test_regions),	    cmocka_unit_test(test_verdicts),
-	    cmocka_unit_test(test_coverage),	    cmocka_unit_test(test_hosts),
-	    cmocka_unit_test(test_no_window),	    cmocka_unit_test(test_effects),
-	    cmocka_unit_test(test_page_has_cells),  cmocka_unit_test(test_texts_are_no_markup),
-	    cmocka_unit_test(test_full_disk),	    cmocka_unit_test(test_many_regions),
+	    cmocka_unit_test(test_bytes),
+	    cmocka_unit_test(test_full_resolution),
+	    cmocka_unit_test(test_two_resolutions),
+	    cmocka_unit_test(test_bounded),
+	    cmocka_unit_test(test_words),
+	    cmocka_unit_test(test_regions),
+	    cmocka_unit_test(test_verdicts),
+	    cmocka_unit_test(test_coverage),
+	    cmocka_unit_test(test_hosts),
+	    cmocka_unit_test(test_no_window),
+	    cmocka_unit_test(test_effects),
+	    cmocka_unit_test(test_page_has_cells),
+	    cmocka_unit_test(test_texts_are_no_markup),
+	    cmocka_unit_test(test_full_disk),
+	    cmocka_unit_test(test_many_regions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
