@@ -13,6 +13,8 @@ severity    is that of the rated share and the own loss, and no warning is below
 performance is 1 - lost / judged, never outside 0 to 1, and not 1 while the account says that ranks had no CPU
 advice      names no remedy for a factor that took nothing
 times       lie inside the job, and begin before they end
+text        of a cause has its seconds, its share, its ranks and its culprit
+culprit     took half of its cause or more, but no more than all; a task is "almost entirely" to blame where it took nearly all
 preempters  are listed only where a twentieth of the loss is preempted
 nothing     no cause has lost nothing
 key         no record lacks a key of its type that is read here
@@ -32,6 +34,7 @@ ROUNDING_S = 0.0005
 ROUNDING_SHARE = 1e-6  # of rated_pct, which has four digits
 CAUSES_MOST = 64  # of all jobs, at the end of a run: the least ones are left out
 BY_KERNEL = re.compile(r"^the kernel attributes")
+ALONE_LEAST = 0.88  # of what tasks took: a task that "almost entirely" is about took nine tenths, in rounded seconds
 PREEMPTED_LEAST = 0.05  # of the loss: the least part for which those that ran instead are listed
 ACCOUNT_LEAST = 0.03  # of the ranks' time without a CPU, which no performance of 1 goes with
 DEFAULTS = {"min-lost": 0.1, "critical-share": 0.05, "warning-share": 0.001}
@@ -66,12 +69,13 @@ class Job:
 
     def others(self):
         """
-        Most rows that can wait for one: ranks, and threads, which have lines of their own only where a region is in their rank.
-        None: not known, without ranks.
+        Most that can wait for one: ranks and, where threads were seen to wait for others of their team, the threads of each. None: not
+        known, without ranks.
         """
-        threads = max([1] + [len(threads) for threads in self.threads.values()])
+        teams = any(variance["effect_of"] and str(variance.get("who")).startswith("thread") for variance in self.variances.values())
+        threads = max([1] + [len(threads) for threads in self.threads.values()]) if teams else 1
         ranks = max(len(self.rows), self.world)
-        return threads * ranks - 1 if self.world or threads * ranks > 1 else None
+        return threads * ranks - 1 if threads * ranks > 1 else None
 
     def variance_of(self, diagnosis):
         """The variance as it was when a diagnosis was made; a later one may have lost more, to a further cause."""
@@ -189,6 +193,9 @@ def check_advice(variance, diagnosis, name):
             continue
         if remedy.search(advice) and found.get(factor, 0) <= 0 and variance["class"] != "communication":
             yield "advice", f"{name}: advice for {factor}, which took nothing"
+    for cause in variance.get("causes") or []:
+        if variance["alarm"] and cause["cause"] == "preempted" and cause["culprit"] and cause["culprit"] not in advice:
+            yield "advice", f"{name}: none for {cause['culprit']}, to which {cause['lost_seconds']:.3f} s were lost"
 
 
 def check_preempters(variance, diagnosis, name):
@@ -196,6 +203,47 @@ def check_preempters(variance, diagnosis, name):
     preempted = found.get("preempted", 0) + found.get("wakeup_wait", 0)
     if diagnosis["interferers"] and preempted < PREEMPTED_LEAST * variance["lost_seconds"] - ROUNDING_S:
         yield "preempters", f"{name}: tasks that ran instead are listed, {preempted:.3f} s of {variance['lost_seconds']:.3f} s are preempted"
+
+
+def is_said(text, wanted):
+    """Whether a duration in a text, "45 ms", "1.45 s", "3 min 5 s", "2 h 1 min", is a number of seconds, as far as it is rounded."""
+    units, parts = {"us": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "h": 3600}, re.findall(r"([\d.]+) (us|ms|s|min|h)\b", text)
+    if not parts:
+        return False
+    number, unit = parts[-1]
+    digit = units[unit] * 10 ** -len(number.partition(".")[2])
+    return abs(sum(float(number) * units[unit] for number, unit in parts) - wanted) <= (1.01 if " h" in text else 0.51) * digit + 1e-6
+
+
+def check_text(cause, name):
+    text, culprit, ranks = cause.get("text"), cause.get("culprit"), ranks_of(cause["ranks"])
+    if not text:
+        return
+    lost = re.search(r": ([\d.]+ \w+(?: \d+ \w+)?) lost", text)
+    waited = re.search(r"others waited ([\d.]+ \w+(?: \d+ \w+)?) for it", text)
+    rated = re.search(r"\(([\d.]+) % [^()]*\)(?:;|$| \()", text)
+    if not lost or not is_said(lost[1], cause["lost_seconds"]):
+        yield "text", f"{name}: {cause['lost_seconds']:.6f} s lost, its text says: {text}"
+    if bool(waited) != (cause["caused_seconds"] > 0) or waited and not is_said(waited[1], cause["caused_seconds"]):
+        yield "text", f"{name}: others waited {cause['caused_seconds']:.6f} s, its text says: {text}"
+    if rated and cause.get("rated_pct") is not None and abs(float(rated[1]) - cause["rated_pct"]) > 0.5 + 0.005 * cause["rated_pct"]:
+        yield "text", f"{name}: rated at {cause['rated_pct']} %, its text says: {text}"
+    if len(ranks) == 1 and not re.search(rf"\brank {min(ranks)}\b", text):
+        yield "text", f"{name}: of rank {min(ranks)}, its text says: {text}"
+    if cause["cause"] == "preempted" and (culprit["comm"] not in text if culprit else not text.startswith("other tasks")):
+        yield "text", f"{name}: {'to blame is ' + culprit['comm'] if culprit else 'no task is to blame'}, its text says: {text}"
+
+
+def check_culprits(variance, diagnosis, name):
+    waits = [cause for cause in variance.get("causes") or [] if cause["cause"] in ("preempted", "oversubscribed")]
+    for cause in waits:
+        took = cause.get("culprit_seconds")
+        if took is not None and not 0.499 * cause["lost_seconds"] <= took + 1e-6 <= cause["lost_seconds"] + 3e-6:
+            yield "culprit", f"{name}: {cause['culprit']} took {took:.3f} of {cause['lost_seconds']:.3f} s of its cause"
+    alone = re.search(r"almost entirely because (.{1,15}?) \(pid", diagnosis.get("verdict") or "")
+    own = sum(cause["lost_seconds"] for cause in waits if alone and cause["culprit"] == alone[1])
+    if own and own < ALONE_LEAST * sum(cause["lost_seconds"] for cause in waits):
+        yield "culprit", f"{name}: almost entirely {alone[1]}, of which its causes have {own:.3f} s"
 
 
 def check_times(job, record, name):
@@ -267,6 +315,7 @@ def check_causes(job, bounds):
         worst, at = worst if cause["time"] == at else 2, cause["time"]
         name = f"cause {cause['number']} ({cause['cause']})"
         yield from check_waiting(job, cause, name)
+        yield from check_text(cause, name)
         yield from check_severity(cause, bounds, name)
         yield from check_times(job, cause, name)
         if cause["lost_seconds"] <= 0:
@@ -302,7 +351,7 @@ def contradictions(records):
             if diagnosis is None:
                 continue
             variance = job.variance_of(diagnosis)
-            for check in (check_attributed, check_advice, check_preempters):
+            for check in (check_attributed, check_advice, check_preempters, check_culprits):
                 found += check(variance, diagnosis, name)
             found += check_names(variance, diagnosis, bounds, name)
         found += check_causes(job, bounds)

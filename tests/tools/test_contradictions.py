@@ -42,9 +42,10 @@ def sound():
          "factors": [factor("suspension", None, 3.0), factor("preempted", "suspension", 2.0), factor("stopped", "suspension", 1.0)],
          "verdict": "rank 0 lost 3.00 s: hog (pid 9) ran on its CPU for 2.00 s; it was stopped for 1.00 s",
          "advice": "hog ran on the CPU of rank 0: move or stop it."},
-        {**cause, "number": 1, "cause": "preempted", "lost_seconds": 2.0, "caused_seconds": 6.0, "severity": "critical", "cost_pct_of_job": 5.0,
+        {**cause, "number": 1, "cause": "preempted", "culprit": {"comm": "hog"}, "ranks": "0",
+         "text": "hog preempted rank 0 from 10.0 to 15.0 s: 2.00 s lost, 1.25 % of the job (5.00 % with the waiting); others waited 6.00 s for it", "lost_seconds": 2.0, "caused_seconds": 6.0, "severity": "critical", "cost_pct_of_job": 5.0,
          "rated_pct": 5.0, "denominator_seconds": 160.0},
-        {**cause, "number": 2, "cause": "stopped", "lost_seconds": 1.0, "caused_seconds": 2.5, "severity": "warning", "cost_pct_of_job": 2.1875,
+        {**cause, "number": 2, "cause": "stopped", "culprit": None, "ranks": "0", "lost_seconds": 1.0, "caused_seconds": 2.5, "severity": "warning", "cost_pct_of_job": 2.1875,
          "rated_pct": 2.1875, "denominator_seconds": 160.0, "begin": at(12), "end": at(13)},
     ]
 
@@ -57,8 +58,34 @@ def no_cpu(records):
     records[WINDOW]["account_seconds"]["throttled"] = 12.0
 
 
+def threads(records):
+    """Lines of threads, of which none was seen to wait for another one: ranks wait for the region."""
+    records[HEATMAP]["rows"] += [{"rank": 0, "pid": 100, "thread": thread} for thread in range(3)]
+    records[VARIANCE].update(caused_seconds=20.0, severity="critical")
+
+
+def two_tasks(records):
+    """What is said of the greater of two tasks is not true of it alone."""
+    records[VARIANCE]["causes"][0].update(lost_seconds=1.5)
+    records[VARIANCE]["causes"].append({**records[VARIANCE]["causes"][0], "culprit": "cron", "lost_seconds": 0.5})
+    records[DIAGNOSIS].update(verdict="rank 0 lost 3.00 s: almost entirely because hog (pid 9) ran on its CPU; 1.00 s of it stopped",
+                              advice="hog and cron ran on the CPU of rank 0: move or stop them.")
+
+
 # name: the kind that is found, and how it is planted
 PLANTED = {
+    "threads that wait for nothing": ("waiting", threads),
+    "a text of other seconds": ("text", lambda r: r[FIRST].update(text=r[FIRST]["text"].replace("2.00 s lost", "2.10 s lost"))),
+    "a text of another waiting": ("text", lambda r: r[FIRST].update(text=r[FIRST]["text"].replace("6.00 s", "5.00 s"))),
+    "a text without its waiting": ("text", lambda r: r[FIRST].update(text=r[FIRST]["text"].partition(";")[0])),
+    "a text of another share": ("text", lambda r: r[FIRST].update(text=r[FIRST]["text"].replace("5.00 %", "7.00 %"))),
+    "a text of another rank": ("text", lambda r: r[FIRST].update(text=r[FIRST]["text"].replace("rank 0", "rank 1"))),
+    "a text of another task": ("text", lambda r: r[FIRST].update(text=r[FIRST]["text"].replace("hog", "cron"))),
+    "a text of a task where none is to blame": ("text", lambda r: r[FIRST].update(culprit=None)),
+    "a task that took too little": ("culprit", lambda r: r[VARIANCE]["causes"][0].update(culprit_seconds=0.9)),
+    "a task that took more than all": ("culprit", lambda r: r[VARIANCE]["causes"][0].update(culprit_seconds=2.1)),
+    "a task that is not alone": ("culprit", two_tasks),
+    "a task without advice": ("advice", lambda r: r[DIAGNOSIS].update(advice="rank 0: stopped by a signal")),
     "a region that others wait for too long": ("waiting", lambda r: r[VARIANCE].update(caused_seconds=9.5)),
     "a cause that others wait for too long": ("waiting", lambda r: r[SECOND].update(caused_seconds=3.2, rated_pct=2.625)),
     "less lost than is attributed": ("attributed", lambda r: r[DIAGNOSIS]["factors"][1].update(impact_seconds=2.4)),
@@ -94,9 +121,10 @@ PLANTED = {
 
 
 def hybrid(records):
-    """Ranks of three threads each: lines of threads are there for the rank of a region only, threads of others wait, too."""
-    records[HEATMAP]["rows"] += [{"rank": 0, "pid": 100, "thread": thread} for thread in range(3)]
-    records[VARIANCE].update(caused_seconds=20.0, severity="critical")
+    """Ranks of three threads each, which wait for each other: lines of threads are there for the rank of a region only."""
+    threads(records)
+    records.append({**records[VARIANCE], "id": 8, "class": "communication", "effect_of": 7, "who": "threads 1-2 of rank 0", "alarm": False,
+                    "severity": "info", "causes": [], "caused_seconds": 0, "rated_pct": None, "denominator_seconds": None})
 
 
 def stopped_at_the_border(records):
