@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]) else "build")
-COMMANDS = ("run", "analyze", "diagnose", "diff", "runs", "view", "report", "top", "stg", "noise", "variability", "publish", "check")
+COMMANDS = ("run", "analyze", "diagnose", "diff", "runs", "view", "report", "jobs", "top", "stg", "noise", "variability", "publish", "check")
 
 
 def output(*command):

@@ -116,7 +116,7 @@ class Examples(unittest.TestCase):
         elif words[1] == "run":
             self.assertIn("--", words, line)
             words.insert(2, "--print-config")
-        elif (words[1] in ("diagnose", "top", "check") and "--broker" not in words) or words[1:] == ["report"]:  # of whatever vaprod there is
+        elif (words[1] in ("diagnose", "top", "check") and "--broker" not in words) or words[1:] == ["report"] or "--one-line" in words or words[1] == "jobs" or words[1:3] == ["report", "--job"]:  # of whatever vaprod there is
             words.append("--help")
             shown = "Usage: vapro " + words[1]
         elif "--fail-on" in words:

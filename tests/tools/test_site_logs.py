@@ -40,7 +40,8 @@ def joined(lines):
     found = []
     for line in lines:
         record = json.loads(line)
-        part, parts = record.pop("part", 0), record.pop("parts", 1)
+        is_map = record["type"] == "heatmap"
+        part, parts = (record.pop("part", 0), record.pop("parts", 1)) if is_map else (0, 1)
         if part:
             found[-1][1]["rows"] += record["rows"]
         else:

@@ -111,14 +111,19 @@ static void finalize(struct command_line *line)
 	daemon->selection.glob_count = line->globs.count;
 }
 
-int command_line__parse(struct command_line *line, const struct command *command, int argc, char **argv)
+void command_line__init(struct command_line *line)
 {
-	int code;
-
 	line->log_most = LOG_LEVEL_INFO;
 	config__init(&line->daemon.config);
 	line->daemon.job_reports_age_s = JOB_REPORTS_AGE_S;
 	line->daemon.job_reports_bytes = JOB_REPORTS_BYTES;
+}
+
+int command_line__parse(struct command_line *line, const struct command *command, int argc, char **argv)
+{
+	int code;
+
+	command_line__init(line);
 	code = command__parse(command, line, argc, argv);
 	if (!code)
 		code = check_publishing(command, &line->daemon.publish);

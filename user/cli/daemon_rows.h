@@ -52,7 +52,7 @@ bool daemon_rows__write_pid(const void *member, size_t n, char *text, size_t siz
 	 .help = "add all bundles as one more run, to be analysed again with `vapro analyze FILE`"},                   \
 	{.type = OPTION_STRING, DAEMON_ROW(daemon.profiles), .name = "profiles", .value = "DIR", .level = OPTION_FILE,    \
 	 .help = "store a profile of each job that ends below this directory, by user and program, and compare the job " \
-	 "with the earlier ones there (record earlier); for `vapro runs DIR/UID/PROGRAM`"},                          \
+	 "with the earlier ones there (record earlier); for `vapro runs DIR/UID/PROGRAM` (none)"},                         \
 	{.type = OPTION_LEVEL, DAEMON_ROW(log_most), .min = LOG_LEVEL_WARNING, .name = "quiet", .letter = 'q',         \
 	 .help = "print warnings and errors only; on a terminal no progress and no sentences"},                        \
 	{.type = OPTION_LEVEL, DAEMON_ROW(log_most), .min = LOG_LEVEL_DEBUG, .name = "verbose", .letter = 'v',         \

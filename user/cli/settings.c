@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/settings.h"
 
+#include "cli/command_line.h"
+
 #include <errno.h>
 #include <glob.h>
 #include <stdbool.h>
@@ -112,10 +114,12 @@ static void print_rows(enum vapro_group group, const struct command_line *line, 
 {
 	const struct option_row *row;
 	enum vapro_group of = VAPRO_GROUPS;
-	char value[1024], kind[64];
+	struct command_line defaults = {0};
+	char value[1024], initial[1024], kind[64];
 
+	command_line__init(&defaults);
 	for (size_t n = 0; (row = setting(n, &of)); n++) {
-		bool is_switch = !option__has_value(row);
+		bool is_switch = !option__has_value(row), is_default;
 
 		if (of != group || row->level == OPTION_HIDDEN)
 			continue;
@@ -123,8 +127,10 @@ static void print_rows(enum vapro_group group, const struct command_line *line, 
 		print_help(row->help, is_switch ? "yes|no" : kind, out);
 		if (!option__format(row, line, 0, value, sizeof(value)))
 			fprintf(out, "#%s =%s\n", row->name, is_switch ? " no" : "");
+		is_default = option__format(row, &defaults, 0, initial, sizeof(initial)) &&
+			     option__format(row, line, 0, value, sizeof(value)) && !strcmp(initial, value);
 		for (size_t i = 0; option__format(row, line, i, value, sizeof(value)); i++)
-			fprintf(out, "%s = %s\n", row->name, value);
+			fprintf(out, "%s%s = %s\n", is_default ? "#" : "", row->name, value);
 	}
 }
 
