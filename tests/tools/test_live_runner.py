@@ -128,7 +128,7 @@ class Runs(unittest.TestCase):
         """Records that contradict themselves fail a test as if it had said so; what was there before does not count."""
         times = '"begin":"2027-01-15T08:00:00.0Z","end":"2027-01-15T08:00:10.0Z"'
         window = '{"type":"window","job":"j",%s,"ranks":"0","world_size":1,"performance":{"computation":null}}' % times
-        cause = ('{"type":"cause","time":"2027-01-15T08:00:10.0Z","job":"j","final":true,"number":1,"cause":"stopped","confirmed":true,"alarm":true,"severity":"%s",'
+        cause = ('{"type":"cause","time":"2027-01-15T08:00:10.0Z","job":"j","final":true,"number":1,"cause":"stopped","confirmed":true,"alarm":true,"severity":"%s","ranks":"0",'
                  '"lost_seconds":1,"caused_seconds":0,"cost_pct_of_job":10,"rated_pct":10,"denominator_seconds":10,%s}')
         variance = '{"type":"variance","job":"j","id":1,"effect_of":null,"class":"computation","ranks":"0","alarm":true,"slow_path":false,' \
             '"severity":"critical","lost_seconds":1,"caused_seconds":0,"cost_pct_of_job":10,"performance":0.5,%s}' % times

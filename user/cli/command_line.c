@@ -111,7 +111,7 @@ static void finalize(struct command_line *line)
 	daemon->selection.glob_count = line->globs.count;
 }
 
-void command_line__init(struct command_line *line)
+static void set_defaults(struct command_line *line)
 {
 	line->log_most = LOG_LEVEL_INFO;
 	config__init(&line->daemon.config);
@@ -119,11 +119,19 @@ void command_line__init(struct command_line *line)
 	line->daemon.job_reports_bytes = JOB_REPORTS_BYTES;
 }
 
+static void print_settings(const struct command_line *line)
+{
+	struct command_line initial = {0};
+
+	set_defaults(&initial);
+	settings__print(&line->daemon.config, line, &initial, stdout);
+}
+
 int command_line__parse(struct command_line *line, const struct command *command, int argc, char **argv)
 {
 	int code;
 
-	command_line__init(line);
+	set_defaults(line);
 	code = command__parse(command, line, argc, argv);
 	if (!code)
 		code = check_publishing(command, &line->daemon.publish);
@@ -134,7 +142,7 @@ int command_line__parse(struct command_line *line, const struct command *command
 	if (line->check_config && line->daemon.publish.broker.servers)
 		unit_check__brokers(line->daemon.publish.broker.servers, stderr);
 	if (line->print_config)
-		settings__print(&line->daemon.config, line, stdout);
+		print_settings(line);
 	return line->print_config || line->check_config ? COMMAND_DONE : 0;
 }
 

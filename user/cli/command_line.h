@@ -25,9 +25,6 @@ struct command_line {
 	struct option_list texts; /* values of files, each malloc'ed, which outlive these */
 };
 
-/* Sets the defaults of all options of a line that is all 0. */
-void command_line__init(struct command_line *line);
-
 /*
  * Fills line->daemon, of which the caller may have set what is no option, from the defaults, then the configuration
  * files (settings.h), then the command line, which replaces the selection and the outputs of files. Only vaprod takes

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/settings.h"
 
-#include "cli/command_line.h"
-
 #include <errno.h>
 #include <glob.h>
 #include <stdbool.h>
@@ -110,14 +108,13 @@ static void print_help(const char *text, const char *value, FILE *out)
 	fprintf(out, "%s%s%s\n", *value ? " (" : "", value, *value ? ")" : "");
 }
 
-static void print_rows(enum vapro_group group, const struct command_line *line, FILE *out)
+static void print_rows(enum vapro_group group, const struct command_line *line, const struct command_line *defaults,
+		       FILE *out)
 {
 	const struct option_row *row;
 	enum vapro_group of = VAPRO_GROUPS;
-	struct command_line defaults = {0};
 	char value[1024], initial[1024], kind[64];
 
-	command_line__init(&defaults);
 	for (size_t n = 0; (row = setting(n, &of)); n++) {
 		bool is_switch = !option__has_value(row), is_default;
 
@@ -127,7 +124,7 @@ static void print_rows(enum vapro_group group, const struct command_line *line, 
 		print_help(row->help, is_switch ? "yes|no" : kind, out);
 		if (!option__format(row, line, 0, value, sizeof(value)))
 			fprintf(out, "#%s =%s\n", row->name, is_switch ? " no" : "");
-		is_default = option__format(row, &defaults, 0, initial, sizeof(initial)) &&
+		is_default = option__format(row, defaults, 0, initial, sizeof(initial)) &&
 			     option__format(row, line, 0, value, sizeof(value)) && !strcmp(initial, value);
 		for (size_t i = 0; option__format(row, line, i, value, sizeof(value)); i++)
 			fprintf(out, "%s%s = %s\n", is_default ? "#" : "", row->name, value);
@@ -154,7 +151,8 @@ static void print_tunables(enum vapro_group group, const struct vapro_config *co
 	}
 }
 
-void settings__print(const struct vapro_config *config, const struct command_line *line, FILE *out)
+void settings__print(const struct vapro_config *config, const struct command_line *line,
+		     const struct command_line *initial, FILE *out)
 {
 	struct vapro_config defaults;
 
@@ -165,7 +163,7 @@ void settings__print(const struct vapro_config *config, const struct command_lin
 	      out);
 	for (enum vapro_group group = 0; group < VAPRO_GROUPS; group++) {
 		fprintf(out, "\n[%s]\n", vapro_groups[group].section);
-		print_rows(group, line, out);
+		print_rows(group, line, initial, out);
 		print_tunables(group, config, &defaults, out);
 		if (group != VAPRO_GROUP_KERNEL)
 			continue;

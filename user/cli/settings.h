@@ -28,8 +28,9 @@ extern const struct config_others settings_of_vaprod;
 
 /*
  * Prints a configuration as a file that reads as the same: each setting with its help, as a comment where it has its
- * default. line: the settings of vaprod.
+ * default. line: the settings of vaprod; initial: their defaults.
  */
-void settings__print(const struct vapro_config *config, const struct command_line *line, FILE *out);
+void settings__print(const struct vapro_config *config, const struct command_line *line,
+		     const struct command_line *initial, FILE *out);
 
 #endif

@@ -118,7 +118,7 @@ static void round_trip(void **state)
 	snprintf(name, sizeof(name), "%s/printed.conf", root);
 	file = fopen(name, "w+");
 	assert_non_null(file);
-	settings__print(&config, &line, file);
+	settings__print(&config, &line, &(struct command_line){0}, file);
 	fclose(file);
 	config__init(&again);
 	assert_int_equal(settings__read(&again, name, "", &settings_of_vaprod, NULL, err, sizeof(err)), 1);

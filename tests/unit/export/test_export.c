@@ -254,7 +254,7 @@ static void test_unknown_ranks(void **state)
 	assert_int_equal(count(text, "j,computation,n1,4,9,1,0,0.2,0.2\r\n"), 1);
 	assert_int_equal(count(text, "j of uid 5,computation,n1,0,7,,0,0.2,1\r\n"), 1);
 	assert_int_equal(count(text, "j,3,scheduler,kworker,foreign,,1600,225,1100,12.5,10,15,2.4,0.36,0.2,0.6,\"?,4\","
-				     "n1 n2\r\n"),
+				     "n1 n2,,,,,\r\n"),
 			 1);
 	assert_int_equal(count(text, "kworker"), 1); /* it is of no state */
 	free(text);

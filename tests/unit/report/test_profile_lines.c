@@ -132,13 +132,13 @@ static void test_table(void **state)
 	assert_int_equal(keep(NULL, RECORD_OBJECT_earlier, line), 0);
 	free(line);
 	text = printed(true);
-	assert_non_null(
-	    strstr(text, "\nTime of each rank, seconds\n"
-			 "rank       host                  time  computation  communication   waiting       io  not seen  "
-			 "most time in\n"
-			 "pid 101    n2                    2.00         0.00           0.00      0.00     0.00      2.00\n"
-			 "0          n1                   10.00         6.50           2.75      2.00     0.25      0.50  "
-			 "MPI_Allreduce 2.25, MPI_Send 0.50, write 0.25\n"));
+	assert_non_null(strstr(
+	    text, "\nTime of each rank, seconds\n"
+		  "rank       host                  time  computation  communication   waiting       io  not seen  "
+		  "most time in\n"
+		  "pid 101    n2                    2.00         0.00           0.00      0.00     0.00      2.00\n"
+		  "0          n1                   10.00         6.50           2.75      2.00     0.25      0.50  "
+		  "MPI_Allreduce 2.25, MPI_Send 0.50, write 0.25\n"));
 	assert_non_null(strstr(text, "earlier runs"));
 	assert_non_null(strstr(text, "1.50 times as long as in their median"));
 	free(text);
