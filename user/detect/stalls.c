@@ -196,7 +196,7 @@ void stalls__archive(struct archive *archive, struct stalls *stalls, size_t rows
 		if (!archive__check(archive, count <= rows * VAPRO_CLASSES && count <= capacity,
 				    "ranks that a job does not have were stalled"))
 			return;
-		stalls->rows = archive__take(archive, capacity, sizeof(*stalls->rows));
+		stalls->rows = capacity ? archive__take(archive, capacity, sizeof(*stalls->rows)) : NULL;
 		stalls->capacity = stalls->rows ? capacity : 0;
 		stalls->count = stalls->rows ? count : 0;
 	}
