@@ -316,8 +316,18 @@ static void divide_bin(const struct division *division, struct heatmap *map, uin
 		heatmap__bin(map, bin)->divided += waited - left;
 }
 
-/* Counts the rows that lived in the view. */
-static double alive(const struct stg_job *job, const struct parts *window)
+static bool waits(const struct heatmap *map, uint32_t row)
+{
+	for (uint64_t bin = map->begin; bin < map->end; bin++) {
+		if (heatmap__late(map, row, bin) > 0)
+			return true;
+	}
+	return false;
+}
+
+/* Counts the rows that lived in the view and may wait for one: ranks, and threads that wait for others of their team.
+ */
+static double alive(const struct stg_job *job, const struct heatmap *map, const struct parts *window)
 {
 	double count = 0;
 
@@ -325,7 +335,8 @@ static double alive(const struct stg_job *job, const struct parts *window)
 		const struct stg_row *at = &job->rows[row];
 
 		count += at->from_ns && at->from_ns < window->end * VAPRO_BIN_NS &&
-			 (!at->to_ns || at->to_ns > window->view * VAPRO_BIN_NS);
+			 (!at->to_ns || at->to_ns > window->view * VAPRO_BIN_NS) &&
+			 (!at->thread || (row < map->row_count && waits(map, (uint32_t)row)));
 	}
 	return count;
 }
@@ -333,7 +344,7 @@ static double alive(const struct stg_job *job, const struct parts *window)
 int caused__divide(struct variance_book *book, struct heatmap *map, const struct stg_job *job,
 		   const struct series_book *series, const struct parts *parts, uint32_t reach)
 {
-	struct division division = {.window = parts, .others = fmax(0, alive(job, parts) - 1)};
+	struct division division = {.window = parts, .others = fmax(0, alive(job, map, parts) - 1)};
 	uint64_t from = parts->view;
 	int error = begin(&division, book, map);
 

@@ -93,6 +93,23 @@ static void test_one_cause(void **state)
 	assert_near(variance->others, 3, 0);
 }
 
+/* Threads can wait for a rank where they wait at all. */
+static void test_threads(void **state)
+{
+	struct variance *variance = add(10, 11);
+
+	(void)state;
+	job->rows[2].thread = 1;
+	job->rows[3].thread = 2;
+	lose(variance, 0, 10, 40e6, VAPRO_PREEMPTED);
+	late(1, 10, 60e6);
+	late(3, 10, 10e6);
+	divide(0);
+	assert_near(variance->others, 2, 0);
+	assert_near(caused(variance, TALLY_PREEMPTED), 70e6, 1e3);
+	job->rows[2].thread = job->rows[3].thread = 0;
+}
+
 /* What exceeds that stays unexplained. */
 static void test_bound(void **state)
 {
@@ -253,6 +270,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    CAUSED(test_one_cause),
+	    CAUSED(test_threads),
 	    CAUSED(test_bound),
 	    CAUSED(test_two_causes),
 	    CAUSED(test_rest_of_a_bound),
