@@ -193,8 +193,10 @@ def check_advice(variance, diagnosis, name):
             continue
         if remedy.search(advice) and found.get(factor, 0) <= 0 and variance["class"] != "communication":
             yield "advice", f"{name}: advice for {factor}, which took nothing"
+    # of the job's own threads the advice is to bind them
+    own = {task["comm"] for task in diagnosis["interferers"] if task.get("relation") in ("own_thread", "same_job")}
     for cause in variance.get("causes") or []:
-        if variance["alarm"] and cause["cause"] == "preempted" and cause["culprit"] and cause["culprit"] not in advice:
+        if variance["alarm"] and cause["cause"] == "preempted" and cause["culprit"] and cause["culprit"] not in own and cause["culprit"] not in advice:
             yield "advice", f"{name}: none for {cause['culprit']}, to which {cause['lost_seconds']:.3f} s were lost"
 
 
