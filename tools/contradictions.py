@@ -64,6 +64,7 @@ class Job:
     def __init__(self):
         self.rows, self.threads, self.world = set(), collections.defaultdict(set), 0
         self.begin, self.end, self.continued = None, None, False
+        self.teams = False  # threads wait for others of their team
         self.variances, self.diagnoses, self.causes = {}, {}, []
         self.revisions = {}  # variances by id and revision
 
@@ -72,8 +73,7 @@ class Job:
         Most that can wait for one: ranks and, where threads were seen to wait for others of their team, the threads of each. None: not
         known, without ranks.
         """
-        teams = any(variance["effect_of"] and str(variance.get("who")).startswith("thread") for variance in self.variances.values())
-        threads = max([1] + [len(threads) for threads in self.threads.values()]) if teams else 1
+        threads = max([1] + [len(threads) for threads in self.threads.values()]) if self.teams else 1
         ranks = max(len(self.rows), self.world)
         return threads * ranks - 1 if threads * ranks > 1 else None
 
@@ -294,6 +294,7 @@ def read(records):
                 job.rows.add(process)
                 if row.get("thread") is not None:
                     job.threads[process].add(row["thread"])
+                    job.teams |= row["thread"] > 0 and record["class"] == "communication" and any(v is not None for v in row["values"])
         elif kind == "variance":
             # a worker that took a job over has no windows of the time before
             job.continued |= record["id"] not in job.variances and record.get("revision", 0) > 0

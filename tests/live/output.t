@@ -128,9 +128,9 @@ def test_unit(tap, jobs):
         text = file.read()
     command = re.search(r"^ExecStart=\S*/vaprod (.*)$", text, re.M).group(1).split()
     logs = "/var/log/" + re.search(r"^LogsDirectory=(.*)$", text, re.M).group(1)
-    command = [word.replace(logs, jobs.directory) for word in command]
+    command = [word.replace(logs, jobs.directory).replace("/var/lib/vapro", jobs.directory) for word in command]
     # of all processes others run tests
-    code, job = jobs.run([VAPROD, *command, "--exe", "no_program_of_this_name", "--duration", "0.3"], "unit", 30)
+    code, job = jobs.run([VAPROD, *command, "--exe", "no_program_of_this_name", "--duration", "0.3"], "unit", 30, env={"LOGS_DIRECTORY": jobs.directory})
     tap.equal(code, 0, "vaprod " + " ".join(command) + job.err())
     tap.ok(has(os.path.join(jobs.directory, "vapro.ndjson"), "bye"), "the lines are in the unit's directory")
     if not shutil.which("systemd-analyze"):

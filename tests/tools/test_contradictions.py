@@ -34,7 +34,7 @@ def sound():
         {"type": "window", "job": "j", "begin": at(0), "end": at(40), "ranks": "0-3", "world_size": 4, "coverage": {"computation": 0.95},
          "performance": {"computation": 0.97, "total": 0.97},
          "account_seconds": {"on_cpu": 150.0, "preempted": 2.1, "wakeup_wait": 0, "throttled": 0, "stopped": 1.0}},
-        {"type": "heatmap", "job": "j", "rows": [{"rank": rank, "pid": 100 + rank} for rank in range(4)]},
+        {"type": "heatmap", "job": "j", "class": "communication", "rows": [{"rank": rank, "pid": 100 + rank} for rank in range(4)]},
         {"type": "variance", "job": "j", "id": 7, "revision": 1, "class": "computation", "ranks": "0", "begin": at(10), "end": at(15),
          "lost_seconds": 3.0, "judged_seconds": 5.0, "performance": 0.4, "caused_seconds": 8.5, "effect_of": None, "slow_path": False,
          "evidence": "the kernel attributes 100 % of the loss (off the CPU)", "causes": parts, **weight},
@@ -60,7 +60,7 @@ def no_cpu(records):
 
 def threads(records):
     """Lines of threads, of which none was seen to wait for another one: ranks wait for the region."""
-    records[HEATMAP]["rows"] += [{"rank": 0, "pid": 100, "thread": thread} for thread in range(3)]
+    records[HEATMAP]["rows"] += [{"rank": 0, "pid": 100, "thread": thread, "values": [None]} for thread in range(3)]
     records[VARIANCE].update(caused_seconds=20.0, severity="critical")
 
 
@@ -123,8 +123,8 @@ PLANTED = {
 def hybrid(records):
     """Ranks of three threads each, which wait for each other: lines of threads are there for the rank of a region only."""
     threads(records)
-    records.append({**records[VARIANCE], "id": 8, "class": "communication", "effect_of": 7, "who": "threads 1-2 of rank 0", "alarm": False,
-                    "severity": "info", "causes": [], "caused_seconds": 0, "rated_pct": None, "denominator_seconds": None})
+    for row in records[HEATMAP]["rows"][-3:]:
+        row["values"] = [0.5]
 
 
 def stopped_at_the_border(records):
