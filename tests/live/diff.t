@@ -45,9 +45,8 @@ def preferred():
 def capture(tap, jobs, name, options, slow):
     """A run, watched from its begin; with `slow` rank LATE does a tenth more from then on."""
     logs = os.path.join(jobs.directory, f"{name}_{slow}")
-    os.makedirs(logs, exist_ok=True)
-    for old in os.listdir(logs):
-        os.unlink(os.path.join(logs, old))
+    shutil.rmtree(logs, ignore_errors=True)
+    os.makedirs(logs)
     with preferred() as move:
         program = jobs.start(j.mpirun(2, tool(name), "--log", logs, "--bind", "--late-share", 0.1, *options), name)
         pids = rank_pids(program, logs, 2)
@@ -55,7 +54,6 @@ def capture(tap, jobs, name, options, slow):
             os.kill(pids[LATE], signal.SIGUSR1)
         out, path = os.path.join(logs, "out.ndjson"), os.path.join(logs, "run.capture")
         profiles = os.path.join(logs, "profiles")
-        shutil.rmtree(profiles, ignore_errors=True)
         os.mkdir(profiles, 0o755)
         daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--capture", path, "--profiles", profiles, "--io", "off",
                              "--overhead-cap", "0"], name + "_vaprod")

@@ -19,7 +19,7 @@ enum {
 	RESULT_MOST = 8192,   /* bytes that the copy may write */
 };
 
-#define LEAST_S 5.0 /* shorter runs have no profile */
+#define LEAST_S 2.0 /* shorter runs have no profile */
 
 /* A thread of the node, by its number. */
 struct own_thread {
