@@ -442,7 +442,7 @@ void evidence__judge(struct variance_book *book, const struct evidence_input *in
 			if (variance->waiting != (bool)waiting)
 				continue;
 			if (!variance->matched) {
-				if (variance->over && !variance->merged_into)
+				if (variance->over)
 					continue;
 				/* The last emission stays, but the variance is no alarm any more. */
 				variance->alarm = false;

@@ -66,6 +66,23 @@ static enum vapro_class owned(const struct draft *draft, const struct region_cel
 	return draft->transfers ? HEATMAP_TRANSFERS : cell->class;
 }
 
+/* Sets what follows from a draft's cells. */
+static void span_cells(struct draft *draft)
+{
+	memset(draft->has, 0, sizeof(draft->has));
+	draft->begin = UINT64_MAX;
+	draft->end = 0;
+	for (size_t c = 0; c < draft->cell_count; c++) {
+		const struct region_cell *at = &draft->cells[c];
+
+		draft->has[at->class] = true;
+		if (at->bin < draft->begin)
+			draft->begin = at->bin;
+		if (at->bin >= draft->end)
+			draft->end = at->bin + 1;
+	}
+}
+
 static int find_overlaps(const struct variance_book *book, const struct heatmap *map,
 			 const struct region_result *drafts, struct overlap **overlaps, size_t *count)
 {
@@ -185,8 +202,42 @@ static int write_owners(struct heatmap *map, const struct region_result *drafts,
 	return 0;
 }
 
-/* Gives drafts the ids of the variances that they continue, which own most of their cells. */
-static void continue_variances(struct variance_book *book, const struct overlap *overlaps, size_t count, uint32_t *ids)
+/*
+ * Separates the cells of a variance that was reported as closed from a draft that continues another one, so that no
+ * loss counts twice: these cells become the last draft. Returns 0 or -ENOMEM.
+ */
+static int part_closed(struct region_result *drafts, size_t from, const struct heatmap *map, uint32_t id)
+{
+	struct draft *draft, part;
+	size_t live = 0;
+
+	if (grow(&drafts->drafts, &drafts->capacity, drafts->count + 1, sizeof(*drafts->drafts)))
+		return -ENOMEM;
+	draft = &drafts->drafts[from];
+	part = *draft;
+	part.cell_count = 0;
+	part.cell_capacity = draft->cell_count;
+	part.cells = malloc(draft->cell_count * sizeof(*part.cells));
+	if (!part.cells)
+		return -ENOMEM;
+	for (size_t c = 0; c < draft->cell_count; c++) {
+		const struct region_cell at = draft->cells[c];
+
+		if (heatmap__owner(map, at.row, at.bin, owned(draft, &at)) == id)
+			part.cells[part.cell_count++] = at;
+		else
+			draft->cells[live++] = at;
+	}
+	draft->cell_count = live;
+	span_cells(draft);
+	span_cells(&part);
+	drafts->drafts[drafts->count++] = part;
+	return 0;
+}
+
+/* Gives drafts the ids of the variances that they continue. Returns 0 or -ENOMEM. */
+static int continue_variances(struct variance_book *book, const struct heatmap *map, struct region_result *drafts,
+			      const struct overlap *overlaps, size_t count, uint32_t *ids)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct variance *variance = variance__find(book, overlaps[i].id);
@@ -196,10 +247,21 @@ static void continue_variances(struct variance_book *book, const struct overlap 
 		ids[overlaps[i].draft] = variance->id;
 		variance->matched = true;
 	}
+	for (size_t i = 0; i < count; i++) {
+		struct variance *variance = variance__find(book, overlaps[i].id);
+
+		if (!variance || variance->matched || !variance->over)
+			continue;
+		if (part_closed(drafts, overlaps[i].draft, map, variance->id))
+			return -ENOMEM;
+		ids[drafts->count - 1] = variance->id;
+		variance->matched = true;
+	}
+	return 0;
 }
 
 int variance__match(struct variance_book *book, struct heatmap *map, const struct stg_job *job,
-		    const struct region_result *drafts, uint64_t end, bool last)
+		    struct region_result *drafts, uint64_t end, bool last)
 {
 	struct overlap *overlaps = NULL;
 	size_t overlap_count = 0;
@@ -212,10 +274,9 @@ int variance__match(struct variance_book *book, struct heatmap *map, const struc
 	}
 	if (find_overlaps(book, map, drafts, &overlaps, &overlap_count))
 		goto cleanup;
-	ids = calloc(drafts->count + 1, sizeof(*ids));
-	if (!ids)
+	ids = calloc(drafts->count + overlap_count + 1, sizeof(*ids));
+	if (!ids || continue_variances(book, map, drafts, overlaps, overlap_count, ids))
 		goto cleanup;
-	continue_variances(book, overlaps, overlap_count, ids);
 	for (size_t d = 0; d < drafts->count; d++) {
 		struct variance *variance;
 
@@ -392,22 +453,6 @@ double variance__least_s(const struct vapro_config *config)
 	return fmin(config->min_lost_s, config->min_share * config->window_s * 2 / 3) / 2;
 }
 
-/*
- * Whether a closed variance is emitted again: only where it was merged into another one, which has its loss now, where
- * late fragments changed it much, or where it is no alarm any more; references that improve shift every sum a little.
- */
-static bool is_news(const struct variance *variance, const struct variance_emitted *now)
-{
-	const struct variance_emitted *then = &variance->emitted;
-	double moved = fabs(now->lost_seconds - then->lost_seconds);
-
-	if (variance->merged_into)
-		return true;
-	return variance->matched &&
-	       (now->begin != then->begin || now->end != then->end || now->row_count != then->row_count ||
-		(then->alarm && !now->alarm) || moved > fmax(EMITTED_LEAST_S, SHARE_MEANINGFUL * then->lost_seconds));
-}
-
 bool variance__emit(struct variance *variance, double least_s)
 {
 	struct variance_emitted now = {
@@ -435,7 +480,14 @@ bool variance__emit(struct variance *variance, double least_s)
 	if (!variance->emitted_once && (!variance->matched || variance->small || now.lost_seconds < least_s))
 		return false;
 	if (variance->emitted_once && !closing) {
-		if (variance->over && !is_news(variance, &now))
+		/*
+		 * A closed variance is emitted again only where late fragments changed it much, or where it is no
+		 * alarm any more; references that improve shift every sum a little.
+		 */
+		if (variance->over &&
+		    (!variance->matched ||
+		     (!shape && moved <= fmax(EMITTED_LEAST_S, SHARE_MEANINGFUL * then->lost_seconds) &&
+		      !(then->alarm && !now.alarm))))
 			return false;
 		/*
 		 * An ongoing variance is known: its end and its loss are emitted when they weigh more, or when it

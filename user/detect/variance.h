@@ -2,9 +2,8 @@
 /*
  * Variances: drafts of regions with an identity over windows. A draft continues the variance that
  * owned most of its cells in the last window; a variance whose cells went to another one is closed
- * and its loss belongs to the survivor, also where it was reported as closed: then it is reported once more, without
- * a loss. A variance is closed when its end lies so far before the end of the new part that nothing can be bridged to
- * it any more.
+ * and its loss belongs to the survivor, but what was reported as closed stays apart. A variance is closed when its end
+ * lies so far before the end of the new part that nothing can be bridged to it any more.
  */
 #ifndef VAPRO_VARIANCE_H
 #define VAPRO_VARIANCE_H
@@ -83,9 +82,12 @@ static inline enum vapro_class variance__calls(const struct variance *variance)
 	return variance->transfers ? HEATMAP_TRANSFERS : VAPRO_COMMUNICATION;
 }
 
-/* Takes over the drafts and writes the owners into the map. Returns 0 or -ENOMEM. */
+/*
+ * Takes over the drafts and writes the owners into the map. Cells of a variance that was reported as closed are parted
+ * from a draft that another one continues. Returns 0 or -ENOMEM.
+ */
 int variance__match(struct variance_book *book, struct heatmap *map, const struct stg_job *job,
-		    const struct region_result *drafts, uint64_t end, bool last);
+		    struct region_result *drafts, uint64_t end, bool last);
 
 /* NULL where no variance has the id. */
 struct variance *variance__find(const struct variance_book *book, uint32_t id);

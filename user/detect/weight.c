@@ -192,7 +192,7 @@ int weight__judge(struct variance_book *book, const struct stg_job *job, const s
 		struct variance *variance = &book->variances[i];
 		double lost = own_loss(variance), lasts, all;
 
-		if (!variance->matched && (!variance->over || variance->merged_into))
+		if (!variance->matched && !variance->over)
 			variance->caused_ns = variance->rated_share = 0;
 		if (!variance->matched)
 			continue;
