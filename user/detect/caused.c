@@ -325,20 +325,30 @@ static bool waits(const struct heatmap *map, uint32_t row)
 	return false;
 }
 
-/* Counts the rows that lived in the view and may wait for one: ranks, and threads that wait for others of their team.
+static bool lived(const struct stg_row *row, const struct parts *window)
+{
+	return row->from_ns && row->from_ns < window->end * VAPRO_BIN_NS &&
+	       (!row->to_ns || row->to_ns > window->view * VAPRO_BIN_NS);
+}
+
+/*
+ * Counts the rows that lived in the view and may wait for one: ranks, and threads that wait for others of their team.
+ * In one process any thread may be waited for.
  */
 static double alive(const struct stg_job *job, const struct heatmap *map, const struct parts *window)
 {
-	double count = 0;
+	double ranks = 0, waiting = 0, all = 0;
 
 	for (size_t row = 0; row < job->row_count; row++) {
 		const struct stg_row *at = &job->rows[row];
 
-		count += at->from_ns && at->from_ns < window->end * VAPRO_BIN_NS &&
-			 (!at->to_ns || at->to_ns > window->view * VAPRO_BIN_NS) &&
-			 (!at->thread || (row < map->row_count && waits(map, (uint32_t)row)));
+		if (!lived(at, window))
+			continue;
+		all++;
+		ranks += !at->thread;
+		waiting += at->thread && row < map->row_count && waits(map, (uint32_t)row);
 	}
-	return count;
+	return ranks > 1 ? ranks + waiting : all;
 }
 
 int caused__divide(struct variance_book *book, struct heatmap *map, const struct stg_job *job,
