@@ -184,6 +184,11 @@ def check_window(window):
         yield "performance", f"the window until {window['end']}: a performance of 1 while ranks had no CPU for {100 * without:.1f} % of the time"
 
 
+def own_tasks(diagnosis):
+    """Names of the job's own threads that ran instead: several share one."""
+    return {task["comm"] for task in diagnosis["interferers"] if task.get("relation") in ("own_thread", "same_job")}
+
+
 def check_advice(variance, diagnosis, name):
     found, advice = impacts(diagnosis), diagnosis.get("advice") or ""
     found["preempted"] = found.get("preempted", 0) + found.get("wakeup_wait", 0)
@@ -240,7 +245,7 @@ def check_culprits(variance, diagnosis, name):
     waits = [cause for cause in variance.get("causes") or [] if cause["cause"] in ("preempted", "oversubscribed")]
     for cause in waits:
         took = cause.get("culprit_seconds")
-        if took is not None and not 0.499 * cause["lost_seconds"] <= took + 1e-6 <= cause["lost_seconds"] + 3e-6:
+        if took is not None and cause["culprit"] not in own_tasks(diagnosis) and not 0.499 * cause["lost_seconds"] <= took + 1e-6 <= cause["lost_seconds"] + 3e-6:
             yield "culprit", f"{name}: {cause['culprit']} took {took:.3f} of {cause['lost_seconds']:.3f} s of its cause"
     alone = re.search(r"almost entirely because (.{1,15}?) \(pid", diagnosis.get("verdict") or "")
     own = sum(cause["lost_seconds"] for cause in waits if alone and cause["culprit"] == alone[1])
