@@ -29,7 +29,7 @@ static struct analysis *analysis;
 static uint64_t seed;
 
 /* What is wrong with the program. */
-static struct {
+static struct fault {
 	uint32_t states;      /* bit per state in which stalls are */
 	bool ranks[RANKS];    /* that are stalled, ... */
 	bool together;	      /* ... all at once */
@@ -230,37 +230,31 @@ static void a_host_stands_still(void **state)
 	assert_near(found.noise.lost_s / (double)found.noise.slices, 0.030, 3e-4);
 }
 
+/* Analyses a job of its own, with a fault. Returns how many components it has. */
+static uint32_t components_of(const struct fault *of)
+{
+	end(NULL);
+	begin(NULL);
+	fault = *of;
+	run_all();
+	return found.components;
+}
+
 /* One computation that is longer now and then may be more work: only ranks in turn, each seldom, are none. */
 static void work_is_no_noise(void **state)
 {
+	struct fault longer = {.states = 1 << FIRST, .ranks = {true}, .every = 40, .until = 60, .ns = 60 * MS};
+
 	(void)state;
-	fault.states = 1 << FIRST;
-	fault.ranks[0] = true;
-	fault.every = 40;
-	fault.until = 60;
-	fault.ns = 60 * MS;
-	run_all();
-	assert_int_equal(found.components, 0);
-	end(NULL);
-	begin(NULL);
-	fault.states = 1 << FIRST;
-	fault.ranks[0] = fault.ranks[1] = fault.ranks[2] = fault.ranks[3] = true;
-	fault.together = true;
-	fault.every = 40;
-	fault.until = 60;
-	fault.ns = 60 * MS;
-	run_all();
-	assert_int_equal(found.components, 0);
-	end(NULL);
-	begin(NULL);
-	fault.states = 1 << FIRST;
-	fault.ranks[0] = fault.ranks[1] = fault.ranks[2] = fault.ranks[3] = true;
-	fault.one_by_one = true;
-	fault.every = 20;
-	fault.until = 60;
-	fault.ns = 60 * MS;
-	run_all();
-	assert_int_equal(found.components, 1);
+	assert_int_equal(components_of(&longer), 0);
+	for (uint32_t rank = 0; rank < RANKS; rank++)
+		longer.ranks[rank] = true;
+	longer.together = true;
+	assert_int_equal(components_of(&longer), 0);
+	longer.together = false;
+	longer.one_by_one = true;
+	longer.every = 20;
+	assert_int_equal(components_of(&longer), 1);
 	assert_string_equal(found.ranks, "0 1 2 3 ");
 }
 

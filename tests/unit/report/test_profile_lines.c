@@ -3,10 +3,9 @@
  * The time of each rank, and a run beside earlier ones, as records and as people see them. VAPRO_TEST_LINES=FILE leaves
  * the records for test_records.py.
  */
-#include "parsed.h"
+#include "summarized.h"
 #include "report/earlier_json.h"
 #include "report/profile_text.h"
-#include "report/summary.h"
 #include "report/window_json.h"
 
 static const struct result_profile_part parts[] = {
@@ -96,30 +95,6 @@ static void test_earlier(void **state)
 	cJSON_Delete(object);
 }
 
-/* Returns what a summary of all lines prints. */
-static char *printed(bool all)
-{
-	struct summary *summary = summary__new();
-	const struct summary_options options = {.width = 100, .all = all};
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	assert_non_null(summary);
-	assert_non_null(out);
-	for (size_t i = line_count; i-- > 0;) {
-		const char *why;
-		cJSON *object = parsed(i);
-
-		assert_int_equal(summary__add_record(summary, object, &why), 0);
-		cJSON_Delete(object);
-	}
-	summary__print(summary, out, &options);
-	summary__free(summary);
-	fclose(out);
-	return text;
-}
-
 static void test_table(void **state)
 {
 	const struct earlier found = {
@@ -131,7 +106,7 @@ static void test_table(void **state)
 	render();
 	assert_int_equal(keep(NULL, RECORD_OBJECT_earlier, line), 0);
 	free(line);
-	text = printed(true);
+	text = summarized(true);
 	assert_non_null(strstr(
 	    text, "\nTime of each rank, seconds\n"
 		  "rank       host                  time  computation  communication   waiting       io  not seen  "
@@ -142,7 +117,7 @@ static void test_table(void **state)
 	assert_non_null(strstr(text, "earlier runs"));
 	assert_non_null(strstr(text, "1.50 times as long as in their median"));
 	free(text);
-	text = printed(false);
+	text = summarized(false);
 	assert_null(strstr(text, "Time of each rank"));
 	assert_non_null(strstr(text, "1.00 times the median of 6 earlier runs"));
 	free(text);

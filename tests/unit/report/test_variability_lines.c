@@ -3,8 +3,7 @@
  * Variability as a record, and as the table of people, from the record alone. VAPRO_TEST_LINES=FILE leaves the records
  * for test_records.py.
  */
-#include "parsed.h"
-#include "report/summary.h"
+#include "summarized.h"
 #include "report/variability_text.h"
 #include "report/window_json.h"
 
@@ -181,37 +180,13 @@ static void test_notes(void **state)
 	assert_note(3, "most in time: rank 1; the amount of work is not known: it may vary");
 }
 
-/* Returns what a summary of all lines prints. */
-static char *printed(bool all)
-{
-	struct summary *summary = summary__new();
-	const struct summary_options options = {.width = 100, .all = all};
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	assert_non_null(summary);
-	assert_non_null(out);
-	for (size_t i = line_count; i-- > 0;) {
-		const char *why;
-		cJSON *object = parsed(i);
-
-		assert_int_equal(summary__add_record(summary, object, &why), 0);
-		cJSON_Delete(object);
-	}
-	summary__print(summary, out, &options);
-	summary__free(summary);
-	fclose(out);
-	return text;
-}
-
 static void test_section(void **state)
 {
 	char *text;
 
 	(void)state;
 	render();
-	text = printed(true);
+	text = summarized(true);
 	assert_non_null(strstr(text, "\nVariability of equal work, by batches\n"
 				     "kind     origin          time  in time    worst  slowest  between         RV  "
 				     "workload\n"
@@ -220,7 +195,7 @@ static void test_section(void **state)
 	assert_true(strstr(text, "spatial ") < strstr(text, "temporal unknown"));
 	assert_true(strstr(text, "temporal unknown") < strstr(text, "temporal software"));
 	free(text);
-	text = printed(false);
+	text = summarized(false);
 	assert_null(strstr(text, "Variability"));
 	free(text);
 }
