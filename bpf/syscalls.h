@@ -96,9 +96,9 @@ static __always_inline int syscall_begin(struct pt_regs *regs, long nr)
 		return 0;
 	now = bpf_ktime_get_ns();
 	thread = thread_of(task, now, false);
-	if (!thread || thread->open == KERNEL_CALL || thread->open == KERNEL_WAIT ||
+	if (hold || !thread || thread->open == KERNEL_CALL || thread->open == KERNEL_WAIT ||
 	    (thread->process_flags & KERNEL_PROCESS_NO_RETURN) || thread->suppressed_ns)
-		return 0;
+		return 0; /* hold: it may be one of a call of MPI */
 	if (thread->open == KERNEL_SYSCALL)
 		drop_open(thread, KERNEL_LOST_VANISHED); /* tracing stopped before its exit */
 	if (governed_of(thread->slot)->no_io) {

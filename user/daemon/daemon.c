@@ -466,9 +466,9 @@ static void finish(struct daemon *daemon, const char *reason)
 	log__progress(NULL);
 	if (!tracker__any(daemon->tracker))
 		explain_nothing(&daemon->options->selection, tracker__refusal_seen(daemon->tracker));
+	kernel_side__watch_syscalls(daemon->side, false); /* first: closing links one by one takes seconds */
 	attacher__pause(daemon->attacher);
 	row_attacher__pause(daemon->rows);
-	kernel_side__watch_syscalls(daemon->side, false);
 	collector__drain_ring(daemon->collector);
 	while (to_utc(daemon, now) >= daemon->window_end + SETTLE_NS)
 		end_window(daemon, daemon->window_end, false);
