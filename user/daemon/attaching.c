@@ -17,6 +17,7 @@
 #include "target/kernel_range.h"
 
 #define UNSHARED_NS 10000000000ULL /* between two searches for other processes that map an image */
+#define RESERVED_NS 1000000000ULL  /* those who claimed a slot look for it every 100 ms */
 #define FIRST_NS 3000000000ULL	   /* the first processes of an image: what they call is read for all */
 
 static int own_slot(struct tracker *tracker)
@@ -177,6 +178,13 @@ static bool has_ended(int pidfd)
 	return poll(&poll_fd, 1, 0) != 0;
 }
 
+/* Returns whether free slots wait for those who claimed them: processes of the user that gave them back get none. */
+static bool is_reserved(const struct tracker *tracker, uid_t owner, uint64_t now_ns)
+{
+	return tracker->claimed_ns && now_ns < tracker->claimed_ns + RESERVED_NS &&
+	       tracker->owners.of[tracker->lender].uid == owner;
+}
+
 /* First step: whether it may be tracked, and room for it. Returns 0, or -errno with a reason. */
 static int admit(struct tracker *tracker, struct attaching *attaching)
 {
@@ -188,10 +196,11 @@ static int admit(struct tracker *tracker, struct attaching *attaching)
 		return status;
 	if (rank_of(tracker, attaching->process)) /* requested beside another process of this rank: a row of its own */
 		fresh->identity.rank = attaching->process->rank = -1;
-	slot = own_slot(tracker);
+	slot = is_reserved(tracker, attaching->process->owner, fresh->attached_ns) ? -1 : own_slot(tracker);
 	if (slot < 0 &&
 	    owners__may_claim(&tracker->owners, attaching->process->owner, KERNEL_SLOTS - 1, &tracker->lender)) {
 		tracker->claims++;
+		tracker->claimed_ns = fresh->attached_ns;
 		return -ENOSPC;
 	}
 	attaching->reason = "1023 processes are tracked already";

@@ -136,8 +136,9 @@ struct tracker {
 	struct attach_costs costs;
 	struct owners owners;
 	struct repeats repeats;
-	size_t claims;	 /* processes that wait for a slot that an owner has borrowed */
-	uint32_t lender; /* this owner */
+	size_t claims;	     /* processes that wait for a slot that an owner has borrowed */
+	uint32_t lender;     /* this owner */
+	uint64_t claimed_ns; /* last claim, 0: none */
 	struct enforcer *enforcer;
 	struct ended_thread *ended; /* in the order of end times */
 	size_t ended_count, ended_room;
