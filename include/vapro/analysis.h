@@ -169,6 +169,7 @@ struct result_diagnosis {
 	const struct result_interferer *interferers; /* most seconds first */
 	uint32_t interferer_count;
 	double interfered;		  /* seconds of all interferers, also of those not listed */
+	double interfered_own;		  /* of these: of the job's own threads */
 	struct cpu_demand oversubscribed; /* cpus 0: not oversubscribed, or not by the job's own threads */
 	bool cpus_unknown;		  /* the job's own threads had the CPUs, which may be too few */
 	const struct result_regression *regressions;

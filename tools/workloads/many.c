@@ -6,9 +6,9 @@
  *		COUNT processes that map LIBRARY as code and sleep
  *	many maps LIBRARY COUNT
  *		COUNT processes that map LIBRARY as code as often as the kernel allows, and sleep
- *	many peers LIBRARY COUNT SECONDS
- *		COUNT processes that each make 50 calls of MPI_Send of LIBRARY every 20 ms, each with a peer that was
- *		never used before: each call is a new state
+ *	many peers LIBRARY COUNT SECONDS [CALLS]
+ *		COUNT processes that each make CALLS (50) calls of MPI_Send of LIBRARY every 20 ms, each with a peer
+ *		that was never used before: each call is a new state
  *	many ranks LIBRARY COUNT SECONDS
  *		COUNT ranks of one job that compute for some 5 ms between two calls
  *	many threads LIBRARY COUNT SECONDS
@@ -86,14 +86,14 @@ static void map_often(const char *path)
 		pause();
 }
 
-static void call_peers(const char *path, double seconds)
+static void call_peers(const char *path, double seconds, int in_a_row)
 {
 	send_function send = open_library(path);
 	unsigned peer = (unsigned)getpid() * 2654435761U;
 	char byte = 0;
 
 	for (double end = now() + seconds; now() < end; usleep(20000))
-		for (int i = 0; i < 50; i++)
+		for (int i = 0; i < in_a_row; i++)
 			send(&byte, 1, NULL, (int)(peer++ & 0x7fffffff), 1, NULL);
 }
 
@@ -186,7 +186,7 @@ static void live(char **argv, int number)
 		map_often(argv[2]);
 	if (!strcmp(argv[1], "ranks"))
 		begin_rank(argv, number);
-	call_peers(argv[2], atof(argv[4]));
+	call_peers(argv[2], atof(argv[4]), argv[5] ? atoi(argv[5]) : 50);
 	exit(0);
 }
 
@@ -195,8 +195,8 @@ int main(int argc, char **argv)
 	int status, failed = 0;
 
 	if (argc < 4 || (argc < 5 && strcmp(argv[1], "hold") != 0 && strcmp(argv[1], "maps") != 0)) {
-		fprintf(stderr,
-			"usage: many hold|maps LIBRARY COUNT | peers|ranks|threads|execs LIBRARY COUNT SECONDS\n");
+		fprintf(stderr, "usage: many hold|maps LIBRARY COUNT | peers|ranks|threads|execs LIBRARY COUNT SECONDS "
+				"[CALLS]\n");
 		return 2;
 	}
 	if (!strcmp(argv[1], "rank")) {

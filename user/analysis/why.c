@@ -139,6 +139,7 @@ static int build_interferers(const struct builder *builder, const struct diagnos
 	}
 	diagnosis->interferers = interferers;
 	diagnosis->interfered = interferers__seconds(&item->interferers[CASE_SUM]);
+	diagnosis->interfered_own = interferers__own(&item->interferers[CASE_SUM]);
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #include "base/grow.h"
 #include "model/judgement.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <vapro/bundle.h>
 
@@ -158,6 +159,16 @@ static bool is_own(const struct result_interferer *task)
 	return task->relation == VAPRO_OWN_THREAD || task->relation == VAPRO_SAME_JOB;
 }
 
+double interferers__own(const struct interferers *interferers)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < interferers->count; i++)
+		if (is_own(&interferers->items[i].task))
+			sum += interferers->items[i].task.seconds;
+	return sum;
+}
+
 const struct result_interferer *interferers__named(const struct result_diagnosis *diagnosis)
 {
 	const struct result_interferer *first[2] = {NULL, NULL};
@@ -171,7 +182,12 @@ const struct result_interferer *interferers__named(const struct result_diagnosis
 		if (!first[own])
 			first[own] = task;
 	}
-	return first[0] && seconds[0] >= SHARE_MOST * (seconds[0] + seconds[1]) ? first[0] : first[first[1] != NULL];
+	/* many that took little each are not listed: one thread of the job that took more is not the reason */
+	seconds[0] = fmax(seconds[0], diagnosis->interfered - diagnosis->interfered_own);
+	seconds[1] = fmax(seconds[1], diagnosis->interfered_own);
+	if (seconds[0] > 0 && seconds[0] >= SHARE_MOST * (seconds[0] + seconds[1]))
+		return first[0];
+	return first[first[1] != NULL];
 }
 
 bool interferers__is_foreign(const struct result_interferer *task)

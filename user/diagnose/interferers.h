@@ -40,9 +40,12 @@ double interferers__seconds(const struct interferers *interferers);
 /* Returns the seconds of this monitor's processes. */
 double interferers__monitor(const struct interferers *interferers);
 
+/* Returns the seconds of the job's own threads. */
+double interferers__own(const struct interferers *interferers);
+
 /*
  * Returns the task that a diagnosis names: the one that took most among tasks that are not the job's own or, where the
- * job's own took more than all these together, among its own. NULL where there is none.
+ * job's own took more than all these together, listed or not, among its own. NULL where there is none.
  */
 const struct result_interferer *interferers__named(const struct result_diagnosis *diagnosis);
 

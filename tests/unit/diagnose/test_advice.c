@@ -888,6 +888,16 @@ static void test_named_interferer(void **state)
 	assert_int_equal(interferers__named(&diagnosis)->pid, 77);
 	diagnosis.interferer_count = 2;
 	assert_int_equal(interferers__named(&diagnosis)->pid, 10);
+	/* 200 processes that took 1 % each are not listed */
+	diagnosis.interfered = 20;
+	diagnosis.interfered_own = 1.5;
+	assert_null(interferers__named(&diagnosis));
+	diagnosis.interferer_count = 3;
+	assert_int_equal(interferers__named(&diagnosis)->pid, 77);
+	diagnosis.interfered_own = 12;
+	assert_int_equal(interferers__named(&diagnosis)->pid, 10);
+	diagnosis.interfered = diagnosis.interfered_own = 0;
+	diagnosis.interferer_count = 2;
 	tasks[0].relation = tasks[1].relation = VAPRO_MONITOR;
 	assert_int_equal(interferers__named(&diagnosis)->pid, 10);
 	diagnosis.interferer_count = 0;
