@@ -36,7 +36,7 @@ static void add_batch(struct variation *variation, uint64_t bin, double ns)
 	assert_int_equal(variation__add(variation, &bundle), 0);
 }
 
-/* 1,000 values of seed 20261129; the expected ones are of sums of fractions, and of a sorted list. */
+/* 1,000 values of seed 20261129; the expected ones are of sums of fractions and of a sorted list, numpy has the same. */
 static void test_exact(void **state)
 {
 	struct variation variation = {.fragments = 0};
