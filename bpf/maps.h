@@ -16,9 +16,10 @@ const volatile u64 long_ns = 10000000;
 const volatile u32 abnormal_ratio_1024 = 1229;
 const volatile u32 new_fragments = 5;
 const volatile u32 pool_half = 16384;
-const volatile u64 singles_room = 3670016; /* bytes of the ring that singles may fill */
-const volatile u8 seccomp_kills;	   /* this kernel kills a task with a filter at a hijacked return */
-const volatile u8 counting;		   /* counters exist: without them their readers are removed on load */
+const volatile u32 interference_room = 2048; /* entries of a map of interference */
+const volatile u64 singles_room = 3670016;   /* bytes of the ring that singles may fill */
+const volatile u8 seccomp_kills;	     /* this kernel kills a task with a filter at a hijacked return */
+const volatile u8 counting;		     /* counters exist: without them their readers are removed on load */
 const volatile u8 io_syscalls[KERNEL_SYSCALLS];
 const volatile bool call_paths;
 const volatile u32 own_tgid; /* vaprod's: CPU time that it and its children keep from watched threads is its cost */

@@ -25,6 +25,25 @@ static __always_inline struct kernel_interference *interference_of(const struct 
 	return bpf_map_lookup_elem(&interference_even, key);
 }
 
+/*
+ * Returns whether a thread may have another entry of a bin, and counts it: one owner's threads, which wait for each
+ * other, would fill the map.
+ */
+static __always_inline bool has_entry(u32 slot, u32 bin)
+{
+	struct kernel_owner *owner = owner_of(counters_of(slot));
+	u32 odd = bin & 1;
+
+	if (owner->tasks_bin[odd] != bin) {
+		owner->tasks_bin[odd] = bin;
+		owner->tasks_used[odd] = 0;
+	}
+	if (owner->tasks_used[odd] >= room_of(owner, interference_room))
+		return false;
+	add(owner->tasks_used[odd], 1);
+	return true;
+}
+
 /* The task that leaves the CPU takes its first slice of this thread in this bin. */
 static __always_inline void first_slice(const struct waiters *waiters, const struct waiter *waiter, u64 slice)
 {
@@ -42,7 +61,7 @@ static __always_inline void first_slice(const struct waiters *waiters, const str
 	bpf_probe_read_kernel(fresh.comm, sizeof(fresh.comm), task->comm);
 	if (fresh.monitor)
 		add(counters_of(waiter->slot)->held_ns, slice);
-	if (bpf_map_update_elem(map, &key, &fresh, BPF_NOEXIST))
+	if (!has_entry(waiter->slot, key.bin) || bpf_map_update_elem(map, &key, &fresh, BPF_NOEXIST))
 		lose(waiter->slot, KERNEL_LOST_INTERFERENCE, 1);
 }
 

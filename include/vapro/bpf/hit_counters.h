@@ -84,6 +84,7 @@ struct kernel_owner {
 	u32 tokens;			     /* records of abnormal fragments of a thread in a bin */
 	u32 vertices, edges, handles, paths; /* entries */
 	u32 pool_bin[2], pool_used[2];	     /* as in struct kernel_counters */
+	u32 tasks_bin[2], tasks_used[2];     /* the same of entries of tasks that ran instead of its threads */
 } __attribute__((aligned(64)));
 
 #define KERNEL_WAIT_NS 8000 /* a call that takes so long may have waited */

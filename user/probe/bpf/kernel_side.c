@@ -92,6 +92,7 @@ static int set_sizes(struct vapro_bpf *bpf, const struct vapro_config *config)
 	if (!status)
 		status = bpf_map__set_max_entries(bpf->maps.waiting_on, (uint32_t)libbpf_num_possible_cpus());
 	bpf->rodata->pool_half = half;
+	bpf->rodata->interference_room = interference_room();
 	bpf->rodata->singles_room = config->ring_bytes - config->ring_bytes / 8;
 	bpf->rodata->long_ns = (uint64_t)(config->long_fragment_s * 1e9);
 	bpf->rodata->abnormal_ratio_1024 = (uint32_t)(config->abnormal_ratio * 1024);
