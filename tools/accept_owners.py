@@ -47,7 +47,7 @@ def of_user(records, kind, uid):
 
 
 def begin(jobs, *options):
-    daemon, ndjson = vaprod(jobs, "vapro", [], None, "--window", "3", *options)
+    daemon, ndjson = vaprod(jobs, "vapro", [], None, *options)
     if not until(lambda: os.path.exists(ndjson) and os.path.getsize(ndjson), 20):
         raise RuntimeError("vaprod did not start: " + daemon.err().strip())
     return daemon, ndjson
@@ -85,7 +85,7 @@ def beside(count, seconds, off):
 
 
 def rows_beside():
-    rows, seconds = [], repeat(30, 12)
+    rows, seconds = [], repeat(45, 30)  # windows are those of users, since vaprod's cost is measured
     for count in repeat((8, 48, 200), (8, 48)):
         without, _, _ = beside(count, seconds, True)
         coverage, blamed, cpu = beside(count, seconds, False)
