@@ -240,6 +240,7 @@ void summary__say_nothing_found(const struct summary *summary, char *text, size_
 
 #define CAUSES_PRINTED 5
 #define REGIONS_PRINTED 5
+#define JOBS_PRINTED 5
 #define OBSTACLES_PRINTED 5
 #define SHOWN 0.0005 /* least share of the ranks' time that is not "0.0 %" */
 #define NAMED 0.02   /* least share of the ranks' time of a state that is named */
@@ -503,16 +504,30 @@ static bool print_hangs(const struct summary *summary, FILE *out, unsigned width
 	return any;
 }
 
-/* Prints of each job in which nothing was found and nothing compared why that is; then where little was compared. */
-static void print_coverage(const struct summary *summary, const struct cause_list *list, FILE *out, unsigned width)
+/*
+ * Prints of each job in which nothing was found and nothing compared why that is, then where little was compared: of
+ * many jobs the first ones, and how many there are, unless `all`.
+ */
+static void print_coverage(const struct summary *summary, const struct cause_list *list, FILE *out, unsigned width,
+			   bool all)
 {
 	char text[RESULT_TEXT_SIZE];
 
 	for (int little = 0; little < 2; little++) {
+		size_t count = 0;
+
 		for (size_t i = 0; i < summary->job_count; i++) {
-			if (summary__say_coverage(summary, list, &summary->jobs[i], little, text, sizeof(text)))
+			if (!summary__say_coverage(summary, list, &summary->jobs[i], little, text, sizeof(text)))
+				continue;
+			if (all || count < JOBS_PRINTED)
 				wrap__print(out, "", text, 0, width);
+			count++;
 		}
+		if (all || count <= JOBS_PRINTED)
+			continue;
+		snprintf(text, sizeof(text), "and %zu further job%s of which %s could be compared",
+			 count - JOBS_PRINTED, count == JOBS_PRINTED + 1 ? "" : "s", little ? "little" : "nothing");
+		wrap__print(out, "", text, 0, width);
 	}
 }
 
@@ -535,7 +550,7 @@ static void print_causes(struct summary *summary, FILE *out, unsigned width, boo
 		summary__say_nothing_found(summary, text, sizeof(text));
 		wrap__print(out, "", text, 0, width);
 	}
-	print_coverage(summary, &list, out, width);
+	print_coverage(summary, &list, out, width, all);
 	causes__free_list(&list);
 	causes__free(causes);
 	print_hangs(summary, out, width, false);

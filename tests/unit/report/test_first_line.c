@@ -251,6 +251,32 @@ static void test_listed(void **state)
 	free(text);
 }
 
+/* Of 12 jobs of which nothing was compared five say why, and how many there are. */
+static void test_many_jobs(void **state)
+{
+	char records[8000] = "", *text;
+	size_t count = 0;
+
+	(void)state;
+	for (int job = 0; job < 12; job++) {
+		size_t used = strlen(records);
+
+		snprintf(
+		    records + used, sizeof(records) - used,
+		    HEAD("window") "\"job\":\"j%d\",\"uid\":1000,\"begin\":\"2027-01-15T08:00:00Z\","
+				   "\"end\":\"2027-01-15T08:00:40Z\",\"ranks\":\"0-1\",\"world_size\":2,"
+				   "\"coverage\":{\"computation\":0,\"total\":0},\"performance\":{\"computation\":1},"
+				   "\"uncovered\":[{\"time_pct_of_job\":100,\"reason\":\"governed\"}]}\n",
+		    job);
+	}
+	text = summarize(records);
+	for (const char *at = text; (at = strstr(at, "no result: ")); at++)
+		count++;
+	assert_int_equal(count, 5);
+	assert_non_null(strstr(text, "\nand 7 further jobs of which nothing could be compared\n"));
+	free(text);
+}
+
 static void test_bounds(void **state)
 {
 	struct obstacles *obstacles = obstacles__new();
@@ -278,6 +304,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_situations),
 	    cmocka_unit_test(test_listed),
+	    cmocka_unit_test(test_many_jobs),
 	    cmocka_unit_test(test_bounds),
 	};
 
