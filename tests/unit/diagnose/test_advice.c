@@ -867,6 +867,8 @@ static void test_relations(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		task.relation = cases[i].relation;
+		variance.diagnosis.interfered_own =
+		    task.relation == VAPRO_SAME_JOB || task.relation == VAPRO_OWN_THREAD ? 2 : 0;
 		task.job = task.relation == VAPRO_OTHER_JOB ? "slurm:7" : NULL;
 		variance.diagnosis.cpus_unknown = cases[i].unknown;
 		write_both(&variance, false, false);

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "diagnose/advice.h"
+#include "diagnose/interferers.h"
 #include "diagnose/verdict.h"
 #include "report/summary.h"
 
@@ -123,6 +124,9 @@ static void write_texts(const struct loss *loss, char *text, size_t size)
 			  .interferers = &loss->task,
 			  .interferer_count = loss->task.pid ? 1 : 0,
 			  .interfered = loss->task.seconds,
+			  .interfered_own = interferers__is_foreign(&loss->task) || loss->task.relation == VAPRO_MONITOR
+						? 0
+						: loss->task.seconds,
 			  .shared = &loss->shared,
 			  .shared_count = loss->shared.fact ? 1 : 0,
 			  .oversubscribed = loss->oversubscribed,
