@@ -66,6 +66,10 @@ struct clock_track {
 struct clock_end {
 	double ordinal, ns; /* ns: since the origin */
 	double single_ns;   /* how long it took, where it is a bundle of its own; 0: one of several calls */
+	/* of the calls up to the next end; of the last end 0 */
+	double each_ns;	 /* mean time from call to call */
+	double least_ns; /* in which one call follows another at least */
+	bool regular;	 /* nothing was late */
 };
 
 /* Ends of calls in order; the items belong to others. */
@@ -76,10 +80,10 @@ struct clock_ends {
 	uint64_t origin_ns; /* what times count from */
 };
 
-/* The end of a call by the other host's clock: between two bounds, and most likely at `ns`. */
+/* The end of a call by the other host's clock, most likely at `ns`. */
 struct clock_estimate {
-	double own_ns, ns, least, most;
-	bool regular;
+	double own_ns, ns, ordinal;
+	const struct clock_end *gap; /* something was late in the gap from this end on; NULL: nothing was */
 };
 
 enum { CLOCK_TRIED = 1024 }; /* most differences of clocks that a search tries */
@@ -91,12 +95,28 @@ struct clock_agreement {
 	uint32_t pairs;
 };
 
+enum { CLOCK_SAMPLES = 128 }; /* most calls that the first sweep of a search compares */
+
+/* Some of the base's calls, each beside the other host's calls around it: arrays by number of the sample. */
+struct clock_samples {
+	uint32_t count, least; /* least: regular ones for a comparison */
+	uint64_t work;	       /* of one comparison, as in spent */
+	double ordinal[CLOCK_SAMPLES], own_ns[CLOCK_SAMPLES];
+	uint32_t at[CLOCK_SAMPLES];		       /* the other's item before the sample, and of it: */
+	double from[CLOCK_SAMPLES], to[CLOCK_SAMPLES]; /* the ordinals of the item and of the next one */
+	double from_ns[CLOCK_SAMPLES], each_ns[CLOCK_SAMPLES];
+	bool gap[CLOCK_SAMPLES];		      /* something was late in between */
+	double ns[CLOCK_SAMPLES], off[CLOCK_SAMPLES]; /* for one slip: the likeliest end, and how far it is off */
+	uint32_t late[CLOCK_SAMPLES];		      /* for one slip: numbers of those in a gap */
+};
+
 /* Room for one link at a time. */
 struct clock_scratch {
 	struct clock_ends base, other;
 	struct clock_end other_room[CLOCK_CALLS];
 	struct clock_calls sorted[CLOCK_CALLS];
 	double differences[CLOCK_CALLS];
+	struct clock_samples samples;
 	struct clock_estimate estimates[CLOCK_CALLS];
 	struct clock_agreement rough[CLOCK_TRIED]; /* by some of the calls, of one search */
 	struct clock_agreement exact[CLOCK_TRIED]; /* by all calls, of one search */

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #define SPAN_MOST_NS 40e9 /* time of the calls that are compared: clocks drift */
+#define REGULAR 1.3	  /* times the typical time: in a longer gap between calls something was late */
+#define QUICK 0.7	  /* times the typical time: calls hardly follow each other sooner */
 
 static int compare_calls(const void *a, const void *b)
 {
@@ -76,6 +78,20 @@ static void sort_calls(const struct clock_track *track, struct clock_calls *sort
 		qsort(sorted, track->count, sizeof(*sorted), compare_calls);
 }
 
+/* Sets the times between each end and the next one. */
+static void set_steps(struct clock_end *items, uint32_t count, double typical_ns)
+{
+	double quick = QUICK * typical_ns;
+
+	for (uint32_t i = 0; i + 1 < count; i++) {
+		double each = (items[i + 1].ns - items[i].ns) / (items[i + 1].ordinal - items[i].ordinal);
+
+		items[i].each_ns = each;
+		items[i].least_ns = quick < each ? quick : each;
+		items[i].regular = each <= REGULAR * typical_ns;
+	}
+}
+
 /*
  * The last call of a bundle has all earlier calls before it only where no later bundle had begun: bundles of short and
  * of long calls of one bin overlap.
@@ -109,6 +125,7 @@ struct clock_ends clock_ends__list(const struct clock_track *track, uint64_t ori
 		scratch->differences[i - 1] =
 		    (first[i].ns - first[i - 1].ns) / (first[i].ordinal - first[i - 1].ordinal);
 	ends.each_ns = ends.count > 1 ? clock_ends__median(scratch->differences, ends.count - 1) : 0;
+	set_steps(first, ends.count, ends.each_ns);
 	return ends;
 }
 

@@ -8,9 +8,9 @@
 #include "detect/together.h"
 #include "model/judgement.h"
 
-enum { ROUGH_ENDS = 64 };	/* calls that the first sweep compares, of one host only */
-#define REGULAR 1.3		/* times the typical time: in a longer gap between calls something was late */
-#define QUICK 0.7		/* times the typical time: calls hardly follow each other sooner */
+enum {
+	ROUGH_ENDS = CLOCK_SAMPLES / 2
+};				/* calls that the first sweep compares, of one host only: less than twice as many */
 #define DEVIATION_MOST_NS 200e6 /* of one call in a cost: a greater one is another fault */
 #define COST_MOST_NS 5e6	/* calls that agree worse, beside their own scatter, are not the same */
 #define COST_MOST_CALLS 0.25	/* the scatter, as a share of the typical time from call to call */
@@ -23,21 +23,6 @@ enum { ROUGH_CANDIDATES = 16 }; /* best offsets of the first sweep */
 enum { DOUBTS = 32 };		/* offsets that agree roughly as well and are compared by all calls */
 enum { BEYOND = 8 };		/* slips on each side of those near equal clocks that are compared, too */
 
-static struct clock_estimate estimate(const struct clock_ends *ends, uint32_t at, double ordinal)
-{
-	const struct clock_end *from = &ends->items[at], *to = &ends->items[at + 1];
-	double calls = ordinal - from->ordinal, left = to->ordinal - ordinal;
-	double each = (to->ns - from->ns) / (calls + left), quick = QUICK * ends->each_ns;
-	double least = quick < each ? quick : each;
-
-	return (struct clock_estimate){
-	    .ns = from->ns + each * calls,
-	    .regular = calls == 0 || each <= REGULAR * ends->each_ns,
-	    .least = from->ns + least * calls,
-	    .most = to->ns - least * left,
-	};
-}
-
 /* The last item from `at` on whose ordinal is not greater, but one before the last item at most. */
 static uint32_t last_until(const struct clock_ends *ends, uint32_t at, double ordinal)
 {
@@ -48,66 +33,178 @@ static uint32_t last_until(const struct clock_ends *ends, uint32_t at, double or
 	return at;
 }
 
+/* How far a time is from what is possible for a call in a gap in which something was late, ns. */
+static double beyond(const struct clock_estimate *of, double wanted)
+{
+	const struct clock_end *from = of->gap, *to = &of->gap[1];
+	double least = from->ns + from->least_ns * (of->ordinal - from->ordinal);
+	double most = to->ns - from->least_ns * (to->ordinal - of->ordinal);
+
+	if (wanted < least)
+		return least - wanted;
+	return wanted > most ? wanted - most : 0;
+}
+
 /* How far a call's end is from where the offset has it, ns. */
 static double deviation(const struct clock_estimate *at, double offset_ns)
 {
-	double wanted = at->own_ns + offset_ns, off;
+	double wanted = at->own_ns + offset_ns, off = at->gap ? beyond(at, wanted) : fabs(wanted - at->ns);
 
-	if (at->regular)
-		off = fabs(wanted - at->ns);
-	else if (wanted < at->least)
-		off = at->least - wanted;
-	else
-		off = wanted > at->most ? wanted - at->most : 0;
 	return off < DEVIATION_MOST_NS ? off : DEVIATION_MOST_NS;
 }
 
 /*
- * Compares each `every`-th of one host's calls with the other host's; the offset is the median of the regular ones. The
- * cost is INFINITY where too few of them are.
+ * Compares one host's calls with the other host's; the offset is the median of the regular ones. The cost is INFINITY
+ * where too few of them are.
  */
-static struct clock_agreement compare(const struct clock_ends *of, uint32_t every, const struct clock_ends *with,
-				      double slip, struct clock_scratch *scratch)
+static struct clock_agreement compare(const struct clock_ends *of, const struct clock_ends *with, double slip,
+				      struct clock_scratch *scratch)
 {
 	struct clock_agreement found = {.cost = INFINITY};
 	struct clock_estimate *estimates = scratch->estimates;
-	uint32_t regular = 0;
+	uint32_t regular = 0, pairs = 0;
 	double sum = 0;
 
-	scratch->spent += 1 + of->count / every / ROUGH_ENDS;
-	for (uint32_t i = 0, at = 0; i < of->count && with->count > 1; i += every) {
-		double ordinal = of->items[i].ordinal + slip;
+	scratch->spent += 1 + of->count / ROUGH_ENDS;
+	for (uint32_t i = 0, at = 0; i < of->count && with->count > 1; i++) {
+		double ordinal = of->items[i].ordinal + slip, own_ns = of->items[i].ns, ns;
+		const struct clock_end *from;
 
 		at = last_until(with, at, ordinal);
-		if (ordinal < with->items[at].ordinal)
+		from = &with->items[at];
+		if (ordinal < from->ordinal)
 			continue;
-		if (ordinal > with->items[at + 1].ordinal)
+		if (ordinal > from[1].ordinal)
 			break;
-		estimates[found.pairs] = estimate(with, at, ordinal);
-		estimates[found.pairs].own_ns = of->items[i].ns;
-		if (estimates[found.pairs].regular)
-			scratch->differences[regular++] = estimates[found.pairs].ns - of->items[i].ns;
-		found.pairs++;
+		ns = from->ns + from->each_ns * (ordinal - from->ordinal);
+		estimates[pairs] = (struct clock_estimate){.own_ns = own_ns, .ns = ns, .ordinal = ordinal};
+		if (from->regular || ordinal == from->ordinal)
+			scratch->differences[regular++] = ns - own_ns;
+		else
+			estimates[pairs].gap = from;
+		pairs++;
 	}
-	if (regular < (every > 1 ? CLOCK_PAIRS_LEAST / 2 : CLOCK_PAIRS_LEAST))
+	found.pairs = pairs;
+	if (regular < CLOCK_PAIRS_LEAST)
 		return found;
 	found.offset_ns = clock_ends__median(scratch->differences, regular);
-	for (uint32_t i = 0; i < found.pairs; i++)
+	for (uint32_t i = 0; i < pairs; i++)
 		sum += deviation(&estimates[i], found.offset_ns);
-	found.cost = sum / found.pairs;
+	found.cost = sum / pairs;
 	return found;
 }
 
 struct clock_agreement clock_search__compare(struct clock_scratch *scratch, int64_t slip)
 {
 	/* each host has ends that the other lacks */
-	struct clock_agreement to = compare(&scratch->base, 1, &scratch->other, (double)slip, scratch);
-	struct clock_agreement back = compare(&scratch->other, 1, &scratch->base, -(double)slip, scratch);
+	struct clock_agreement to = compare(&scratch->base, &scratch->other, (double)slip, scratch);
+	struct clock_agreement back = compare(&scratch->other, &scratch->base, -(double)slip, scratch);
 
 	return (struct clock_agreement){.slip = slip,
 					.offset_ns = (to.offset_ns - back.offset_ns) / 2,
 					.cost = (to.cost + back.cost) / 2,
 					.pairs = to.pairs < back.pairs ? to.pairs : back.pairs};
+}
+
+/* Takes each `every`-th of the base's calls for the slips of a sweep. */
+static void take_samples(struct clock_samples *samples, const struct clock_ends *base, uint32_t every)
+{
+	samples->count = 0;
+	samples->least = every > 1 ? CLOCK_PAIRS_LEAST / 2 : CLOCK_PAIRS_LEAST;
+	samples->work = 1 + base->count / every / ROUGH_ENDS;
+	for (uint32_t i = 0; i < base->count; i += every) {
+		uint32_t k = samples->count++;
+
+		samples->ordinal[k] = base->items[i].ordinal;
+		samples->own_ns[k] = base->items[i].ns;
+		samples->at[k] = 0;
+		samples->to[k] = -INFINITY;
+	}
+}
+
+/* Moves a sample on to the other host's calls around it, which no earlier slip passed by. */
+static void move(struct clock_samples *samples, uint32_t k, const struct clock_ends *with, double ordinal)
+{
+	uint32_t at =
+	    last_until(with, k && samples->at[k - 1] > samples->at[k] ? samples->at[k - 1] : samples->at[k], ordinal);
+
+	samples->at[k] = at;
+	samples->from[k] = with->items[at].ordinal;
+	samples->to[k] = with->items[at + 1].ordinal;
+	samples->from_ns[k] = with->items[at].ns;
+	samples->each_ns[k] = with->items[at].each_ns;
+	samples->gap[k] = !with->items[at].regular;
+}
+
+/* Moves samples [from, to) on, and lists those in a gap in which something was late. Returns how many. */
+static uint32_t move_all(struct clock_samples *samples, uint32_t from, uint32_t to, const struct clock_ends *with,
+			 double slip)
+{
+	uint32_t late = 0;
+
+	for (uint32_t k = from; k < to; k++) {
+		double ordinal = samples->ordinal[k] + slip;
+
+		if (ordinal >= samples->to[k])
+			move(samples, k, with, ordinal);
+		if (samples->gap[k] && ordinal != samples->from[k])
+			samples->late[late++] = k;
+	}
+	return late;
+}
+
+/* The sum of what samples [from, to) are off, ns; late: those listed. */
+static double sum_off(struct clock_samples *samples, uint32_t from, uint32_t to, const struct clock_ends *with,
+		      double slip, double offset_ns, uint32_t late)
+{
+	double sum = 0;
+
+	for (uint32_t k = from; k < to; k++) {
+		double off = fabs(samples->own_ns[k] + offset_ns - samples->ns[k]);
+
+		samples->off[k] = off < DEVIATION_MOST_NS ? off : DEVIATION_MOST_NS;
+	}
+	for (uint32_t i = 0; i < late; i++) {
+		uint32_t k = samples->late[i];
+		struct clock_estimate at = {.own_ns = samples->own_ns[k],
+					    .ordinal = samples->ordinal[k] + slip,
+					    .gap = &with->items[samples->at[k]]};
+
+		samples->off[k] = deviation(&at, offset_ns);
+	}
+	for (uint32_t k = from; k < to; k++)
+		sum += samples->off[k];
+	return sum;
+}
+
+/* Compares the samples with the other host's calls as compare() does; slips only go up. */
+static struct clock_agreement compare_samples(struct clock_scratch *scratch, double slip)
+{
+	struct clock_samples *samples = &scratch->samples;
+	const struct clock_ends *with = &scratch->other;
+	struct clock_agreement found = {.cost = INFINITY};
+	uint32_t from = 0, to = with->count > 1 ? samples->count : 0, late, regular;
+
+	scratch->spent += samples->work;
+	while (from < to && samples->ordinal[from] + slip < with->items[0].ordinal)
+		from++;
+	while (from < to && samples->ordinal[to - 1] + slip > with->items[with->count - 1].ordinal)
+		to--;
+	late = move_all(samples, from, to, with, slip);
+	found.pairs = to - from;
+	regular = found.pairs - late;
+	if (regular < samples->least)
+		return found;
+	for (uint32_t k = from; k < to; k++) {
+		samples->ns[k] =
+		    samples->from_ns[k] + samples->each_ns[k] * (samples->ordinal[k] + slip - samples->from[k]);
+		scratch->differences[k - from] = samples->ns[k] - samples->own_ns[k];
+	}
+	for (uint32_t i = late; i-- > 0;)
+		scratch->differences[samples->late[i] - from] = scratch->differences[regular + i];
+	found.offset_ns = clock_ends__median(scratch->differences, regular);
+	found.cost = sum_off(samples, from, to, with, slip, found.offset_ns, late) / found.pairs;
+	return found;
 }
 
 double clock_search__most_cost(const struct clock_scratch *scratch)
@@ -180,9 +277,10 @@ static void sweep(struct search *search, const struct range *range)
 	struct clock_agreement best[ROUGH_CANDIDATES];
 	uint32_t every = scratch->base.count / ROUGH_ENDS > 1 ? scratch->base.count / ROUGH_ENDS : 1, count = 0;
 
+	take_samples(&scratch->samples, &scratch->base, every);
 	for (int64_t i = -range->steps; i <= range->steps && scratch->rough_count < CLOCK_TRIED; i++) {
 		int64_t slip = range->middle + i * range->step;
-		struct clock_agreement found = compare(&scratch->base, every, &scratch->other, (double)slip, scratch);
+		struct clock_agreement found = compare_samples(scratch, (double)slip);
 
 		found.slip = slip;
 		/* a few pairs less than all calls would have: the exact comparison decides */

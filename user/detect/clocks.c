@@ -15,7 +15,7 @@ enum { SITES_MAX = 8 };			       /* call-sites of a host; more show nothing else
 static const double OFFSET_POSSIBLE_NS = 1e12; /* largest offset in a checkpoint */
 static const double ORDINAL_POSSIBLE = 1e15;   /* largest ordinal in a checkpoint */
 /*
- * Comparisons of a window, as clock_search counts them: some 30 ms of a 3 GHz CPU. Whatever the number of hosts, a
+ * Comparisons of a window, as clock_search counts them: some 15 ms of a 3 GHz CPU. Whatever the number of hosts, a
  * window of 10 s takes so much; a search among all differences of ordinals is 2,000 to 3,000 comparisons.
  */
 enum { COMPARISONS_MOST = 32768 };
