@@ -93,7 +93,7 @@ static inline struct series *learn_bundle(const struct vapro_bundle *bundle, boo
 	    series__add(&book, (struct series_of){bundle->thread, bundle->state}, bundle, bundle->factor, &rec), 0);
 	series = &book.series[rec.series];
 	if (series__learns(series, &rec, disturbed)) {
-		assert_int_equal(series__learn(&book, &rec, false), 0);
+		assert_int_equal(series__learn(&book, &rec, bundle_rec__bin(&rec), false), 0);
 		series__add_usual(&series->usual, series->class, &rec);
 	}
 	series->disturbed_n += disturbed ? rec.n : 0;

@@ -6,42 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The nearest whole bins to a time, in ns. */
-static int64_t whole_bins(int64_t ns)
+int64_t clock_shift__corrected(const struct analysis_context *context, const struct analysis_job *job, uint32_t thread)
 {
-	const int64_t bin = VAPRO_BIN_NS;
-
-	return (ns >= 0 ? ns + bin / 2 : ns - bin / 2) / bin * bin;
-}
-
-static int64_t corrected(const struct analysis_context *context, const struct analysis_job *job, uint32_t thread)
-{
-	return job->clocks ? (int64_t)clocks__of(job->clocks, stg__host_of(context->stg, thread)).corrected_ns : 0;
-}
-
-uint64_t clock_shift__exact(const struct analysis_context *context, const struct analysis_job *job, uint32_t thread)
-{
-	return (uint64_t)-corrected(context, job, thread);
-}
-
-uint64_t clock_shift__bins(const struct analysis_context *context, const struct analysis_job *job, uint32_t thread)
-{
-	return (uint64_t)-whole_bins(corrected(context, job, thread));
+	return (int64_t)clocks__of(job->clocks, stg__host_of(context->stg, thread)).corrected_ns;
 }
 
 uint64_t clock_shift__bin(const struct analysis_context *context, const struct analysis_job *job, uint32_t thread,
 			  uint64_t bin)
 {
-	return bin - (uint64_t)(whole_bins(corrected(context, job, thread)) / (int64_t)VAPRO_BIN_NS);
+	return bin + (uint64_t)((int64_t)clock_shift__bins(context, job, thread) / (int64_t)VAPRO_BIN_NS);
 }
 
 int clock_shift__observe(struct analysis_context *context, struct analysis_job *job, uint32_t thread, uint32_t state,
 			 uint64_t start_ns, uint64_t end_ns, uint32_t n)
 {
-	const struct stg_state *about = stg__state(context->stg, state);
-	const struct stg_thread *of = stg__thread(context->stg, thread);
+	const struct stg_state *about;
+	const struct stg_thread *of;
 
-	if (!about->together || of->about.thread || of->about.rank < 0 || stg__hosts(context->stg, job->id) < 2)
+	if (stg__hosts(context->stg, job->id) < 2)
+		return 0;
+	about = stg__state(context->stg, state);
+	of = stg__thread(context->stg, thread);
+	if (!about->together || of->about.thread || of->about.rank < 0)
 		return 0;
 	if (!job->clocks)
 		job->clocks = clocks__new();
@@ -118,7 +104,8 @@ int clock_shift__end_window(struct analysis_context *context, struct analysis_jo
 	for (uint32_t i = 0; !error && i < hosts; i++) {
 		int64_t before = shifts[i].exact_ns, now = (int64_t)clocks__of(job->clocks, i).corrected_ns;
 
-		shifts[i] = (struct shift){before - now, whole_bins(before) - whole_bins(now)};
+		shifts[i] =
+		    (struct shift){before - now, clock_shift__whole_bins(before) - clock_shift__whole_bins(now)};
 		if (before == now)
 			continue;
 		stg__shift_host(context->stg, job->id, i, shifts[i].exact_ns);

@@ -10,11 +10,30 @@
 
 #include "analysis/window.h"
 
-/* ns to add to the times of a host's single fragments, modulo 2^64. */
-uint64_t clock_shift__exact(const struct analysis_context *context, const struct analysis_job *job, uint32_t thread);
+/* How far the clock of a thread's host is ahead, as corrected so far, ns; of a job with clocks. */
+int64_t clock_shift__corrected(const struct analysis_context *context, const struct analysis_job *job, uint32_t thread);
+
+/* The nearest whole bins to a time, in ns. */
+static inline int64_t clock_shift__whole_bins(int64_t ns)
+{
+	const int64_t bin = VAPRO_BIN_NS;
+
+	return (ns >= 0 ? ns + bin / 2 : ns - bin / 2) / bin * bin;
+}
+
+/* ns to add to the times of a host's single fragments, modulo 2^64. Jobs on one host have no clocks. */
+static inline uint64_t clock_shift__exact(const struct analysis_context *context, const struct analysis_job *job,
+					  uint32_t thread)
+{
+	return job->clocks ? (uint64_t)-clock_shift__corrected(context, job, thread) : 0;
+}
 
 /* ns to add to the times of a host's merged bundles, whole bins, modulo 2^64. */
-uint64_t clock_shift__bins(const struct analysis_context *context, const struct analysis_job *job, uint32_t thread);
+static inline uint64_t clock_shift__bins(const struct analysis_context *context, const struct analysis_job *job,
+					 uint32_t thread)
+{
+	return job->clocks ? (uint64_t)-clock_shift__whole_bins(clock_shift__corrected(context, job, thread)) : 0;
+}
 
 /* The corrected bin of a host's event. */
 uint64_t clock_shift__bin(const struct analysis_context *context, const struct analysis_job *job, uint32_t thread,

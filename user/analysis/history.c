@@ -32,16 +32,14 @@ static void give_back(void *items, size_t *capacity, size_t count, size_t size)
 		(void)resize(items, capacity, count, size);
 }
 
-int history__add(struct analysis_context *context, struct history *history, const struct bundle_rec *rec)
+int history__hold(struct analysis_context *context, struct history *history, const struct bundle_rec *rec)
 {
-	bool room = context->remember_bins &&
-		    !reserve(&history->recs, &history->rec_capacity, history->rec_count + 1, sizeof(*history->recs));
-
-	if (room)
-		history->recs[history->rec_count++] = *rec;
-	else
+	if (reserve(&history->recs, &history->rec_capacity, history->rec_count + 1, sizeof(*history->recs))) {
 		series__drop(&context->series, rec);
-	return room || !context->remember_bins ? 0 : -ENOMEM;
+		return -ENOMEM;
+	}
+	history->recs[history->rec_count++] = *rec;
+	return 0;
 }
 
 int history__add_interference(const struct analysis_context *context, struct history *history,

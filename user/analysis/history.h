@@ -8,8 +8,18 @@
 
 #include "analysis/window.h"
 
+/* Remembers a bundle; out of memory it is freed. Returns 0 or -ENOMEM. */
+int history__hold(struct analysis_context *context, struct history *history, const struct bundle_rec *rec);
+
 /* Takes the bundle over in any case: it is remembered, or its memory is freed. Returns 0 or -ENOMEM. */
-int history__add(struct analysis_context *context, struct history *history, const struct bundle_rec *rec);
+static inline int history__add(struct analysis_context *context, struct history *history, const struct bundle_rec *rec)
+{
+	if (context->remember_bins)
+		return history__hold(context, history, rec);
+	if (rec->factor != bundle_rec_no_factors)
+		series__drop(&context->series, rec);
+	return 0;
+}
 
 /* Does nothing where nothing is to be remembered. Returns 0 or -ENOMEM. */
 int history__add_interference(const struct analysis_context *context, struct history *history,

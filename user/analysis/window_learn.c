@@ -123,7 +123,7 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 		rec->disturbed = rec->waited_ns > 0 || (alarms && disturbed(job, at, rec, bin));
 		/* A verdict can rest on a bundle that is held for a verdict; the view excludes such a bundle. */
 		if (series__learns(at, rec, rec->disturbed))
-			error = series__learn(&context->series, rec, true);
+			error = series__learn(&context->series, rec, bin, true);
 		if (rec->retained)
 			continue;
 		if (at->class == VAPRO_COMPUTATION) {
@@ -170,17 +170,18 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 	for (size_t i = 0; i < job->rec_count; i++) {
 		struct bundle_rec *at = &job->recs[i];
 		struct series *series = &context->series.series[at->series];
+		uint64_t bin = bundle_rec__bin(at);
 
-		if (bundle_rec__bin(at) < span->retire) {
+		if (bin < span->retire) {
 			fetch_sums(context->series.series, job->recs, i, job->rec_count, offsetof(struct series, usual),
 				   offsetof(struct series, normal));
 			series__fetch_batches(context->series.series, job->recs, i, job->rec_count,
 					      offsetof(struct series, batches));
 			series__fetch_variation(context->series.series, job->recs, i, job->rec_count);
 		}
-		if (!pending(at, span))
+		if (bin < span->end)
 			at->is_new = 0;
-		if (bundle_rec__bin(at) >= span->retire) {
+		if (bin >= span->retire) {
 			job->recs[live++] = *at;
 			continue;
 		}
@@ -190,11 +191,11 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 			job->recs[live++] = *at;
 			continue;
 		}
-		at->disturbed = at->waited_ns > 0 || (alarms && disturbed(job, series, at, bundle_rec__bin(at)));
+		at->disturbed = at->waited_ns > 0 || (alarms && disturbed(job, series, at, bin));
 		if (analysis__normal(context, at))
 			add_pile(&series->normal, at);
 		if (series__learns(series, at, at->disturbed)) {
-			error |= series__learn(&context->series, at, false);
+			error |= series__learn(&context->series, at, bin, false);
 			if (at->covered && !at->attributed_only)
 				series__add_usual(&series->usual, series->class, at);
 		}

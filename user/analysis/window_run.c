@@ -115,11 +115,11 @@ static int judge(struct analysis_context *context, struct analysis_job *job, con
 	return error;
 }
 
-/* Adds a judged bundle to the usual sums, once the usual sleep is known. */
-static void add_usual(struct series *series, struct bundle_rec *rec, const struct analysis_span *span)
+/* Adds a judged bundle to the usual sums, once the usual sleep is known. later: it ends after the window. */
+static void add_usual(struct series *series, struct bundle_rec *rec, bool later)
 {
 	bundle_rec__set_usual(rec, BUNDLE_USUAL_BLOCKED, series->usual_blocked * rec->ratio);
-	rec->learnt = !pending(rec, span) && rec->covered && !rec->no_reference && !rec->attributed_only &&
+	rec->learnt = !later && rec->covered && !rec->no_reference && !rec->attributed_only &&
 		      series__learns(series, rec, rec->disturbed);
 	if (rec->learnt)
 		series__add_usual(&series->usual_live, series->class, rec);
@@ -130,7 +130,7 @@ int analysis_window__judge(struct analysis_context *context, struct analysis_job
 	if (judge(context, job, span))
 		return -ENOMEM;
 	for (size_t i = 0; i < job->rec_count; i++)
-		add_usual(&context->series.series[job->recs[i].series], &job->recs[i], span);
+		add_usual(&context->series.series[job->recs[i].series], &job->recs[i], pending(&job->recs[i], span));
 	return 0;
 }
 
@@ -198,6 +198,7 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 	for (size_t i = 0; i < job->rec_count + job->open_count; i++) {
 		bool open = i >= job->rec_count;
 		struct bundle_rec *rec = open ? &job->open[i - job->rec_count] : &job->recs[i];
+		bool later = !open && pending(rec, span);
 		struct series *series = &context->series.series[rec->series];
 		/* Before the view the map is frozen; only what has just arrived may reach there. */
 		uint64_t from = rec->is_new || open ? 0 : span->view;
@@ -205,9 +206,9 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 		if (!open) {
 			fetch_sums(context->series.series, job->recs, i, job->rec_count,
 				   offsetof(struct series, window_ns), offsetof(struct series, usual_live));
-			add_usual(series, rec, span);
+			add_usual(series, rec, later);
 		}
-		if ((!open && pending(rec, span)) || (rec->retained && !rec->covered))
+		if (later || (rec->retained && !rec->covered))
 			continue;
 		if (coverage__add(&job->coverage, series, rec, span->begin, span->end) ||
 		    heatmap__add(&job->map, rec, series->row, series->class, from, span->end))

@@ -80,11 +80,12 @@ static struct call_parts parts_of(const struct series *series, const struct bund
 	return parts;
 }
 
+/* Enters what of a bundle lies in a bin; one: all of it does. */
 static void enter_cell(struct coverage *coverage, const struct series *series, const struct bundle_rec *rec,
-		       double known, double waited, uint64_t bin)
+		       double known, double waited, uint64_t bin, bool one)
 {
 	struct lateness_cell *cell = lateness__cell(&coverage->lateness, series->row, bin);
-	double share = bundle_rec__share(rec, bin);
+	double share = one ? 1 : bundle_rec__share(rec, bin);
 
 	if (series->class == VAPRO_COMMUNICATION) {
 		cell->called += (float)(rec->sum_ns * share);
@@ -177,7 +178,7 @@ int coverage__add(struct coverage *coverage, struct series *series, const struct
 	if (!rec->certified)
 		series->window_uncovered_ns[rec->reason] += ns - (parted ? known * share : 0);
 	for (uint64_t bin = first < begin ? begin : first; bin <= last && bin < end; bin++)
-		enter_cell(coverage, series, rec, known, waited, bin);
+		enter_cell(coverage, series, rec, known, waited, bin, first == last);
 	/* An open fragment that is not late yet, or coverage by attributed time alone, shows no performance. */
 	if (rec->covered && !rec->attributed_only && (!open || rec->sum_ns > rec->reference)) {
 		coverage->dur_ns[series->class] += ns;
@@ -186,7 +187,7 @@ int coverage__add(struct coverage *coverage, struct series *series, const struct
 			coverage->attributed_ns += bundle_rec__cpu_attributed(rec) * share;
 	}
 	if (!open && rec->is_new)
-		add_half(series, rec, bundle_rec__bin(rec) * 2 >= begin + end);
+		add_half(series, rec, last * 2 >= begin + end);
 	return parted ? remember_parted(coverage, rec) : 0;
 }
 

@@ -213,6 +213,7 @@ int heatmap__add(struct heatmap *map, const struct bundle_rec *rec, uint32_t row
 	int part = (rebuilt ? HEATMAP_OPEN : HEATMAP_CLOSED) + (int)class;
 	uint64_t first = bundle_rec__first_bin(rec), last = bundle_rec__bin(rec);
 	struct loss loss = bundle_rec__loss(rec);
+	bool one = first == last;
 
 	if (from < map->begin)
 		from = map->begin;
@@ -222,7 +223,7 @@ int heatmap__add(struct heatmap *map, const struct bundle_rec *rec, uint32_t row
 		first = from;
 	for (uint64_t bin = first; bin <= last && bin < to; bin++) {
 		struct cell_side *side = take_part(map, bin, part);
-		double share = bundle_rec__share(rec, bin);
+		double share = one ? 1 : bundle_rec__share(rec, bin);
 
 		if (!side)
 			return -ENOMEM;

@@ -20,9 +20,11 @@ static double enough_of(const struct vapro_config *config, const struct series *
 {
 	double all = (double)config->certify_fragments;
 
-	if (series->supported && series->class == VAPRO_IO)
+	if (!series->supported)
+		return all;
+	if (series->class == VAPRO_IO)
 		return (double)config->rare_members;
-	return series->supported ? fmin(LEAST_FRAGMENTS, all) : all;
+	return all < LEAST_FRAGMENTS ? all : LEAST_FRAGMENTS;
 }
 
 static void refresh_series(const struct vapro_config *config, struct series *series)

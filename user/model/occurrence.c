@@ -20,13 +20,11 @@ struct call {
 	uint32_t workload, row;
 };
 
-bool occurrence__fits(const struct series_book *book, const struct bundle_rec *rec)
+bool occurrence__is_rare_call(const struct series_book *book, const struct bundle_rec *rec)
 {
 	const struct series *series = &book->series[rec->series];
 
-	/* mostly it is no single long fragment */
-	return rec->n == 1 && rec->sum_ns >= book->config->min_lost_s * 1e9 && !rec->retained &&
-	       series->class == VAPRO_IO && series->cpu.n < (double)book->config->certify_fragments &&
+	return !rec->retained && series->class == VAPRO_IO && series->cpu.n < (double)book->config->certify_fragments &&
 	       !(series->supported && series->cpu.n >= (double)book->config->rare_members) &&
 	       !stg__state(book->stg, series->state)->peer && !stg__state(book->stg, series->state)->no_return;
 }

@@ -9,10 +9,17 @@
 
 #include "model/series.h"
 
+/* Whether a long single fragment that was judged is a call of IO on a file, whose state has no history. */
+bool occurrence__is_rare_call(const struct series_book *book, const struct bundle_rec *rec);
+
 /*
  * Whether a bundle that was judged may be compared so: one long call of IO on a file, whose state has no history.
  */
-bool occurrence__fits(const struct series_book *book, const struct bundle_rec *rec);
+static inline bool occurrence__fits(const struct series_book *book, const struct bundle_rec *rec)
+{
+	/* mostly it is no single long fragment */
+	return rec->n == 1 && rec->sum_ns >= book->config->min_lost_s * 1e9 && occurrence__is_rare_call(book, rec);
+}
 
 /*
  * Judges bundles that fit, in any order: each has the reference of its occurrence, where at least three ranks have one.

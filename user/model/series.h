@@ -226,8 +226,9 @@ static inline bool series__learns(const struct series *series, const struct bund
 	return !disturbed || series->slower || series->disturbed_n > SERIES_DISTURBED_MOST * (series->usual.n + 1);
 }
 
-/* Adds a bundle to the batches of its series: of the view (live), or for good. Returns 0 or -ENOMEM. */
-int series__learn(struct series_book *book, const struct bundle_rec *rec, bool live);
+/* Adds a bundle, which ends in a bin, to the batches of its series: of the view (live), or for good. Returns 0 or
+ * -ENOMEM. */
+int series__learn(struct series_book *book, const struct bundle_rec *rec, uint64_t bin, bool live);
 
 void series__add_usual(struct series_usual *usual, enum vapro_class class, const struct bundle_rec *rec);
 

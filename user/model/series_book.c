@@ -362,6 +362,7 @@ static int add(struct series_book *book, struct series_of of, const struct vapro
 {
 	double size[VAPRO_MAGNITUDES];
 	struct series *series;
+	bool early, warm_up;
 	int error;
 
 	set_size(book, class, bundle, size);
@@ -371,9 +372,10 @@ static int add(struct series_book *book, struct series_of of, const struct vapro
 	fetch_ahead(book, rec->series);
 	series = &book->series[rec->series];
 	series->window = book->window;
-	rec->young = class == VAPRO_COMPUTATION && (uint64_t)series->members + bundle->n <= SERIES_WARM_UP;
-	rec->warm_up = rec->young && series->met_ns + (double)bundle->sum_ns <= SERIES_WARM_UP_NS;
-	rec->young &= !rec->warm_up;
+	early = class == VAPRO_COMPUTATION && (uint64_t)series->members + bundle->n <= SERIES_WARM_UP;
+	warm_up = early && series->met_ns + (double)bundle->sum_ns <= SERIES_WARM_UP_NS;
+	rec->warm_up = warm_up;
+	rec->young = early && !warm_up;
 	error = add_cluster(book, series, bundle, size, rec);
 	if (error || bundle->flags & VAPRO_BUNDLE_OPEN)
 		return error;
@@ -420,7 +422,7 @@ int series__unseen(struct series_book *book, uint32_t thread, uint32_t *id)
 	return error;
 }
 
-int series__learn(struct series_book *book, const struct bundle_rec *rec, bool live)
+int series__learn(struct series_book *book, const struct bundle_rec *rec, uint64_t bin, bool live)
 {
 	struct series *series = &book->series[rec->series];
 	struct batches *batches = live ? &series->batches_live : &series->batches;
@@ -432,8 +434,7 @@ int series__learn(struct series_book *book, const struct bundle_rec *rec, bool l
 		series->frequency_ns += rec->factor[VAPRO_FREQUENCY];
 	}
 	series->dirty = book->workloads[series->workload].dirty = true;
-	return batches__add(batches, bundle_rec__bin(rec), rec->n,
-			    series__compared_ns(series->class, rec) / rec->ratio);
+	return batches__add(batches, bin, rec->n, series__compared_ns(series->class, rec) / rec->ratio);
 }
 
 struct survivors {
