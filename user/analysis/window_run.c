@@ -76,7 +76,9 @@ static int judge(struct analysis_context *context, struct analysis_job *job, con
 	begin_sums(&context->series, job->id);
 	job->known_from = span->view;
 	for (size_t i = 0; i < job->rec_count; i++) {
-		float counted = job->recs[i].reference - job->recs[i].waited_ns / (float)job->recs[i].n;
+		/* what was emitted of it rests on this */
+		bool emitted = !job->recs[i].is_new && job->recs[i].cell != BUNDLE_NO_CELL;
+		float counted = emitted ? job->recs[i].reference - job->recs[i].waited_ns / (float)job->recs[i].n : 0;
 
 		series__fetch(series, job->recs, i, job->rec_count, offsetof(struct series, cpu),
 			      offsetof(struct series, size));
@@ -86,8 +88,7 @@ static int judge(struct analysis_context *context, struct analysis_job *job, con
 		leave_to_account(job, &job->recs[i]);
 		error = error ? error : consider(&occurrences, &context->series, &job->recs[i]);
 		/* A faster member of the cluster, or moved borders, outdate what was emitted. */
-		job->recs[i].rebased = !job->recs[i].is_new && job->recs[i].cell != BUNDLE_NO_CELL &&
-				       fabsf(job->recs[i].reference - counted) > REBASED_SHARE * counted;
+		job->recs[i].rebased = emitted && fabsf(job->recs[i].reference - counted) > REBASED_SHARE * counted;
 		/* The bundle's state has become known: the bundle's time before the view is emitted now. */
 		if (job->recs[i].retained && job->recs[i].covered) {
 			job->recs[i].is_new = 1;

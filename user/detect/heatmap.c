@@ -212,7 +212,7 @@ int heatmap__add(struct heatmap *map, const struct bundle_rec *rec, uint32_t row
 	bool rebuilt = rec->flags & VAPRO_BUNDLE_OPEN || rec->account == BUNDLE_FROM_ACCOUNT;
 	int part = (rebuilt ? HEATMAP_OPEN : HEATMAP_CLOSED) + (int)class;
 	uint64_t first = bundle_rec__first_bin(rec), last = bundle_rec__bin(rec);
-	struct loss loss = bundle_rec__loss(rec);
+	struct loss loss = {0};
 	bool one = first == last;
 
 	if (from < map->begin)
@@ -221,6 +221,9 @@ int heatmap__add(struct heatmap *map, const struct bundle_rec *rec, uint32_t row
 		to = map->end;
 	if (first < from)
 		first = from;
+	/* mostly the kernel attributes nothing */
+	if (rec->factor != bundle_rec_no_factors)
+		loss = bundle_rec__loss(rec);
 	for (uint64_t bin = first; bin <= last && bin < to; bin++) {
 		struct cell_side *side = take_part(map, bin, part);
 		double share = one ? 1 : bundle_rec__share(rec, bin);
@@ -237,7 +240,7 @@ int heatmap__add(struct heatmap *map, const struct bundle_rec *rec, uint32_t row
 		side->ref += (float)((double)rec->reference * rec->n * share);
 		if (rec->waited_ns > 0 && add_waited(map, rec, row, bin))
 			return -ENOMEM;
-		if (!(loss.cpu > 0 || loss.blocked > 0)) /* mostly the kernel attributes nothing */
+		if (!(loss.cpu > 0 || loss.blocked > 0))
 			continue;
 		side->cpu += (float)(loss.cpu * share);
 		side->stolen += (float)(fmin(loss.cpu, bundle_rec__stolen(rec)) * share);

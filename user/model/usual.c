@@ -10,17 +10,20 @@
 
 void series__add_usual(struct series_usual *usual, enum vapro_class class, const struct bundle_rec *rec)
 {
-	struct loss loss = bundle_rec__loss(rec);
-	double net = rec->sum_ns - loss.cpu - (class == VAPRO_COMMUNICATION ? 0 : loss.blocked) - loss.frequency;
-	double n = bundle_rec__units(rec);
+	double n = bundle_rec__units(rec), net = rec->sum_ns;
 	double square = n == 1 ? rec->sum_ns * rec->sum_ns : rec->sum_ns * rec->sum_ns / n;
 
+	/* mostly the kernel attributes nothing */
+	if (rec->factor != bundle_rec_no_factors) {
+		struct loss loss = bundle_rec__loss(rec);
+
+		net = rec->sum_ns - loss.cpu - (class == VAPRO_COMMUNICATION ? 0 : loss.blocked) - loss.frequency;
+	}
 	usual->n += n;
 	usual->bundles += 1;
 	usual->dur += rec->sum_ns;
 	usual->dur_sq += square;
 	usual->net += net;
-	/* mostly the kernel attributes nothing */
 	usual->net_sq += net == rec->sum_ns ? square : n == 1 ? net * net : net * net / n;
 }
 
