@@ -105,7 +105,7 @@ int analysis__add_bundle_at(struct analysis *analysis, const struct vapro_bundle
 		return error;
 	offset_ns += bundle->n == 1 ? clock_shift__exact(&analysis->context, job, of.thread)
 				    : clock_shift__bins(&analysis->context, job, of.thread);
-	if (!(bundle->flags & VAPRO_BUNDLE_OPEN)) {
+	if (!(bundle->flags & VAPRO_BUNDLE_OPEN) && job->rec_count == job->rec_capacity) {
 		error = analysis_memory__reserve(&analysis->context, analysis->jobs, analysis->job_count, job);
 		if (error)
 			return refuse(&analysis->context, job, bundle, error);
