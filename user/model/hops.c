@@ -15,6 +15,7 @@ enum { FRAMES_MOST = 5 }; /* frames of a call-site's text: the site and its call
 struct sums {
 	double steady_ns, spread_ns, few_ns, n;
 	double grouped_ns;   /* part of spread_ns that would be steady if callers distinguished the groups */
+	double unknown_ns;   /* time in states that are not certified: too little of it is near any duration */
 	double disturbed_ns; /* time of computations that the kernel interrupted */
 };
 
@@ -234,6 +235,7 @@ static void add(struct sums *sums, const struct sums *more)
 	sums->spread_ns += more->spread_ns;
 	sums->few_ns += more->few_ns;
 	sums->grouped_ns += more->grouped_ns;
+	sums->unknown_ns += more->unknown_ns;
 	sums->disturbed_ns += more->disturbed_ns;
 	sums->n += more->n;
 }
@@ -282,13 +284,14 @@ static struct sums sums_of(const struct series_book *book, const struct series *
 
 		last->n = series->cpu.n;
 		last->near = reference.groups ? reference.near_share : 0;
-		last->steady = reference.groups ? reference.near_share / reference.groups : 0;
+		last->steady = reference.groups ? reference.near_share / reference.near_groups : 0;
 		if (changes_with_time(series, last->steady))
 			last->near = last->steady = 1;
 	}
 	sums.steady_ns = last->steady * series->cpu.sum_ns;
 	sums.spread_ns = series->cpu.sum_ns - sums.steady_ns;
 	sums.grouped_ns = (last->near - last->steady) * series->cpu.sum_ns;
+	sums.unknown_ns = last->near < book->config->certify_share ? series->cpu.sum_ns : 0;
 	sums.disturbed_ns = (1 - successive__entered(&series->successive) / series->cpu.n) * series->cpu.sum_ns;
 	return sums;
 }
@@ -327,12 +330,15 @@ static double steadiness(const struct sums *sums)
 /* ---- decisions */
 
 /*
- * Whether most of a call-site's time spreads, or a part of it lies near several durations: between these a slow
- * fragment of one workload passes for a normal one of another.
+ * Whether most of a call-site's time spreads, or is in states of which too much does, or a part of it lies near several
+ * durations: between these a slow fragment of one workload passes for a normal one of another.
  */
 static bool is_unsteady(const struct sums *own)
 {
-	return steadiness(own) < SHARE_MOST || own->grouped_ns >= GROUPED_LEAST * (own->steady_ns + own->spread_ns);
+	double judged = own->steady_ns + own->spread_ns;
+
+	return steadiness(own) < SHARE_MOST || own->unknown_ns >= SHARE_MOST * judged ||
+	       own->grouped_ns >= GROUPED_LEAST * judged;
 }
 
 /* Whether other tasks may be the reason, and not callers: they displace cached data, of neighbouring CPUs as well. */
@@ -531,6 +537,7 @@ static const struct archive_table chain_table = ARCHIVE_TABLE("hop states", stru
 static const struct archive_column steady_columns[] = {
     ARCHIVE_ONE(struct hops_series, n),
     ARCHIVE_ONE(struct hops_series, steady),
+    ARCHIVE_ONE(struct hops_series, near),
 };
 static const struct archive_table steady_table = ARCHIVE_TABLE("hop series", struct hops_series, steady_columns);
 

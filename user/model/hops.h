@@ -10,12 +10,14 @@
  *   several, not steadier    the callers that spread are tried; where none helps, the hop is undone
  *
  * A call-site whose hop is undone or refused is never tried again. Times of MPI calls do not count: waiting for other
- * ranks spreads them, whatever the caller. Steadiness is the share of time that lies near populous durations, divided
- * by the number of these durations. A state whose successive computations are alike, and which differs from one moment
- * to another only (model/successive.h), counts as steady until 20 s of its time have spread: most often its host is
- * slow for a while, and in a trial all states that end at the call-site lose their references. A call-site of which
- * other tasks interrupt a tenth of the computations is not tried before 20 s of its time have spread either; nor is a
-trial given up for as long. A trial lasts at most 60 s, counted from the last decision on one of its callers.
+ * ranks spreads them, whatever the caller. Steadiness is the share of time that lies near populous durations, or near
+ * durations with as great a share of the time, divided by the number of these durations. A call-site is tried where
+ * that is low, or most of its time is in states that are not certified. A state whose successive computations are
+ * alike, and which differs from one moment to another only (model/successive.h), counts as steady until 20 s of its
+ * time have spread: most often its host is slow for a while, and in a trial all states that end at the call-site lose
+ * their references. A call-site of which other tasks interrupt a tenth of the computations is not tried before 20 s of
+ * its time have spread either; nor is a trial given up for as long. A trial lasts at most 60 s, counted from the last
+ * decision on one of its callers.
  *
  * The book only decides: the caller carries a decision out, and reports its outcome.
  */

@@ -171,6 +171,8 @@ struct reference reference__of(const struct histogram *histogram, const struct v
 		}
 		return reference;
 	}
+	for (size_t i = 0; i < count; i++)
+		reference.near_groups += has_share(histogram, &groups[i], config->populous_share);
 	for (size_t b = 0; b < histogram->count; b++) {
 		for (size_t i = 0; i < count; i++) {
 			if (has_share(histogram, &groups[i], config->populous_share) &&

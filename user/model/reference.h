@@ -15,9 +15,10 @@
 enum { REFERENCE_CENTRES = 8 }; /* most centres of groups that a reference retains */
 
 struct reference {
-	double expected_ns; /* 0 where the histogram is empty */
-	double near_share;  /* share of time within certify_width of a populous mean */
-	unsigned groups;    /* populous groups */
+	double expected_ns;   /* 0 where the histogram is empty */
+	double near_share;    /* share of time within certify_width of the mean of a near group */
+	unsigned groups;      /* populous groups */
+	unsigned near_groups; /* groups that are populous, or have as great a share of the time */
 	/* The means of the lowest groups that are a tenth of the fragments, or of the time. */
 	double centre_ns[REFERENCE_CENTRES];
 	unsigned centre_count;

@@ -233,6 +233,38 @@ static void test_groups_in_one_state(void **state)
 	forget_up();
 }
 
+/*
+ * Pipelined sweeps with a reduction in a wrapper: two callers whose work is alike are a fifth of the computations, and
+ * a long one is a third of the time. Each is a workload, and most others are in the state as well.
+ */
+static void test_long_work_among_short(void **state)
+{
+	static const double ns[] = {6e6, 0.41e6, 0.54e6, 0.73e6, 0.98e6, 1.31e6, 1.74e6, 2.33e6, 2.5e6};
+	static const char *const names[] = {"source", "g1", "g2", "g3", "g4", "g5", "g6", "g7", "moments"};
+
+	(void)state;
+	for (size_t i = 0; i < 9; i++)
+		add_phase((struct phase){.chain = {"w", names[i]}, .ns = ns[i], .scatter = 0.01});
+	live(40, 20);
+	assert_string_equal(story, "up w\nstays w\n");
+	forget_up();
+}
+
+/* Most of the time is near one duration, but not enough to certify the state: a few callers, each with its own work. */
+static void test_not_enough_of_one_work(void **state)
+{
+	static const double others[] = {1e6, 1.6e6, 2.6e6, 4.2e6, 9e6};
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++)
+		add_phase((struct phase){.chain = {"w", "often"}, .ns = 7e6, .scatter = 0.01});
+	for (size_t i = 0; i < 5; i++)
+		add_phase((struct phase){.chain = {"w", callers[i]}, .ns = others[i], .scatter = 0.01});
+	live(40, 20);
+	assert_string_equal(story, "up w\nstays w\n");
+	forget_up();
+}
+
 static void test_wrapper_in_wrapper(void **state)
 {
 	(void)state;
@@ -451,7 +483,7 @@ static void test_interrupted(void **state)
 	for (size_t i = 0; i < 8; i++)
 		add_phase((struct phase){
 		    .chain = {"w", callers[i]}, .ns = times[i], .scatter = 0.01, .preempted_ns = i < 2 ? 3e6 : 0});
-	live(5, 20);
+	live(5, 12); /* less than 20 s in all */
 	assert_string_equal(story, "");
 	phases[0].preempted_ns = phases[1].preempted_ns = 0;
 	live(20, 20);
@@ -600,6 +632,8 @@ int main(void)
 	    TEST(test_wrapper),
 	    TEST(test_few_callers),
 	    TEST(test_groups_in_one_state),
+	    TEST(test_long_work_among_short),
+	    TEST(test_not_enough_of_one_work),
 	    TEST(test_wrapper_in_wrapper),
 	    TEST(test_one_caller_goes_on),
 	    TEST(test_nothing_to_find),
