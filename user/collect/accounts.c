@@ -14,6 +14,8 @@
 #include "probe/bpf/kernel_side.h"
 
 #define COPY_ATTEMPTS 16
+#define BUSY_NS (KERNEL_BIN_NS / 10)		    /* a thread that wants a CPU for as long in a bin works */
+#define SLEEP_BINS (60000000000ULL / KERNEL_BIN_NS) /* sleep is handed over for as long after work */
 
 struct accounts {
 	struct kernel_side *side;
@@ -21,6 +23,7 @@ struct accounts {
 	size_t size;
 	uint64_t stolen[KERNEL_ACCOUNTS]; /* by account number: stolen time handed over so far */
 	uint32_t owner[KERNEL_ACCOUNTS];  /* tid of the account */
+	uint64_t busy[KERNEL_ACCOUNTS];	  /* by account number: last bin in which its thread worked; 0: none yet */
 };
 
 struct accounts *accounts__new(struct kernel_side *side)
@@ -124,10 +127,16 @@ static void take_steal(struct accounts *accounts, uint32_t number, const struct 
 		*given = look->steal_ns - KERNEL_BIN_NS;
 }
 
-static bool is_asleep(const struct vapro_account *sums)
+bool accounts__is_needed(const struct vapro_account *sums, uint64_t *busy)
 {
-	return !(sums->on_cpu_ns | sums->preempted_ns | sums->wakeup_wait_ns | sums->throttled_ns | sums->stopped_ns |
-		 sums->steal_ns | sums->blocked_io_ns);
+	uint64_t wanted_ns = sums->on_cpu_ns + sums->preempted_ns + sums->wakeup_wait_ns + sums->throttled_ns +
+			     sums->stopped_ns + sums->steal_ns;
+
+	if (wanted_ns >= BUSY_NS)
+		*busy = sums->bin;
+	if (wanted_ns || sums->blocked_io_ns)
+		return true;
+	return *busy && sums->blocked_other_ns && sums->bin <= *busy + SLEEP_BINS;
 }
 
 int accounts__read(struct accounts *accounts, uint64_t from, uint64_t last, uint64_t offset_ns, accounts_sums emit,
@@ -150,7 +159,7 @@ int accounts__read(struct accounts *accounts, uint64_t from, uint64_t last, uint
 			continue;
 		if (accounts->owner[i] != account.tid) {
 			accounts->owner[i] = account.tid;
-			accounts->stolen[i] = 0;
+			accounts->stolen[i] = accounts->busy[i] = 0;
 		}
 		look.steal_ns = account.steal_ns;
 		if (account.kind == ACCOUNT_ON_CPU || waits(&account))
@@ -158,7 +167,7 @@ int accounts__read(struct accounts *accounts, uint64_t from, uint64_t last, uint
 		for (uint64_t bin = from + 1; bin <= last; bin++) {
 			accounts__sum(&account, &look, bin, offset_ns, now, &sums);
 			take_steal(accounts, i, &look, (unsigned)(last - bin) + 1, &sums);
-			if (!is_asleep(&sums))
+			if (accounts__is_needed(&sums, &accounts->busy[i]))
 				emit(ctx, account.tgid, account.tid, &sums);
 		}
 		if (account.ended_ns && account.ended_ns + offset_ns < (last + 1) * KERNEL_BIN_NS)

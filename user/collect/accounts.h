@@ -22,8 +22,8 @@ void accounts__free(struct accounts *accounts);
 
 /*
  * Hands over the sums of the bins (UTC / KERNEL_BIN_NS) after `from` up to `last`; CLOCK_MONOTONIC + offset_ns = UTC.
- * A thread that slept through a bin is left out there. Accounts of threads that ended before the end of the last bin
- * are freed. 0 or -errno.
+ * A thread that slept through a bin is left out there, unless it worked in the last minute: most threads of libraries
+ * always sleep. Accounts of threads that ended before the end of the last bin are freed. 0 or -errno.
  */
 int accounts__read(struct accounts *accounts, uint64_t from, uint64_t last, uint64_t offset_ns, accounts_sums emit,
 		   void *ctx);
@@ -33,5 +33,11 @@ int accounts__read(struct accounts *accounts, uint64_t from, uint64_t last, uint
  */
 void accounts__sum(const struct kernel_account *account, const struct kernel_account_look *look, uint64_t bin,
 		   uint64_t offset_ns, uint64_t now_ns, struct vapro_account *sums);
+
+/*
+ * Whether sums of a thread's bin are to be handed over; *busy: the last bin in which it worked, 0: none yet, which is
+ * brought up to date. Of one thread in the order of time. Pure.
+ */
+bool accounts__is_needed(const struct vapro_account *sums, uint64_t *busy);
 
 #endif

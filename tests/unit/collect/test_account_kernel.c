@@ -99,6 +99,44 @@ static void a_stop_is_reported_while_it_lasts(void **state)
 	assert_int_equal(sum(5, AT(1300), 0).on_cpu_ns, 0);
 }
 
+/* Hands over bins [from, to) of a thread, which sleeps or works in them. Returns how many were needed. */
+static unsigned needed(uint64_t from, uint64_t to, uint64_t on_cpu_ns, uint64_t *busy)
+{
+	unsigned count = 0;
+
+	for (uint64_t bin = from; bin < to; bin++) {
+		struct vapro_account sums = {
+		    .bin = FIRST + bin, .on_cpu_ns = on_cpu_ns, .blocked_other_ns = BIN - on_cpu_ns};
+
+		count += accounts__is_needed(&sums, busy);
+	}
+	return count;
+}
+
+/* A rank that works sleeps while it waits for a late one: that is a wait of its own, however many bins it lasts. */
+static void the_sleep_of_a_thread_that_works_is_needed(void **state)
+{
+	uint64_t busy = 0;
+
+	(void)state;
+	assert_int_equal(needed(0, 10, 120 * MS, &busy), 10);
+	assert_int_equal(needed(10, 60, 0, &busy), 50);
+	assert_int_equal(needed(60, 61, 30 * MS, &busy), 1);
+	/* one that does not wake any more is left out after a minute */
+	assert_int_equal(needed(61, 1000, 0, &busy), 300);
+}
+
+/* A thread that always sleeps, or wakes for a moment, as those of MPI libraries: nothing but what it wakes for. */
+static void the_sleep_of_others_is_not_needed(void **state)
+{
+	uint64_t busy = 0;
+
+	(void)state;
+	assert_int_equal(needed(0, 20, 0, &busy), 0);
+	assert_int_equal(needed(20, 21, MS / 10, &busy), 1);
+	assert_int_equal(needed(21, 40, 0, &busy), 0);
+}
+
 static void throttled_time_is_a_part_of_waits(void **state)
 {
 	struct vapro_account sums;
@@ -201,9 +239,14 @@ static void a_thread_ends_after_an_unseen_switch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    KERNEL(conditions_go_to_their_bins),       KERNEL(a_stop_is_reported_while_it_lasts),
-	    KERNEL(throttled_time_is_a_part_of_waits), KERNEL(what_is_not_known_is_left_out),
-	    KERNEL(an_unseen_switch_is_no_wait),       KERNEL(a_thread_ends_after_an_unseen_switch),
+	    KERNEL(conditions_go_to_their_bins),
+	    KERNEL(a_stop_is_reported_while_it_lasts),
+	    KERNEL(the_sleep_of_a_thread_that_works_is_needed),
+	    KERNEL(the_sleep_of_others_is_not_needed),
+	    KERNEL(throttled_time_is_a_part_of_waits),
+	    KERNEL(what_is_not_known_is_left_out),
+	    KERNEL(an_unseen_switch_is_no_wait),
+	    KERNEL(a_thread_ends_after_an_unseen_switch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
