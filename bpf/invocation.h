@@ -472,6 +472,9 @@ static __always_inline void note_wait(const struct bpf_thread_state *thread, u64
 
 	if (lasted < KERNEL_WAIT_NS)
 		return;
+	lasted = call_waited(thread, lasted);
+	if (lasted < KERNEL_WAIT_NS)
+		return;
 	count = function_counter(thread->function);
 	if (!count)
 		return;

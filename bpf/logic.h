@@ -123,6 +123,22 @@ static __always_inline bool waited(const struct bpf_thread_state *thread, u32 re
 	return thread->unentered ? enters : regions - thread->region <= enters;
 }
 
+#define SWITCH_COSTS_NS 50000 /* most that a preemption costs when it is over: caches that others used */
+
+/*
+ * Returns how long an open call that lasted so long may have waited: less the time for which others had its CPU, which
+ * it wanted all the time, and what that costs.
+ */
+static __always_inline u64 call_waited(const struct bpf_thread_state *thread, u64 lasted)
+{
+	u64 away = thread->now.preempted_ns - thread->border.preempted_ns + thread->now.throttled_ns -
+		   thread->border.throttled_ns;
+
+	if (away)
+		away += SWITCH_COSTS_NS;
+	return away < lasted ? lasted - away : 0;
+}
+
 /* Whether a computation is open: the time since the last call of a thread that made one. */
 static __always_inline bool computes(const struct bpf_thread_state *thread)
 {

@@ -98,7 +98,7 @@ struct kernel_function_counters {
 	u64 enter, exit;
 	u64 vanished; /* calls of enter whose return is given up */
 	u64 calls;    /* at sites that are not counted exactly */
-	/* calls of both that took KERNEL_WAIT_NS or longer, and their time */
+	/* calls of both that took KERNEL_WAIT_NS or longer while they had their CPU or slept, and that time */
 	u64 waits, waited_ns;
 	/* rows whose exits are sites: all hits, whatever their meaning, and the hits after a pause of the thread */
 	u64 entry_hits, exit_hits;

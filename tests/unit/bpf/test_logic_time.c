@@ -212,6 +212,24 @@ static void hits_reach_a_number_once(void **state)
 	assert_false(hits_reach(0, 1000, 0)); /* none is set */
 }
 
+/* A call that lost its CPU is no call that waited: a function that never waits is preempted as often as others. */
+static void a_preempted_call_has_not_waited(void **state)
+{
+	struct bpf_thread_state thread = {.border = {.preempted_ns = 500, .throttled_ns = 70, .blocked_other_ns = 9}};
+
+	(void)state;
+	thread.now = thread.border;
+	assert_int_equal(call_waited(&thread, 9000), 9000);
+	thread.now.blocked_other_ns += 2500; /* this is a wait */
+	assert_int_equal(call_waited(&thread, 9000), 9000);
+	thread.now.preempted_ns += 3000000;
+	assert_int_equal(call_waited(&thread, 3009000), 0); /* caches were others' meanwhile */
+	assert_int_equal(call_waited(&thread, 5000000), 2000000 - SWITCH_COSTS_NS);
+	thread.now.throttled_ns += 1000000;
+	assert_int_equal(call_waited(&thread, 5000000), 1000000 - SWITCH_COSTS_NS);
+	assert_int_equal(call_waited(&thread, 3900000), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,6 +240,7 @@ int main(void)
 	    cmocka_unit_test(what_is_reported_late_waits_for_time),
 	    cmocka_unit_test(any_count_makes_a_border),
 	    cmocka_unit_test(hits_reach_a_number_once),
+	    cmocka_unit_test(a_preempted_call_has_not_waited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@
 #include "probe/attach/mpi_image.h"
 
 #define SHORT_CALLS 1000     /* a function called less often since counting began may still wait */
-#define SHORT_WAITS 0.001    /* most of the calls of a short function that take KERNEL_WAIT_NS or longer */
+#define SHORT_WAITS 0.01     /* most of the calls of a short function that take KERNEL_WAIT_NS or longer */
 #define SHORT_WAITED_NS 1000 /* most of their time, divided among all its calls */
 #define COSTLY (1.0 / 256)   /* share of the cost: a function with less is closed only since all are */
 
@@ -266,8 +266,8 @@ void attacher__begin_count(struct attacher *attacher, const struct attached_imag
 }
 
 /*
- * Returns whether a function hardly ever waited since counting began: fewer than one call in a thousand were long, and
- * these took so little that, divided among all, each call was short.
+ * Returns whether a function hardly ever waited since counting began: few calls were long, as those that interrupts and
+ * lost caches prolong are, and these took so little that, divided among all, each call was short.
  */
 static bool is_short(const struct probe *probe)
 {
