@@ -15,6 +15,8 @@ from live import ROOT, VAPRO, VAPROD, attached, main, of_type, records, select, 
 CPUS = sorted(os.sched_getaffinity(0))
 ANN, BOB, EVE = 65533, 65532, 65531
 FILES = {".html", ".ndjson", ".txt"}
+# as ProtectProc=invisible of the unit: processes without CAP_SYS_PTRACE see their own only
+HIDDEN = ["unshare", "--mount", "sh", "-c", 'mount -t proc -o hidepid=invisible proc /proc; exec "$0" "$@"']
 
 
 def listed(folder):
@@ -47,7 +49,7 @@ def test_jobs(tap, jobs):
     bob = start(jobs, home, BOB, 9999702, "cool", 200)
     off = start(jobs, home, ANN, 9999703, "off", 90, ["VAPRO=off"])
     arguments = [VAPROD, *select([ann.pid, bob.pid]), "--output", out, "--socket", where, "--job-reports", left]
-    daemon = jobs.start(arguments, "vaprod")
+    daemon = jobs.start([*HIDDEN, *arguments], "vaprod")
     attached(out, [ann.pid, bob.pid])
     hog = jobs.start([os.path.join(home, "hog"), "--cpu", str(CPUS[0]), "--start-after", "3", "--seconds", "20"], "hog", user=EVE, cwd=home)
 

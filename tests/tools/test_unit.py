@@ -16,7 +16,7 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), 
 BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]) else os.path.join(ROOT, "build"))
 UNITS = os.path.join(ROOT, "deploy")
 SCRIPT = os.path.join(UNITS, "systemd", "publish-unit.sh")
-MOST, MOST_WITH_PUBLISH = 2.5, 3.1
+MOST, MOST_WITH_PUBLISH = 2.5, 3.0
 OPEN = "LoadState=loaded\nPrivateNetwork=no\nIPAddressDeny=::/0 0.0.0.0/0\nRestrictAddressFamilies=AF_UNIX AF_INET6 AF_INET\n"
 
 
