@@ -30,7 +30,7 @@ struct choice {
 /* clang-format off */
 static const struct option_row rows[] = {
     {.type = OPTION_STRING, OPTION_AT(struct choice, socket), .name = "socket", .value = "PATH",
-     .help = "where vaprod is reached, as its --socket; needed where several run (" VAPRO_SOCKET ")"},
+     .help = "where vaprod is reached, as its --socket; root chooses one where several run (" VAPRO_SOCKET ")"},
     {.type = OPTION_STRING, OPTION_AT(struct choice, job), .name = "job", .letter = 'j', .value = "JOB",
      .max = sizeof(((struct query_request *)0)->job) - 1, .noun = "job",
      .help = "only this job, by its identity in the records"},
@@ -88,6 +88,11 @@ static void print_note(const char *sentence)
 	fail(0, "%s", sentence);
 }
 
+static void no_note(const char *sentence)
+{
+	(void)sentence;
+}
+
 /* Prints a vaprod among several: its socket, its PID and its jobs. */
 static void describe(const char *path)
 {
@@ -130,30 +135,58 @@ static int print_response(char *text, size_t size)
 	return EXIT_OK;
 }
 
+/* Lists the vaprods of which one must be chosen. Only root may query them for their jobs. */
+static void list_sockets(const struct query_found *found)
+{
+	for (int i = 0; i < found->several && i < QUERY_NAMED && !geteuid(); i++)
+		describe(found->names[i]);
+}
+
+/* Queries one vaprod. Returns an exit code; *answered: it had an answer, and not only a reason. */
+static int query_one(const char *path, const char *query, size_t length, bool quiet, bool *answered)
+{
+	struct query_response response;
+	char *text, *copy, err[512];
+	size_t size;
+	int error = query_client__request(path, query, length, PATIENCE_S, &text, &size, err, sizeof(err)), code;
+
+	*answered = false;
+	if (error)
+		return quiet ? EXIT_FAILED
+			     : fail(error == -EPERM || error == -EACCES ? EXIT_REFUSED : EXIT_FAILED, "%s", err);
+	copy = malloc(size + 1);
+	if (copy) {
+		memcpy(copy, text, size + 1);
+		*answered = !query_client__read(copy, size, no_note, &response) && response.body;
+		free(copy);
+	}
+	code = *answered || !quiet ? print_response(text, size) : EXIT_FAILED;
+	free(text);
+	return code;
+}
+
 static int query(const char *where, const struct query_request *request)
 {
-	char query[QUERY_REQUEST_MAX + 1], *text, err[512];
-	int length = query_request__format(request, query, sizeof(query)), error, code;
+	char query[QUERY_REQUEST_MAX + 1], err[512];
+	int length = query_request__format(request, query, sizeof(query)), error, code = EXIT_FAILED, count;
 	struct query_found found;
-	size_t size;
+	bool answered = false;
 
 	if (length < 0)
 		return fail(EXIT_USAGE, "the region or the job is too long");
 	/* a user's own jobs are shown by the socket that serves all users */
 	error = query_client__find(where, geteuid() != 0, &found, err, sizeof(err));
-	if (error) {
+	if (error && (error != -EEXIST || !geteuid())) {
 		fail(0, "%s", err);
-		for (int i = 0; i < found.several && i < QUERY_NAMED && !geteuid(); i++)
-			describe(found.names[i]);
-		for (int i = 0; i < found.several && i < QUERY_NAMED && geteuid(); i++)
-			fprintf(stderr, "  --socket %s\n", found.names[i]);
+		list_sockets(&found);
 		return error == -EEXIST || error == -ENAMETOOLONG ? EXIT_USAGE : EXIT_FAILED;
 	}
-	error = query_client__request(found.path, query, (size_t)length, PATIENCE_S, &text, &size, err, sizeof(err));
-	if (error)
-		return fail(error == -EPERM || error == -EACCES ? EXIT_REFUSED : EXIT_FAILED, "%s", err);
-	code = print_response(text, size);
-	free(text);
+	if (!error)
+		return query_one(found.path, query, (size_t)length, false, &answered);
+	/* a user need not know which vaprod watches the job: the first that has an answer, or the reason of the last */
+	count = found.several < QUERY_NAMED ? found.several : QUERY_NAMED;
+	for (int i = 0; i < count && !answered; i++)
+		code = query_one(found.names[i], query, (size_t)length, i + 1 < count, &answered);
 	return code;
 }
 

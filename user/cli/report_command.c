@@ -23,11 +23,12 @@
 #include "page/report_text.h"
 #include "page/run_report.h"
 #include "query/client.h"
+#include "query/joined_records.h"
 #include "query/status.h"
 
 struct live_records {
 	FILE *file;	  /* the records */
-	const char *name; /* the socket that they came from */
+	const char *name; /* the socket that they came from, or the directory of several */
 	char *text;
 	struct query_found found;
 };
@@ -45,34 +46,33 @@ static void print_note(const char *sentence)
 	fprintf(stderr, "vapro: %s\n", sentence);
 }
 
-/* Names the sockets where there are several. */
-static void name_sockets(const struct query_found *found)
-{
-	for (int i = 0; i < found->several && i < QUERY_NAMED; i++)
-		fprintf(stderr, "  --socket %.*s\n", (int)(strlen(found->names[i]) - strlen(QUERY_STATUS)),
-			found->names[i]);
-}
+/* What a vaprod has responded; its text is to be freed. */
+struct live_response {
+	char *text;
+	struct query_response parts;
+};
 
-/* Takes the records out of the response. Returns 0, or an exit code with a sentence in err. */
-static int take_records(struct live_records *live, size_t size, char *err, size_t err_size)
+/* Queries one vaprod. Returns 0, or an exit code with a sentence in err. */
+static int query_one(const char *path, struct live_response *response, char *err, size_t err_size)
 {
-	struct query_response response;
+	const struct status_request request = {.report = true};
+	char text[STATUS_REQUEST_MAX];
+	int length = status_request__format(&request, text, sizeof(text)), error;
+	size_t size;
 
-	if (query_client__read(live->text, size, print_note, &response)) {
+	error = query_client__request(path, text, (size_t)length, PATIENCE_S, &response->text, &size, err, err_size);
+	if (error)
+		return error == -EPERM || error == -EACCES ? EXIT_REFUSED : EXIT_FAILED;
+	if (query_client__read(response->text, size, print_note, &response->parts)) {
 		snprintf(err, err_size, "the response of vaprod is incomplete; it may have ended");
 		return EXIT_FAILED;
 	}
-	if (!response.body) {
-		snprintf(err, err_size, "%s%s", response.sentence,
-			 response.error == QUERY_USAGE ? ": it is of an earlier version, and knows no reports" : "");
-		printable(err);
-		return response.error == QUERY_REFUSED ? EXIT_REFUSED : EXIT_FAILED;
-	}
-	live->file = response.bytes ? fmemopen((char *)response.body, response.bytes, "r") : NULL;
-	if (live->file)
+	if (response->parts.body)
 		return 0;
-	snprintf(err, err_size, "%s", response.bytes ? strerror(errno) : "vaprod has no records");
-	return EXIT_FAILED;
+	snprintf(err, err_size, "%s%s", response->parts.sentence,
+		 response->parts.error == QUERY_USAGE ? ": it is of an earlier version, and knows no reports" : "");
+	printable(err);
+	return response->parts.error == QUERY_REFUSED ? EXIT_REFUSED : EXIT_FAILED;
 }
 
 static void free_records(struct live_records *live)
@@ -84,32 +84,62 @@ static void free_records(struct live_records *live)
 }
 
 /*
- * Reads them from the vaprod at a socket, or at the only one in a directory, into live, which is to be freed. Returns
- * 0, or an exit code after saying why on standard error, as the command `vapro COMMAND`.
+ * Queries all vaprods that were found, and joins what they respond; one that fails is named, and costs only what it
+ * alone knows. Returns 0, or an exit code with a sentence in err where all fail.
+ */
+static int query_all(struct live_records *live, const char *command, char *err, size_t err_size)
+{
+	struct live_response responses[JOINED_PARTS] = {{.text = NULL}};
+	struct joined_part parts[JOINED_PARTS] = {{.text = NULL}};
+	int count = live->found.several ? live->found.several : 1, failed = 0, code = 0;
+	size_t size = 0;
+
+	count = count < JOINED_PARTS && count < QUERY_NAMED ? count : JOINED_PARTS;
+	for (int i = 0; i < count; i++) {
+		const char *path = live->found.several ? live->found.names[i] : live->found.path;
+		int error = query_one(path, &responses[i], err, err_size);
+
+		code = error ? error : code;
+		failed += error != 0;
+		if (error && count > 1)
+			fprintf(stderr, "vapro %s: %s: %s\n", command, path, err);
+		if (!error)
+			parts[i] = (struct joined_part){responses[i].parts.body, responses[i].parts.bytes};
+	}
+	if (failed < count) {
+		code = 0;
+		live->text = joined_records__make(parts, (size_t)count, &size);
+		live->file = size ? fmemopen(live->text, size, "r") : NULL;
+		if (!live->file) {
+			snprintf(err, err_size, "%s", size ? strerror(errno) : "vaprod has no records");
+			code = EXIT_FAILED;
+		}
+	}
+	for (int i = 0; i < count; i++)
+		free(responses[i].text);
+	return code;
+}
+
+/*
+ * Reads them from the vaprod at a socket, or from all of a directory, into live, which is to be freed. Returns 0, or an
+ * exit code after saying why on standard error, as the command `vapro COMMAND`.
  */
 static int read_records(struct live_records *live, const char *command, const char *socket)
 {
-	const struct status_request request = {.report = true};
-	char text[STATUS_REQUEST_MAX], err[QUERY_SENTENCE_MAX];
-	int length = status_request__format(&request, text, sizeof(text)), error, code = EXIT_FAILED;
-	size_t size;
+	char err[QUERY_SENTENCE_MAX];
+	int error, code;
 
 	*live = (struct live_records){.name = live->found.path};
 	error = query_client__find(socket, true, &live->found, err, sizeof(err));
-	if (error == -EEXIST || error == -ENAMETOOLONG)
-		code = EXIT_USAGE;
-	if (!error) {
-		error = query_client__request(live->found.path, text, (size_t)length, PATIENCE_S, &live->text, &size,
-					      err, sizeof(err));
-		if (error == -EPERM || error == -EACCES)
-			code = EXIT_REFUSED;
-	}
-	if (!error)
-		code = take_records(live, size, err, sizeof(err));
+	if (error == -EEXIST)
+		snprintf(live->found.path, sizeof(live->found.path), "%s", socket);
+	if (error && error != -EEXIST)
+		code = error == -ENAMETOOLONG ? EXIT_USAGE : EXIT_FAILED;
+	else
+		code = query_all(live, command, err, sizeof(err));
 	if (!code)
 		return 0;
 	fprintf(stderr, "vapro %s: %s\n", command, err);
-	name_sockets(&live->found);
 	free_records(live);
 	return code;
 }
@@ -232,7 +262,7 @@ static const struct option_row rows[] = {
      .help = "with --job and without FILE: where jobs left reports, as vaprod's --job-reports (" STORE_DIRECTORY ")"},
     JOB_ROW(struct choice, job, "only this job: its number, 123 or slurm:123, or as records name it (all jobs)"),
     {.type = OPTION_STRING, OPTION_AT(struct choice, socket), .name = "socket", .value = "PATH",
-     .help = "without FILE: where vaprod is reached, as its --socket; needed where several run (" VAPRO_SOCKET ")"},
+     .help = "without FILE: where vaprod is reached, as its --socket; all that run where it is a directory (" VAPRO_SOCKET ")"},
     RUN_ROW(struct choice, run, "of a file that holds"),
     OPTIONS_HELP_ROW,
     FROM_ROWS(struct choice, source),
@@ -250,8 +280,8 @@ const struct command report_command = {
 	"Writes a page that a browser opens without a network: the verdict, the causes of lost time, heat maps of "
 	"all ranks over time, the slow regions with when, where and why, and what could not be evaluated. FILE is "
 	"NDJSON output of vaprod, vapro run or vapro analyze (- is standard input), a capture, or fragments as "
-	"NDJSON; several files are the hosts of one run. Without FILE a running vaprod (or vapro run) is "
-	"read: what it retains, which is less than two minutes and slow regions that are open; users see their own "
+	"NDJSON; several files are the hosts of one run. Without FILE the running vaprods (or vapro run) are "
+	"read: what they retain, which is less than two minutes and slow regions that are open; users see their own "
 	"jobs, root sees all; with --job a job that has ended is read from the report that it left (`vapro jobs`). "
 	"With "
 	"--svg, --csv or --trace the page is written only if "

@@ -19,7 +19,7 @@
 #include "daemon/daemon.h"
 #include "query/status.h"
 #include "top/broker_feed.h"
-#include "top/feed.h"
+#include "top/feeds.h"
 #include "top/layout.h"
 #include "top/screen.h"
 
@@ -61,7 +61,7 @@ static int read_user(void *member, const char *value, char *why, size_t why_size
 static const struct option_row rows[] = {
     {.type = OPTION_STRING, OPTION_AT(struct top_options, socket), .name = "socket", .value = "PATH",
      .max = QUERY_PATH_MAX - 1, .noun = "path", .expected = "the path of a socket, or a directory",
-     .help = "where vaprod is reached, as its --socket; needed where several run (" VAPRO_SOCKET ")"},
+     .help = "where vaprod is reached, as its --socket; all that run where it is a directory (" VAPRO_SOCKET ")"},
     {.type = OPTION_SECONDS, OPTION_AT(struct top_options, interval_s), .name = "interval", .letter = 'd',
      .min = STATUS_LEAST_MS * 1e-3, .max = STATUS_MOST_MS * 1e-3,
      .help = "time between two snapshots, 0.5 s or more (1)"},
@@ -137,42 +137,27 @@ static void user_name(uint32_t uid, char *name)
 	strcpy(name, users[at].name);
 }
 
-/* Where snapshots come from: a vaprod, or a broker. */
+/* Where snapshots come from: the vaprods of this node, or a broker. */
 struct input {
-	struct feed *feed;
-	struct broker_feed *broker; /* NULL: feed */
+	struct feeds *feeds;
+	struct broker_feed *broker; /* NULL: feeds */
 };
 
 static enum feed_state input__step(struct input *input)
 {
-	return input->broker ? broker_feed__step(input->broker, mono_now()) : feed__step(input->feed, mono_now());
+	return input->broker ? broker_feed__step(input->broker, mono_now()) : feeds__step(input->feeds, mono_now());
 }
 
 static const char *input__why(const struct input *input)
 {
-	return input->broker ? broker_feed__why(input->broker) : feed__why(input->feed);
-}
-
-static int input__fd(const struct input *input)
-{
-	return input->broker ? -1 : feed__fd(input->feed);
+	return input->broker ? broker_feed__why(input->broker) : feeds__why(input->feeds);
 }
 
 /* Says why there is no snapshot. Returns an exit code. */
 static int report(const struct input *input, enum feed_state state)
 {
-	const struct feed *feed = input->feed;
-	const char(*paths)[QUERY_PATH_MAX];
-	int count = input->broker ? 0 : feed__several(feed, &paths);
-
-	if (state != FEED_SEVERAL) {
-		fail(0, "%s", *input__why(input) ? input__why(input) : "vaprod does not respond");
-		return state == FEED_REFUSED ? EXIT_REFUSED : EXIT_FAILED;
-	}
-	fail(0, "%d vaprods are running; choose one:", count);
-	for (int i = 0; i < count && i < QUERY_NAMED; i++)
-		fprintf(stderr, "  --socket %.*s\n", (int)(strlen(paths[i]) - strlen(QUERY_STATUS)), paths[i]);
-	return EXIT_USAGE;
+	fail(0, "%s", *input__why(input) ? input__why(input) : "vaprod does not respond");
+	return state == FEED_REFUSED ? EXIT_REFUSED : EXIT_FAILED;
 }
 
 /*
@@ -181,19 +166,20 @@ static int report(const struct input *input, enum feed_state state)
  */
 static bool wait_for(const struct input *input, bool keys)
 {
-	struct pollfd fds[] = {{.fd = input__fd(input), .events = POLLIN},
-			       {.fd = keys ? STDIN_FILENO : -1, .events = POLLIN}};
+	struct pollfd fds[1 + JOINED_PARTS] = {{.fd = keys ? STDIN_FILENO : -1, .events = POLLIN}};
+	size_t count = input->broker ? 0 : feeds__fds(input->feeds, fds + 1);
 
-	poll(fds, 2, fds[0].fd < 0 ? STEP_MS : 1000);
-	return !(fds[1].revents & (POLLHUP | POLLERR | POLLNVAL));
+	/* with several connections what one of them lacks may be given up soon */
+	poll(fds, 1 + count, count == 1 ? 1000 : STEP_MS);
+	return !(fds[0].revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
 /* Takes a snapshot over. Returns whether it could be read. */
 static bool update(struct top_model *model, struct input *input)
 {
 	size_t size;
-	const char *text = input->broker ? broker_feed__take(input->broker, &size) : feed__take(input->feed, &size);
-	struct top_snapshot *snapshot = top_snapshot__read(text, size, user_name);
+	const char *text = input->broker ? broker_feed__take(input->broker, &size) : feeds__take(input->feeds, &size);
+	struct top_snapshot *snapshot = text ? top_snapshot__read(text, size, user_name) : NULL;
 
 	if (!snapshot)
 		return false;
@@ -222,8 +208,8 @@ static int print_batch(struct top_model *model, struct input *input, const struc
 				return EXIT_OK;
 			continue;
 		}
-		if (state == FEED_SEVERAL || state == FEED_REFUSED ||
-		    (state == FEED_WAITING && (!printed || options->count)) || (!printed && mono_now() > until_ns))
+		if (state == FEED_REFUSED || (state == FEED_WAITING && (!printed || options->count)) ||
+		    (!printed && mono_now() > until_ns))
 			return report(input, state);
 		wait_for(input, false);
 	}
@@ -294,10 +280,10 @@ static int run(const struct top_options *options)
 	if (options->source.broker.servers)
 		input.broker = broker_feed__new(&options->source, interval_ms, VAPRO_VERSION);
 	else
-		input.feed = feed__new(options->socket ? options->socket : VAPRO_SOCKET, interval_ms);
+		input.feeds = feeds__new(options->socket ? options->socket : VAPRO_SOCKET, interval_ms);
 	top_model__init(&model);
 	model.only_user = options->user;
-	if (!input.broker && !input.feed)
+	if (!input.broker && !input.feeds)
 		return fail(EXIT_FAILED, "out of memory");
 	if (options->batch) {
 		code = print_batch(&model, &input, options);
@@ -307,9 +293,7 @@ static int run(const struct top_options *options)
 
 		if (state == FEED_SNAPSHOT)
 			update(&model, &input);
-		if (state == FEED_SEVERAL) {
-			code = report(&input, state);
-		} else if (screen__open(err, sizeof(err))) {
+		if (screen__open(err, sizeof(err))) {
 			code = fail(EXIT_FAILED, "%s", err);
 		} else {
 			error = show(&model, &input);
@@ -318,7 +302,7 @@ static int run(const struct top_options *options)
 		}
 	}
 	top_model__clear(&model);
-	feed__free(input.feed);
+	feeds__free(input.feeds);
 	broker_feed__free(input.broker);
 	return code;
 }

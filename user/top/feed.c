@@ -76,10 +76,7 @@ static enum feed_state find(struct feed *feed, uint64_t now_ns)
 
 	if (!error)
 		return FEED_CONNECTED;
-	if (error == -ENOENT)
-		return wait_on(feed, now_ns, "waiting for vaprod: no socket in %s", feed->where);
-	wait_on(feed, now_ns, "%s", err);
-	return error == -EEXIST ? FEED_SEVERAL : FEED_WAITING;
+	return wait_on(feed, now_ns, "%s", err);
 }
 
 static enum feed_state connect_to(struct feed *feed, uint64_t now_ns)
@@ -167,7 +164,7 @@ enum feed_state feed__step(struct feed *feed, uint64_t now_ns)
 	if (feed->passed_on)
 		drop_passed(feed);
 	if (feed->fd < 0 && now_ns < feed->retry_ns)
-		return feed->found.several ? FEED_SEVERAL : FEED_WAITING;
+		return FEED_WAITING;
 	if (feed->fd < 0)
 		state = connect_to(feed, now_ns);
 	while (state == FEED_CONNECTED) {
@@ -215,10 +212,4 @@ const char *feed__take(struct feed *feed, size_t *size)
 const char *feed__why(const struct feed *feed)
 {
 	return feed->why;
-}
-
-int feed__several(const struct feed *feed, const char (**paths)[QUERY_PATH_MAX])
-{
-	*paths = feed->found.names;
-	return feed->found.several;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The connection of `vapro top` to a vaprod: finds the socket, requests snapshots, takes them as they come, and
- * connects again after vaprod has ended. Nothing here waits.
+ * The connection of `vapro top` to a vaprod: requests snapshots, takes them as they come, and connects again after
+ * vaprod has ended. Nothing here waits.
  */
 #ifndef VAPRO_TOP_FEED_H
 #define VAPRO_TOP_FEED_H
@@ -15,16 +15,12 @@ enum feed_state {
 	FEED_WAITING,	/* no vaprod; the next attempt comes by itself */
 	FEED_CONNECTED, /* no snapshot yet, or the latest one was taken */
 	FEED_SNAPSHOT,	/* there is a new one */
-	FEED_SEVERAL,	/* several vaprods listen, and none was chosen */
 	FEED_REFUSED,	/* vaprod has refused the request */
 };
 
 struct feed;
 
-/*
- * where: as --socket of vaprod: a socket, or the directory of sockets. interval_ms: 0 for one snapshot. Returns NULL
- * when out of memory.
- */
+/* where: a socket, by either of its names. interval_ms: 0 for one snapshot. Returns NULL when out of memory. */
 struct feed *feed__new(const char *where, unsigned interval_ms);
 void feed__free(struct feed *feed);
 
@@ -39,8 +35,5 @@ const char *feed__take(struct feed *feed, size_t *size);
 
 /* Says why there is no connection, in one sentence; "" where there is one. */
 const char *feed__why(const struct feed *feed);
-
-/* The sockets that listen where none was chosen; returns how many there are, at most QUERY_NAMED are named. */
-int feed__several(const struct feed *feed, const char (**paths)[QUERY_PATH_MAX]);
 
 #endif

@@ -17,7 +17,7 @@
 #include "query/socket.h"
 #include "query/status.h"
 #include "query/status_server.h"
-#include "top/feed.h"
+#include "top/feeds.h"
 
 #define SECOND 1000000000ULL
 #define NOBODY 65534
@@ -532,38 +532,82 @@ static void test_feed(void **state)
 	status_server__close(server);
 }
 
-/* A directory of sockets: the only one is taken, of several one must be chosen. */
-static void test_feed_directory(void **state)
+/* Lets the servers and the feeds go on until there is a snapshot. Returns it. */
+static const char *snapshot_of(struct feeds *feeds, struct status_server *const *servers, uint64_t now_ns, size_t *size)
 {
+	enum feed_state state = FEED_WAITING;
+
+	for (int i = 0; i < 100 && state != FEED_SNAPSHOT; i++, now_ns += SECOND / 100) {
+		state = feeds__step(feeds, now_ns);
+		for (int k = 0; k < 2; k++) {
+			if (servers[k])
+				status_server__step(servers[k], now_ns);
+		}
+	}
+	assert_int_equal(state, FEED_SNAPSHOT);
+	return feeds__take(feeds, size);
+}
+
+/* A directory of sockets: all are asked, also those that come later. */
+static void test_feeds(void **state)
+{
+	struct status_server *servers[2] = {NULL, NULL};
 	char where[128], names[2][QUERY_PATH_MAX], err[512];
-	const char(*found)[QUERY_PATH_MAX];
-	struct status_server *servers[2];
+	struct pollfd fds[JOINED_PARTS];
+	struct feeds *feeds;
 	struct feed *feed;
+	size_t size;
 
 	(void)state;
 	if (geteuid())
 		skip();
 	snprintf(where, sizeof(where), "%s/", directory);
-	feed = feed__new(where, 0);
-	assert_int_equal(feed__step(feed, SECOND), FEED_WAITING);
+	feeds = feeds__new(where, 1000);
+	assert_int_equal(feeds__step(feeds, SECOND), FEED_WAITING);
+	assert_non_null(strstr(feeds__why(feeds), "no socket in"));
+	assert_int_equal(feeds__fds(feeds, fds), 0);
 	for (int i = 0; i < 2; i++) {
 		snprintf(names[i], sizeof(names[i]), "%svaprod.%d", where, i + 1);
 		servers[i] = status_server__open(names[i], &(struct status_answers){answer, report, diagnose, NULL},
 						 err, sizeof(err));
 		assert_non_null(servers[i]);
 	}
-	assert_int_equal(feed__step(feed, 3 * SECOND), FEED_SEVERAL);
-	assert_int_equal(feed__several(feed, &found), 2);
-	assert_string_equal(found[1], status_server__path(servers[1]));
+	/* the answers of these servers are not records: they are joined to nothing */
+	assert_string_equal(snapshot_of(feeds, servers, 3 * SECOND, &size), "");
+	assert_string_equal(feeds__why(feeds), "");
+	assert_int_equal(feeds__fds(feeds, fds), 2);
+	/* one that does not answer is not waited for */
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(feeds__step(feeds, 5 * SECOND), FEED_CONNECTED);
+		status_server__step(servers[1], 5 * SECOND);
+	}
+	assert_int_equal(feeds__step(feeds, 5 * SECOND + SECOND / 4), FEED_CONNECTED);
+	assert_int_equal(feeds__step(feeds, 6 * SECOND), FEED_SNAPSHOT);
+	assert_non_null(feeds__take(feeds, &size));
+	/* the end of one: the other's snapshot is all there is, as it came */
 	status_server__close(servers[0]);
-	assert_int_equal(feed__step(feed, 5 * SECOND), FEED_CONNECTED);
-	feed__free(feed);
+	servers[0] = NULL;
+	assert_string_equal(snapshot_of(feeds, servers, 9 * SECOND, &size), "user 0\n");
+	assert_string_equal(snapshot_of(feeds, servers, 20 * SECOND, &size), "user 0\n");
+	assert_int_equal(feeds__fds(feeds, fds), 1);
+	status_server__close(servers[1]);
+	assert_int_equal(feeds__step(feeds, 21 * SECOND), FEED_WAITING);
+	assert_string_equal(feeds__why(feeds), "vaprod has ended");
+	assert_int_equal(feeds__fds(feeds, fds), 0);
+	feeds__free(feeds);
+	feeds__free(NULL);
 	/* either name of a socket will do */
+	servers[1] =
+	    status_server__open(names[1], &(struct status_answers){answer, report, diagnose, NULL}, err, sizeof(err));
 	for (int i = 0; i < 2; i++) {
 		feed = feed__new(i ? status_server__path(servers[1]) : names[1], 0);
 		assert_int_equal(feed__step(feed, SECOND), FEED_CONNECTED);
 		feed__free(feed);
 	}
+	/* one snapshot, after which the server closes the connection */
+	feeds = feeds__new(where, 0);
+	assert_string_equal(snapshot_of(feeds, servers, 30 * SECOND, &size), "user 0\n");
+	feeds__free(feeds);
 	status_server__close(servers[1]);
 }
 
@@ -580,7 +624,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_diagnoses, set_up, remove_directory),
 	    cmocka_unit_test_setup_teardown(test_flood, set_up, remove_directory),
 	    cmocka_unit_test_setup_teardown(test_feed, set_up, remove_directory),
-	    cmocka_unit_test_setup_teardown(test_feed_directory, set_up, remove_directory),
+	    cmocka_unit_test_setup_teardown(test_feeds, set_up, remove_directory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
