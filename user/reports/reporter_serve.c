@@ -21,14 +21,24 @@
 #define RETAIN_NS 600000000000ULL /* between two looks at old reports, */
 #define RETAIN_REPORTS 200	  /* or after so many new ones */
 #define READ_BYTES (1U << 20)
+#define READS_MOST 64 /* of the socket between two reports */
+#define WAIT_MS 60000
+
+/* A job whose records come, or whose report is due. */
+struct served_job {
+	struct spool_job spool;
+	uint64_t due;  /* place in the order of requests; 0: no report is due */
+	uint32_t lost; /* lines that were lost on the way */
+	bool last;     /* no more lines come */
+};
 
 struct server {
 	const struct reporter_options *options;
 	int socket, jobs_directory, spool;
 	int error; /* of the directories: no report can be written */
-	struct spool_job *jobs;
+	struct served_job *jobs;
 	size_t job_count, job_capacity;
-	uint64_t bytes; /* in the spool */
+	uint64_t bytes, requests; /* in the spool; so far */
 	char *input;
 	size_t used, room;
 	uint64_t retain_ns; /* when old reports are looked for again */
@@ -78,10 +88,10 @@ static int write_report(struct server *server, struct spool_job *job, uint64_t l
 	return error;
 }
 
-static struct spool_job *find(struct server *server, uint64_t key)
+static struct served_job *find(struct server *server, uint64_t key)
 {
 	for (size_t i = 0; i < server->job_count; i++) {
-		if (server->jobs[i].key == key)
+		if (server->jobs[i].spool.key == key)
 			return &server->jobs[i];
 	}
 	return NULL;
@@ -89,49 +99,100 @@ static struct spool_job *find(struct server *server, uint64_t key)
 
 static void open_job(struct server *server, const struct report_frame *frame, const char *text)
 {
-	struct spool_job *job = find(server, frame->key);
+	struct served_job *job = find(server, frame->key);
 
 	if (job || !frame->user || grow(&server->jobs, &server->job_capacity, server->job_count + 1, sizeof(*job)))
 		return;
 	job = &server->jobs[server->job_count++];
-	*job = (struct spool_job){.key = frame->key, .uid = frame->user - 1};
-	snprintf(job->identity, sizeof(job->identity), "%s", text);
+	*job = (struct served_job){.spool = {.key = frame->key, .uid = frame->user - 1}};
+	snprintf(job->spool.identity, sizeof(job->spool.identity), "%s", text);
 	if (!server->error)
-		spool__open(server->spool, job);
+		spool__open(server->spool, &job->spool);
 }
 
 static void add_line(struct server *server, const struct report_frame *frame, char *text)
 {
-	struct spool_job *job = find(server, frame->key);
+	struct served_job *job = find(server, frame->key);
 
 	if (!job)
 		return;
 	text[frame->bytes] = '\n'; /* in place of the NUL that ends it here */
-	if (server->error || !spool__add(server->spool, job, &server->bytes, text, frame->bytes + 1UL))
+	if (server->error || !spool__add(server->spool, &job->spool, &server->bytes, text, frame->bytes + 1UL))
 		notify(server, REPORT_DROPPED, 1);
 }
 
-static void close_job(struct server *server, struct spool_job *job)
+static void close_job(struct server *server, struct served_job *job)
 {
-	spool__remove(server->spool, job);
-	server->bytes -= job->bytes < server->bytes ? job->bytes : server->bytes;
+	spool__remove(server->spool, &job->spool);
+	server->bytes -= job->spool.bytes < server->bytes ? job->spool.bytes : server->bytes;
 	*job = server->jobs[--server->job_count];
+}
+
+/* The report of a job is due. Where an earlier version is, too, one is written in place of both. */
+static void note_due(struct server *server, struct served_job *job, const struct report_frame *frame)
+{
+	job->due = job->due ? job->due : ++server->requests;
+	job->lost = frame->count;
+	job->last |= frame->kind == REPORT_CLOSE;
+}
+
+static bool was_written(const struct served_job *job)
+{
+	return job->spool.number != 0;
+}
+
+/* Returns the job whose report comes next: first reports before later versions, else in the order of requests; or NULL.
+ */
+static struct served_job *next_due(const struct server *server)
+{
+	struct served_job *next = NULL;
+
+	for (size_t i = 0; i < server->job_count; i++) {
+		struct served_job *job = &server->jobs[i];
+
+		if (job->due && (!next || was_written(next) > was_written(job) ||
+				 (was_written(next) == was_written(job) && job->due < next->due)))
+			next = job;
+	}
+	return next;
+}
+
+static void write_due(struct server *server, struct served_job *job)
+{
+	job->due = 0;
+	write_report(server, &job->spool, job->lost, NULL);
+	if (job->last)
+		close_job(server, job);
+}
+
+/*
+ * A job of a number that closed and whose last report is due may begin again: its lines would be those of another run.
+ * The report of the first is written before.
+ */
+static void reopen_job(struct server *server, const struct report_frame *frame)
+{
+	struct served_job *job = find(server, frame->key);
+
+	if (job && job->last)
+		write_due(server, job);
 }
 
 static void serve(struct server *server, const struct report_frame *frame, char *text)
 {
-	struct spool_job *job = find(server, frame->key);
+	struct served_job *job;
 
-	if (frame->kind == REPORT_OPEN)
+	if (frame->kind == REPORT_OPEN) {
+		reopen_job(server, frame);
 		open_job(server, frame, text);
-	else if (frame->kind == REPORT_LINE)
+		return;
+	}
+	job = find(server, frame->key);
+	if (frame->kind == REPORT_LINE)
 		add_line(server, frame, text);
 	else if (frame->kind == REPORT_FINISH)
 		server->finished = true;
 	else if (job)
-		write_report(server, job, frame->count, NULL);
-	if (frame->kind == REPORT_CLOSE && job)
-		close_job(server, job);
+		note_due(server, job, frame);
 }
 
 /* Serves what has come whole. Returns false where it makes no sense. */
@@ -206,19 +267,39 @@ static void retain(struct server *server, uint64_t now_ns)
 
 static void finish(struct server *server)
 {
+	for (struct served_job *job; (job = next_due(server)); close_job(server, job))
+		write_report(server, &job->spool, job->lost, NULL);
 	while (server->job_count) {
-		struct spool_job *job = &server->jobs[server->job_count - 1];
+		struct served_job *job = &server->jobs[server->job_count - 1];
 
-		write_report(server, job, 0, job->number ? NULL : "incomplete: vaprod was ended before the job");
+		write_report(server, &job->spool, 0,
+			     was_written(job) ? NULL : "incomplete: vaprod was ended before the job");
 		close_job(server, job);
 	}
+}
+
+/*
+ * Reads what vaprod has sent, for which it waits where no report is due: a report may take long, and vaprod holds a
+ * bound of records only. Returns false at the end of vaprod.
+ */
+static bool read_all(struct server *server)
+{
+	struct pollfd ready = {.fd = server->socket, .events = POLLIN};
+
+	for (int i = 0; i < READS_MOST && !server->finished; i++) {
+		if (poll(&ready, 1, i || next_due(server) ? 0 : WAIT_MS) <= 0)
+			return true;
+		if (!read_input(server))
+			return false;
+	}
+	return true;
 }
 
 int reporter__serve(int socket, const struct reporter_options *options)
 {
 	static const int defaults[] = {SIGCHLD, SIGALRM};
 	struct server server = {.options = options, .socket = socket, .jobs_directory = -1, .spool = -1};
-	struct pollfd ready = {.fd = socket, .events = POLLIN};
+	struct served_job *job;
 
 	prctl(PR_SET_NAME, "vapro-reports", 0, 0, 0);
 	/* the terminal's signals are for vaprod, which then has the reports written */
@@ -237,8 +318,11 @@ int reporter__serve(int socket, const struct reporter_options *options)
 		spool__each(server.spool, write_left, &server);
 	while (!server.finished) {
 		retain(&server, mono_now());
-		if (poll(&ready, 1, 60000) > 0 && !read_input(&server))
+		if (!read_all(&server))
 			return 1;
+		job = server.finished ? NULL : next_due(&server);
+		if (job)
+			write_due(&server, job);
 	}
 	finish(&server);
 	return 0;

@@ -235,22 +235,94 @@ static void a_full_disk_is_counted(void **state)
 	assert_true(strstr(text, "could not be written") || strstr(text, "were lost"));
 }
 
+/* Stops the process that writes reports. Returns it. */
+static pid_t stop_child(void)
+{
+	char path[64];
+	FILE *list;
+	int pid = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+	list = fopen(path, "r");
+	assert_non_null(list);
+	assert_int_equal(fscanf(list, "%d", &pid), 1);
+	fclose(list);
+	assert_false(kill(pid, SIGSTOP));
+	return pid;
+}
+
+static struct stat status_of(uid_t uid, const char *name)
+{
+	struct stat status;
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/jobs/%u/%s", directory, uid, name);
+	assert_false(stat(path, &status));
+	return status;
+}
+
+/* Where much is due, each job has a report before any has a later version of it. */
+static void first_reports_come_first(void **state)
+{
+	struct reporter *reporter = start();
+	struct stat early, later, first;
+	pid_t pid;
+
+	(void)state;
+	reporter__line(reporter, "slurm:13.0", ANN + 1, window, true);
+	reporter__see(reporter, NULL, 0, 100 * SECOND);
+	reporter__window_ended(reporter, 101 * SECOND);
+	step_until(reporter, ANN, "slurm-13.0.txt");
+	early = status_of(ANN, "slurm-13.0.txt");
+	pid = stop_child();
+	reporter__window_ended(reporter, 111 * SECOND); /* the last version of the first */
+	reporter__line(reporter, "slurm:14.0", BOB + 1, window, true);
+	reporter__see(reporter, NULL, 0, 112 * SECOND);
+	reporter__window_ended(reporter, 121 * SECOND);
+	reporter__step(reporter, mono_now());
+	assert_false(kill(pid, SIGCONT));
+	reporter__finish(reporter, 20 * SECOND);
+	later = status_of(ANN, "slurm-13.0.txt");
+	first = status_of(BOB, "slurm-14.0.txt");
+	assert_true(early.st_ino != later.st_ino || early.st_mtim.tv_nsec != later.st_mtim.tv_nsec);
+	assert_true(first.st_mtim.tv_sec < later.st_mtim.tv_sec ||
+		    (first.st_mtim.tv_sec == later.st_mtim.tv_sec && first.st_mtim.tv_nsec <= later.st_mtim.tv_nsec));
+}
+
+/* A job of a number whose last report is still due may begin again: it has a report of its own. */
+static void a_job_begins_again(void **state)
+{
+	struct reporter *reporter = start();
+	pid_t pid = stop_child();
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		uint64_t at = (100 + 100 * (uint64_t)i) * SECOND;
+
+		reporter__line(reporter, "slurm:15.0", ANN + 1, window, true);
+		reporter__see(reporter, NULL, 0, at);
+		reporter__window_ended(reporter, at + SECOND);
+		reporter__window_ended(reporter, at + 11 * SECOND);
+		reporter__step(reporter, mono_now());
+	}
+	assert_false(kill(pid, SIGCONT));
+	reporter__finish(reporter, 20 * SECOND);
+	assert_owned(ANN, "slurm-15.0.txt", 0600);
+	assert_owned(ANN, "slurm-15.0~2.txt", 0600);
+	assert_int_equal(files_in("jobs/65533"), 6);
+	assert_int_equal(files_in("spool"), 0);
+}
+
 /* The loop never waits: a process that does not read costs lines, which are counted. */
 static void a_process_that_stands_still_costs_lines(void **state)
 {
 	static char large[1 << 20];
 	struct reporter *reporter = start();
 	char text[512];
-	FILE *list;
-	int pid = 0;
+	pid_t pid;
 
 	(void)state;
-	snprintf(text, sizeof(text), "/proc/self/task/%d/children", getpid());
-	list = fopen(text, "r");
-	assert_non_null(list);
-	assert_int_equal(fscanf(list, "%d", &pid), 1);
-	fclose(list);
-	assert_false(kill(pid, SIGSTOP));
+	pid = stop_child();
 	memset(large, 'x', sizeof(large) - 1);
 	for (int i = 0; i < 64; i++) {
 		reporter__line(reporter, "slurm:12.0", ANN + 1, large, true);
@@ -286,6 +358,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(each_user_has_a_report, begin, end),
 	    cmocka_unit_test_setup_teardown(what_a_killed_vaprod_left_is_written, begin, end),
 	    cmocka_unit_test_setup_teardown(a_full_disk_is_counted, begin, end),
+	    cmocka_unit_test_setup_teardown(first_reports_come_first, begin, end),
+	    cmocka_unit_test_setup_teardown(a_job_begins_again, begin, end),
 	    cmocka_unit_test_setup_teardown(a_process_that_stands_still_costs_lines, begin, end),
 	};
 
