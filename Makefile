@@ -504,7 +504,7 @@ install: all $(SPANK) $(MAN_PAGES) $(B)/vapro.conf $(COMPLETIONS)
 	done
 	chmod 755 $(DESTDIR)$(PREFIX)/share/vapro/nats/add_user.sh
 	install -d $(DESTDIR)$(PREFIX)/share/vapro/slurm
-	install -m 755 deploy/slurm/prolog.sh deploy/slurm/epilog.sh $(DESTDIR)$(PREFIX)/share/vapro/slurm
+	install -m 755 deploy/slurm/prolog.sh deploy/slurm/epilog.sh deploy/slurm/comment.sh $(DESTDIR)$(PREFIX)/share/vapro/slurm
 	$(if $(SPANK),install -d $(DESTDIR)$(PREFIX)/lib/vapro)
 	$(if $(SPANK),install -m 755 $(SPANK) $(DESTDIR)$(PREFIX)/lib/vapro)
 	install -d $(DESTDIR)$(UNITS)
