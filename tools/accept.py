@@ -6,12 +6,13 @@ wanted. Needs a finished build, root, two cores and an otherwise idle machine.
 
   accept.py all | CHECK...      CHECK: demo quiet random coverage correctness slowpeer sites bystander
                                 throw kill9 rate cap badinput owners held programs strangers ranks64 threads hogs nodes harm
+                                site
   --quick                       fewer repetitions, to try the measuring itself (says so in the table)
 
 nodes is all of nodes:shared nodes:killed nodes:silent nodes:absent nodes:delays nodes:large, and
 programs is all of programs:results programs:coverage programs:overhead programs:inject programs:bystanders
 programs:sentences, each of which can be selected alone, and harm is all of owners held harm:translators harm:strangers
-harm:churn harm:shapes. The
+harm:churn harm:shapes, and site of site:reports. The
 results of programs are stored for each commit and joined over invocations
 (build/accept/programs/COMMIT/results.json); known results are not measured again:
   --program NAME,...            only these programs
@@ -46,6 +47,7 @@ import accept_many  # noqa: E402
 import accept_nodes  # noqa: E402
 import accept_owners  # noqa: E402
 import accept_programs  # noqa: E402
+import accept_site  # noqa: E402
 import accept_threads  # noqa: E402
 import contradictions  # noqa: E402
 from accept_common import QUICK, VAPRO, VAPROD, measured, path, save, t, tool  # noqa: E402
@@ -61,9 +63,10 @@ CHECKS = {
     "threads": accept_threads.check_threads, "hogs": accept_hogs.check_hogs,
     "owners": accept_owners.check_owners,
     **accept_programs.STRANGERS, **accept_nodes.CHECKS, **accept_bystanders.CHECKS, **accept_churn.CHECKS,
+    **accept_site.CHECKS,
 }
 # checks of several parts, each of which can be measured alone
-GROUPS = {"programs": accept_programs.CHECKS, "nodes": accept_nodes.CHECKS,
+GROUPS = {"programs": accept_programs.CHECKS, "nodes": accept_nodes.CHECKS, "site": accept_site.CHECKS,
           "harm": ("owners", *accept_bystanders.CHECKS, *accept_held.CHECKS, *accept_churn.CHECKS)}
 
 
