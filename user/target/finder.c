@@ -132,6 +132,9 @@ static size_t drain_ring(struct finder *finder, struct ring *ring, finder_mapped
 	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE), at = ring->page->data_tail;
 	size_t reported = 0;
 
+	/* what did not fit is recorded as lost with the next mapping on this CPU, which may be minutes later */
+	if (head - at > RING_PAGES * finder->page_bytes - RECORD_MAX)
+		*lost += 1;
 	while (at < head) {
 		const struct perf_event_header *header = record_at(finder, ring, at);
 
