@@ -31,6 +31,7 @@ REMEDIES = {"throttled": re.compile(r"raise its CPU quota|used up its CPU quota"
             "stopped": re.compile(r"who suspends or freezes"), "preempted": re.compile(r"move or stop|Other tasks ran on the CPU")}
 ENTRIES = {"preempted": {"preempted", "wakeup_wait", "oversubscribed"}, "irq": {"irq", "hard_irq", "soft_irq"}}  # causes of a factor
 ROUNDING_S = 0.0005
+WAITED_LEAST, WAITED_LEAST_S = 0.001, 1e-4  # share of what was lost, and seconds, from which the text of a cause states the waiting
 ROUNDING_SHARE = 1e-6  # of rated_pct, which has four digits
 CAUSES_MOST = 64  # of all jobs, at the end of a run: the least ones are left out
 BY_KERNEL = re.compile(r"^the kernel attributes")
@@ -231,8 +232,9 @@ def check_text(cause, name):
     rated = re.search(r"\(([\d.]+) % [^()]*\)(?:;|$| \()", text)
     if not lost or not is_said(lost[1], cause["lost_seconds"]):
         yield "text", f"{name}: {cause['lost_seconds']:.6f} s lost, its text says: {text}"
-    if bool(waited) != (cause["caused_seconds"] > 0) or waited and not is_said(waited[1], cause["caused_seconds"]):
-        yield "text", f"{name}: others waited {cause['caused_seconds']:.6f} s, its text says: {text}"
+    least, caused = max(WAITED_LEAST_S, WAITED_LEAST * cause["lost_seconds"]), cause["caused_seconds"]
+    if not waited and caused > 1.01 * least + 1e-6 or waited and (caused < 0.99 * least - 1e-6 or not is_said(waited[1], caused)):
+        yield "text", f"{name}: others waited {caused:.6f} s, its text says: {text}"
     if rated and cause.get("rated_pct") is not None and abs(float(rated[1]) - cause["rated_pct"]) > 0.5 + 0.005 * cause["rated_pct"]:
         yield "text", f"{name}: rated at {cause['rated_pct']} %, its text says: {text}"
     if len(ranks) == 1 and not re.search(rf"\brank {min(ranks)}\b", text):

@@ -14,8 +14,10 @@
 #include "report/json.h"
 #include "report/regions.h"
 
-#define LONG_S 600	/* times of a job from which on they are hours, minutes and seconds */
-#define WHOLE_JOB 0.999 /* share of a job's time that is all of it: sums are of rounded times */
+#define LONG_S 600	    /* times of a job from which on they are hours, minutes and seconds */
+#define WAITED_LEAST 0.001  /* share of what was lost from which waiting is stated */
+#define WAITED_LEAST_S 1e-4 /* seconds from which it is */
+#define WHOLE_JOB 0.999	    /* share of a job's time that is all of it: sums are of rounded times */
 
 const char *cause_text__noun(const char *cause)
 {
@@ -151,7 +153,7 @@ char *cause_text__write(const struct cause *cause, char *buf)
 	text__append(buf, CAUSE_TEXT_SIZE, ": %s lost",
 		     duration__text(cause->lost_seconds, duration, sizeof(duration)));
 	say_shares(buf, cause);
-	if (cause->caused_seconds > 0)
+	if (cause->caused_seconds >= fmax(WAITED_LEAST_S, WAITED_LEAST * cause->lost_seconds))
 		text__append(buf, CAUSE_TEXT_SIZE, "; others waited %s for it",
 			     duration__text(cause->caused_seconds, duration, sizeof(duration)));
 	if (cause->regions > 1 && cause->regions != cause->intervals)
