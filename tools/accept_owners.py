@@ -13,6 +13,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from accept_common import *  # noqa: E402,F401,F403 - the checks' own vocabulary
 from accept_common import t  # noqa: E402
+from jobs import calls_within_budget  # noqa: E402
 
 MANY, OTHER = 60001, 60002
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -53,12 +54,6 @@ def begin(jobs, *options):
     return daemon, ndjson
 
 
-def calls_within_budget(records):
-    """Calls in a row, 50 times a second, whose probes cost a process .2 % of its time by calibration: new states cost more."""
-    costs = of_type(records, "hello")[0]["costs"]
-    return max(5, min(50, int(0.002 / 50 / ((costs["entry_ns"] + costs["return_ns"]) * 1e-9))))
-
-
 def beside(count, seconds, off):
     """(coverage of the other user's job, warnings that blame it, CPU time of vaprod in percent of a core)"""
     with Programs() as programs, Jobs(scratch("owners")) as jobs:
@@ -67,7 +62,7 @@ def beside(count, seconds, off):
         if not until(lambda: len(of_user(t.load_records(ndjson), "process", OTHER)) == 2, 30):
             raise RuntimeError("the other user's ranks are not attached")
         time.sleep(3)
-        peers = programs.start(jobs, MANY, "peers", count, seconds, calls_within_budget(t.load_records(ndjson)), off=off)
+        peers = programs.start(jobs, MANY, "peers", count, seconds, calls_within_budget(of_type(t.load_records(ndjson), "hello")[0]["costs"]), off=off)
         time.sleep(seconds / 4)
         before, begun = cpu_of(daemon.pid), time.monotonic()
         time.sleep(seconds / 2)

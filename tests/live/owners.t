@@ -12,7 +12,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from live import VAPROD, main, of_type, records, tool, until  # noqa: E402
+from live import VAPROD, j, main, of_type, records, tool, until  # noqa: E402
 
 FIRST, SECOND = 60001, 60002  # users without accounts
 
@@ -58,8 +58,7 @@ def test_waits_are_the_cause_s(tap, jobs):
         daemon, out = begin(jobs)
         ranks = jobs.start(programs.command("ranks", 2, 14), "ranks", user=SECOND)
         until(lambda: len(of_user(records(out), "process", SECOND)) == 2, 20)
-        costs = of_type(records(out), "hello")[0]["costs"]  # each within its own budget
-        calls = max(5, min(50, int(0.002 / 50 / ((costs["entry_ns"] + costs["return_ns"]) * 1e-9))))
+        calls = j.calls_within_budget(of_type(records(out), "hello")[0]["costs"])
         peers = jobs.start(programs.command("peers", 32, 9, calls), "peers", user=FIRST)
         tap.equal((jobs.wait(peers, 60), jobs.wait(ranks, 60)), (0, 0), "the programs end well")
         lines = end(tap, jobs, daemon, out)
