@@ -86,14 +86,8 @@ static __always_inline bool has_place(struct kernel_counters *of, u32 bin)
 	struct kernel_owner *owner = owner_of(of);
 	u32 odd = bin & 1;
 
-	if (of->pool_bin[odd] != bin) {
-		of->pool_bin[odd] = bin;
-		of->pool_used[odd] = 0;
-	}
-	if (owner->pool_bin[odd] != bin) {
-		owner->pool_bin[odd] = bin;
-		owner->pool_used[odd] = 0;
-	}
+	begin_bin(&of->pool_bin[odd], &of->pool_used[odd], bin);
+	begin_bin(&owner->pool_bin[odd], &owner->pool_used[odd], bin);
 	if (!has_share(of->pool_used[odd] / 4, owner->pool_used[odd], room_of(owner, pool_half), pool_half))
 		return false;
 	add(of->pool_used[odd], 1);

@@ -227,6 +227,15 @@ static __always_inline bool has_share(u32 made, u32 used, u32 size, u32 most)
 	return made < most && used < size && made < (size - used) / 8;
 }
 
+/* Entries that are counted by bin: none are used at the begin of one. */
+static __always_inline void begin_bin(u32 *counted, u32 *used, u32 bin)
+{
+	if (*counted == bin)
+		return;
+	*counted = bin;
+	*used = 0;
+}
+
 /* Returns an owner's room in a table of so many entries. */
 static __always_inline u32 room_of(const struct kernel_owner *owner, u32 size)
 {

@@ -34,10 +34,7 @@ static __always_inline bool has_entry(u32 slot, u32 bin)
 	struct kernel_owner *owner = owner_of(counters_of(slot));
 	u32 odd = bin & 1;
 
-	if (owner->tasks_bin[odd] != bin) {
-		owner->tasks_bin[odd] = bin;
-		owner->tasks_used[odd] = 0;
-	}
+	begin_bin(&owner->tasks_bin[odd], &owner->tasks_used[odd], bin);
 	if (owner->tasks_used[odd] >= room_of(owner, interference_room))
 		return false;
 	add(owner->tasks_used[odd], 1);
