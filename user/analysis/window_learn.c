@@ -96,12 +96,14 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 	const struct stg_job *about = stg__job(context->stg, job->id);
 	double *computing = calloc(about->row_count + 1, sizeof(*computing));
 	double *calls = calloc(about->row_count + 1, sizeof(*calls));
+	double *on_cpu = calloc(about->row_count + 1, sizeof(*on_cpu));
+	double *saved = calloc(about->row_count + 1, sizeof(*saved));
 	struct series_ids ids = job_series__ids(&context->series, job->id);
 	struct series *series = context->series.series;
 	bool alarms = any_alarm(&job->book);
 	uint64_t thirds[SERIES_THIRDS - 1];
 	double all = 0, weighted = 0;
-	int error = computing && calls ? 0 : -ENOMEM;
+	int error = computing && calls && on_cpu && saved ? 0 : -ENOMEM;
 
 	set_thirds(view, end, thirds);
 	begin_view(&context->series, ids);
@@ -129,6 +131,8 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 		if (at->class == VAPRO_COMPUTATION) {
 			all += rec->sum_ns;
 			weighted += rec->sum_ns * rec->sum_ns / rec->n;
+			on_cpu[at->row] += bundle_rec__on_cpu(rec);
+			saved[at->row] += rec->factor[VAPRO_FREQUENCY];
 		}
 		at->view_n += rec->n;
 		if (bin >= view && !rec->warm_up)
@@ -143,6 +147,10 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 	job->map.fragment_ns = all > 0 ? weighted / all : 0;
 	if (!error)
 		error = stg__set_computing(context->stg, job->id, computing, calls);
+	if (!error)
+		error = stg__set_speed(context->stg, job->id, on_cpu, saved);
+	free(on_cpu);
+	free(saved);
 	free(computing);
 	free(calls);
 	return error;

@@ -163,6 +163,14 @@ static inline double bundle_rec__blocked(const struct bundle_rec *rec)
 	return (double)rec->factor[VAPRO_BLOCKED_IO] + rec->factor[VAPRO_BLOCKED_OTHER];
 }
 
+/* Time on the CPU. */
+static inline double bundle_rec__on_cpu(const struct bundle_rec *rec)
+{
+	double ns = rec->sum_ns - bundle_rec__cpu_attributed(rec) - bundle_rec__blocked(rec);
+
+	return ns > 0 ? ns : 0;
+}
+
 /* Time on the CPU that a frequency below the usual one cost. */
 static inline double bundle_rec__slowed(const struct bundle_rec *rec)
 {

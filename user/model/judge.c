@@ -157,6 +157,17 @@ static void judge_scattered(const struct series_book *book, struct bundle_rec *r
 		rec->reference = (float)scatter__reference(series, rec);
 }
 
+/* Time per fragment of a bundle that a usual frequency costs: of its workload, else of computation on such CPUs. */
+static float usual_frequency(const struct series_book *book, const struct bundle_rec *rec, const struct series *series)
+{
+	if (rec->factor == bundle_rec_no_factors)
+		return 0;
+	if (series->usual_frequency >= 0)
+		return series->usual_frequency * rec->ratio;
+	return (1 - stg__job(book->stg, series->job)->rows[series->row].full_speed) *
+	       (float)(bundle_rec__on_cpu(rec) / rec->n);
+}
+
 void judge__bundle(const struct series_book *book, struct bundle_rec *rec)
 {
 	const struct series *series = &book->series[rec->series];
@@ -165,7 +176,7 @@ void judge__bundle(const struct series_book *book, struct bundle_rec *rec)
 	rec->covered = rec->certified = rec->no_reference = rec->attributed_only = rec->provisional = 0;
 	rec->occurrence = 0;
 	rec->reference = rec->waited_ns = 0;
-	bundle_rec__set_usual(rec, BUNDLE_USUAL_FREQUENCY, series->usual_frequency * rec->ratio);
+	bundle_rec__set_usual(rec, BUNDLE_USUAL_FREQUENCY, usual_frequency(book, rec, series));
 	if (book->workloads[series->workload].mixed) {
 		rec->reason = VAPRO_SPREAD;
 		judge_attributed(book->config, rec);

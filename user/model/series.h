@@ -71,7 +71,7 @@ struct series {
 	bool grouped;		       /* its fragments are of several workloads: those of group_ns */
 	bool single;		       /* its fragments are of one workload */
 	float usual_blocked;	       /* time asleep per undisturbed fragment, of computation and IO */
-	float usual_frequency;	       /* time per fragment that the CPU's usual frequency costs */
+	float usual_frequency;	       /* time per fragment that the CPU's usual frequency costs; below 0: not known */
 	float duration_ns;	       /* the lowest populous duration of its fragments */
 	double reference_ns;	       /* own reference, or that of compared ranks */
 	struct histogram cpu;	       /* on-CPU time of computation; else duration less waits for a CPU */

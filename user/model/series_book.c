@@ -210,6 +210,7 @@ static int find_series(struct series_book *book, struct series_of of, const doub
 	    .row = thread->row,
 	    .next = workload->series,
 	    .class = state->about.class,
+	    .usual_frequency = -1,
 	};
 	/* What is cold at first is the code, whatever its size: another size of the state does not warm up again. */
 	if (before != SERIES_NONE && book->series[before].job != SERIES_NONE) {

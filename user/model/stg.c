@@ -514,6 +514,41 @@ int stg__set_computing(struct stg *stg, uint32_t job, const double *computing_ns
 	return 0;
 }
 
+/* The kind of the CPUs of a row. */
+static uint32_t processor_of(const struct stg *stg, const struct stg_row *row)
+{
+	return row->first ? stg->threads[row->first - 1].processor : 0;
+}
+
+int stg__set_speed(struct stg *stg, uint32_t job, const double *on_cpu_ns, const double *saved_ns)
+{
+	struct kind {
+		uint32_t processor;
+		float full_speed;
+	} *kinds = malloc((stg->jobs[job].row_count + 1) * sizeof(*kinds));
+	size_t count = 0, kind;
+
+	if (!kinds)
+		return -ENOMEM;
+	for (int pass = 0; pass < 2; pass++) {
+		for (size_t row = 0; row < stg->jobs[job].row_count; row++) {
+			struct stg_row *own = &stg->jobs[job].rows[row];
+			uint32_t processor = processor_of(stg, own);
+
+			for (kind = 0; kind < count && kinds[kind].processor != processor; kind++)
+				;
+			if (kind == count)
+				kinds[count++] = (struct kind){processor, 0};
+			if (!pass && on_cpu_ns[row] > 0)
+				own->full_speed = fmaxf(own->full_speed, (float)(1 - saved_ns[row] / on_cpu_ns[row]));
+			kinds[kind].full_speed = fmaxf(kinds[kind].full_speed, own->full_speed);
+			own->full_speed = kinds[kind].full_speed;
+		}
+	}
+	free(kinds);
+	return 0;
+}
+
 double stg__computes_less(const struct stg_job *job, uint32_t row, bool than_most)
 {
 	const struct stg_row *own = &job->rows[row];

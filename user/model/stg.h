@@ -71,6 +71,7 @@ struct stg_row {
 	uint64_t from_ns, to_ns; /* alive; to_ns 0: still running */
 	double computing_ns;	 /* time of computation in the current view */
 	double calls;		 /* in the current view */
+	float full_speed;	 /* see stg__set_speed */
 };
 
 struct stg_job {
@@ -146,6 +147,13 @@ const struct stg_job *stg__job(const struct stg *stg, uint32_t id);
 
 /* Sets the computation time of each row in the view. Returns 0 or -ENOMEM. */
 int stg__set_computing(struct stg *stg, uint32_t job, const double *computing_ns, const double *calls);
+
+/*
+ * Learns what frequency is usual, from the computation of each row in a view: its time on a CPU, and the time that the
+ * highest frequency would have saved. full_speed of a row is the part that it would not have saved, the largest of all
+ * views and of all rows on CPUs of its kind; 0: not known. Returns 0 or -ENOMEM.
+ */
+int stg__set_speed(struct stg *stg, uint32_t job, const double *on_cpu_ns, const double *saved_ns);
 
 /*
  * How much less a row computed in the view than the row with most, or the typical one, ns; below 0: more. A row that

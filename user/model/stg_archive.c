@@ -66,7 +66,7 @@ static const struct archive_column row_columns[] = {
     ARCHIVE_ONE(struct stg_row, host),	 ARCHIVE_ONE(struct stg_row, host_number),
     ARCHIVE_ONE(struct stg_row, socket), ARCHIVE_ONE(struct stg_row, from_ns),
     ARCHIVE_ONE(struct stg_row, to_ns),	 ARCHIVE_ONE(struct stg_row, computing_ns),
-    ARCHIVE_ONE(struct stg_row, calls),
+    ARCHIVE_ONE(struct stg_row, calls),	 ARCHIVE_ONE(struct stg_row, full_speed),
 };
 static const struct archive_table row_table = ARCHIVE_TABLE("rows", struct stg_row, row_columns);
 

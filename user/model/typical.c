@@ -54,6 +54,12 @@ static double needed(const struct series_book *book, enum vapro_class class, siz
 		    CALL_BATCHES * support * (double)rows);
 }
 
+/* Below 0: not known. */
+static double usual_frequency(const struct series *series)
+{
+	return series->frequency_n > 0 ? series->frequency_ns / series->frequency_n : -1;
+}
+
 static double mean_frequency(const struct series *series)
 {
 	return series->frequency_n > 0 ? series->frequency_ns / series->frequency_n : 0;
@@ -234,7 +240,7 @@ static int refresh_kind(struct series_book *book, const struct workload *workloa
 		series->supported = typical;
 		series->compared = rows > 1 && reference > 0;
 		series->reference_ns = reference > 0 ? reference : series->own_ns;
-		series->usual_frequency = isfinite(frequency) ? (float)frequency : 0;
+		series->usual_frequency = isfinite(frequency) ? (float)frequency : -1;
 	}
 	return 0;
 }
@@ -381,7 +387,8 @@ static void pool(struct series_book *book, const struct candidates *own)
 			const struct series *series = &book->series[own->items[end].series];
 
 			sum += own->items[end].group.centre_ns;
-			frequency = fmin(frequency, mean_frequency(series));
+			if (series->frequency_n > 0)
+				frequency = fmin(frequency, mean_frequency(series));
 			end++;
 		} while (end < own->count && own->items[end].group.centre_ns <= lowest * agreement &&
 			 own->items[end].processor == own->items[i].processor);
@@ -389,7 +396,7 @@ static void pool(struct series_book *book, const struct candidates *own)
 			struct series *series = &book->series[own->items[k].series];
 
 			series->reference_ns = sum / (double)(end - i);
-			series->usual_frequency = (float)frequency;
+			series->usual_frequency = isfinite(frequency) ? (float)frequency : -1;
 			series->compared = true;
 		}
 	}
@@ -443,7 +450,7 @@ static int refresh_own(struct series_book *book, struct workload *workload)
 
 		series->supported = series->compared = false;
 		series->reference_ns = usual_of(series, series->own_ns);
-		series->usual_frequency = (float)mean_frequency(series);
+		series->usual_frequency = (float)usual_frequency(series);
 	}
 	for (size_t i = 0; !error && i < all.count; i++) {
 		struct series *series = &book->series[all.items[i].series];

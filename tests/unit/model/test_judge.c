@@ -156,6 +156,7 @@ static void test_losses_of_random_work(void **state)
 		bool attributed_only;
 	} diagnoses[] = {{5e6, 0, 0, 0, false},	 {5e6, 0.5e6, 0, 0, false}, {5e6, 2e6, 0, 0, true},
 			 {5e6, 0, 2e6, 0, true}, {1e6, 1e6, 0, 0, true},    {5e6, 0, 0, 2e6, true}};
+	static const double on_cpu = 1e9, saved = 0;
 	uint64_t random = 7;
 
 	(void)state;
@@ -164,6 +165,7 @@ static void test_losses_of_random_work(void **state)
 	for (int i = 0; i < 200; i++)
 		add(bundle(0, 0, 1e6 * (0.3 + 1.4 * sim_random(&random)), 1, 0));
 	judge__refresh(&book);
+	assert_int_equal(stg__set_speed(stg, 0, &on_cpu, &saved), 0);
 	for (size_t i = 0; i < sizeof(diagnoses) / sizeof(diagnoses[0]); i++) {
 		struct vapro_bundle b = bundle(0, 0, diagnoses[i].ns, 1, 0);
 		struct bundle_rec rec;
@@ -179,6 +181,47 @@ static void test_losses_of_random_work(void **state)
 		if (diagnoses[i].attributed_only)
 			assert_near(bundle_rec__loss(&rec).lost,
 				    diagnoses[i].preempted + diagnoses[i].irq + diagnoses[i].frequency, 10);
+	}
+}
+
+/*
+ * Work whose usual frequency is not known of itself has the frequency that is usual on CPUs of its kind: that of the
+ * least slowed rank, in the view in which it was least slowed.
+ */
+static void test_usual_frequency(void **state)
+{
+	static const double views[][4] = {{0.5, 0.6, 0.1, 0.1}, {0.4, 0.4, 0.1, 0.3}};
+	static const double on_cpu[] = {1e9, 1e9, 1e9, 1e9};
+	uint64_t random = 7;
+
+	(void)state;
+	add_ranks(4);
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		struct vapro_place place = {.thread = rank, .core_type = rank < 2 ? "slow" : "fast"};
+
+		assert_int_equal(stg__set_place(stg, &place), 0);
+	}
+	add_computation();
+	for (int i = 0; i < 200; i++)
+		add(bundle(0, 0, 1e6 * (0.3 + 1.4 * sim_random(&random)), 1, 0));
+	judge__refresh(&book);
+	for (int view = 0; view < 2; view++) {
+		double saved[4];
+
+		for (int rank = 0; rank < 4; rank++)
+			saved[rank] = 1e9 * views[view][rank];
+		assert_int_equal(stg__set_speed(stg, 0, on_cpu, saved), 0);
+	}
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		struct vapro_bundle b = bundle(rank, 0, 5e6, 1, 0);
+		struct bundle_rec rec;
+
+		assert_near(stg__job(stg, 0)->rows[rank].full_speed, rank < 2 ? 0.6 : 0.9, 1e-6);
+		b.factor[VAPRO_FREQUENCY] = 2e6;
+		rec = judge(b);
+		assert_int_equal(rec.attributed_only, rank >= 2);
+		if (rank >= 2)
+			assert_near(bundle_rec__loss(&rec).lost, 1.5e6, 10);
 	}
 }
 
@@ -304,10 +347,9 @@ static void test_naps_are_work(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(test_judge),	       TEST(test_losses_of_random_work),
-	    TEST(test_without_return), TEST(test_unknown_bytes),
-	    TEST(test_forgetting),     TEST(test_stuck_calls),
-	    TEST(test_naps_are_work),
+	    TEST(test_judge),	       TEST(test_losses_of_random_work), TEST(test_usual_frequency),
+	    TEST(test_without_return), TEST(test_unknown_bytes),	 TEST(test_forgetting),
+	    TEST(test_stuck_calls),    TEST(test_naps_are_work),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
