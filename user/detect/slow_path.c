@@ -5,6 +5,7 @@
 #include "base/grow.h"
 #include "model/judgement.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -144,6 +145,39 @@ void waiting__drop_slow_paths(struct waiting *waiting, const struct stg_job *job
 				item->path_ns = 0;
 		}
 	}
+}
+
+/* The same for the items [from, to) of a call-site, which end in one bin, by the slow paths of that bin. */
+static void clear_in(struct waiting *waiting, size_t from, size_t to, double paths)
+{
+	for (size_t i = from; i < to; i++)
+		paths -= waiting__item(waiting, i)->path_ns;
+	for (size_t i = from; i < to; i++) {
+		struct excess *item = waiting__item(waiting, i);
+
+		if (item->n > 1)
+			item->transfer_ns = fmax(0, item->transfer_ns - fmax(0, paths));
+	}
+}
+
+int waiting__clear_transfers(struct waiting *waiting)
+{
+	double *paths = calloc(waiting->bins + 1, sizeof(*paths));
+
+	if (!paths)
+		return -ENOMEM;
+	for (size_t i = 0; i < waiting->item_count; i++)
+		paths[waiting->items[i].bin] += waiting->items[i].path_ns;
+	for (size_t s = 0; s < waiting->site_count; s++) {
+		size_t end = waiting->sites[s].begin + waiting->sites[s].count;
+
+		for (size_t from = waiting->sites[s].begin, to; from < end; from = to) {
+			to = waiting__bin_end(waiting, from, end);
+			clear_in(waiting, from, to, paths[waiting__item(waiting, from)->bin]);
+		}
+	}
+	free(paths);
+	return 0;
 }
 
 static bool counts(const struct excess *item)

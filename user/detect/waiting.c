@@ -519,8 +519,11 @@ int waiting__end(struct waiting *waiting, const struct stg_job *job, const struc
 			waiting__split_one_sided(waiting, site);
 	}
 	waiting__write_arrivals(waiting);
-	if (paths)
+	if (paths) {
 		waiting__drop_slow_paths(waiting, job, book);
+		if (waiting__clear_transfers(waiting))
+			return -ENOMEM;
+	}
 	for (size_t i = 0; i < waiting->item_count; i++) {
 		struct excess *item = waiting__item(waiting, i);
 

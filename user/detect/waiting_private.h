@@ -192,4 +192,10 @@ bool waiting__find_slow_path(struct waiting *waiting, const struct series_book *
  */
 void waiting__drop_slow_paths(struct waiting *waiting, const struct stg_job *job, const struct series_book *book);
 
+/*
+ * Subtracts what ranks lost on their slow paths in a bin from the transfers of merged calls of other call-sites that
+ * end there: their members waited for those ranks. Returns 0 or -ENOMEM.
+ */
+int waiting__clear_transfers(struct waiting *waiting);
+
 #endif

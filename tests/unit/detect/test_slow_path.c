@@ -380,6 +380,26 @@ static void test_beside_transfer(void **state)
 }
 
 /*
+ * In the bin in which a path becomes fast again its rank has an excess in the collective as well, the least one: the
+ * others waited for what it lost in its own calls, which is no transfer of all.
+ */
+static void test_path_in_other_calls(void **state)
+{
+	(void)state;
+	for (int path = 0; path < 2; path++) {
+		other_job(8, 2);
+		begin_calls();
+		for (uint32_t rank = 0; rank < 8; rank++) {
+			calls(0, rank, 10, rank == 3 && path ? 0.3 : 0);
+			calls(1, rank, 10, rank == 3 ? 0.2 : 0.3);
+		}
+		end_calls();
+		assert_parts(3, 10, path ? 0.2 : 0, path ? 0 : 0.2, path ? 0.3 : 0);
+		assert_parts(4, 10, path ? 0.3 : 0.1, path ? 0 : 0.2, 0);
+	}
+}
+
+/*
  * Before the view ranks with unknown calls may have been as slow: one of eight changes nothing, and a rank alone with
  * known calls is on no slow path.
  */
@@ -494,13 +514,17 @@ static void test_sparse_for_long(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    EIGHT(test_one_of_several),	  EIGHT(test_many_short_ones), EIGHT(test_late_peers),
-	    EIGHT(test_late_by_little),	  EIGHT(test_neighbour),       EIGHT(test_few_members),
-	    EIGHT(test_too_small),	  EIGHT(test_less_to_compute), EIGHT(test_fewer_calls),
-	    EIGHT(test_coupled_programs), EIGHT(test_uncoupled),       EIGHT(test_threads),
-	    EIGHT(test_beside_transfer),  EIGHT(test_sparse),	       EIGHT(test_draft),
-	    EIGHT(test_several_states),	  EIGHT(test_partners),	       EIGHT(test_a_little_later),
-	    EIGHT(test_just_known),	  EIGHT(test_no_rank_late),    EIGHT(test_sparse_for_long),
+	    EIGHT(test_one_of_several),	 EIGHT(test_many_short_ones),
+	    EIGHT(test_late_peers),	 EIGHT(test_late_by_little),
+	    EIGHT(test_neighbour),	 EIGHT(test_few_members),
+	    EIGHT(test_too_small),	 EIGHT(test_less_to_compute),
+	    EIGHT(test_fewer_calls),	 EIGHT(test_coupled_programs),
+	    EIGHT(test_uncoupled),	 EIGHT(test_threads),
+	    EIGHT(test_beside_transfer), EIGHT(test_path_in_other_calls),
+	    EIGHT(test_sparse),		 EIGHT(test_draft),
+	    EIGHT(test_several_states),	 EIGHT(test_partners),
+	    EIGHT(test_a_little_later),	 EIGHT(test_just_known),
+	    EIGHT(test_no_rank_late),	 EIGHT(test_sparse_for_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
