@@ -91,19 +91,42 @@ static void add_to_view(struct series *series, const struct bundle_rec *rec, int
 	series->view_squares += ns * ns / bundle_rec__units(rec);
 }
 
+/* Sums over a view, by row. */
+struct view_sums {
+	double *computing, *calls; /* time of computation, and calls */
+	double *on_cpu, *saved;	   /* see stg__set_speed */
+	double all, weighted;	   /* of all rows: time of computation, and times the length of its fragments */
+};
+
+/* Makes room for the sums of rows; computing is to be freed. Returns 0 or -ENOMEM. */
+static int begin_sums(struct view_sums *sums, size_t rows)
+{
+	*sums = (struct view_sums){.computing = calloc(4 * (rows + 1), sizeof(*sums->computing))};
+	if (!sums->computing)
+		return -ENOMEM;
+	sums->calls = sums->computing + rows + 1;
+	sums->on_cpu = sums->calls + rows + 1;
+	sums->saved = sums->on_cpu + rows + 1;
+	return 0;
+}
+
+static void add_computation(struct view_sums *sums, const struct bundle_rec *rec, uint32_t row)
+{
+	sums->all += rec->sum_ns;
+	sums->weighted += rec->sum_ns * rec->sum_ns / rec->n;
+	sums->on_cpu[row] += bundle_rec__on_cpu(rec);
+	sums->saved[row] += rec->factor[VAPRO_FREQUENCY];
+}
+
 int analysis_window__learn(struct analysis_context *context, struct analysis_job *job, uint64_t view, uint64_t end)
 {
 	const struct stg_job *about = stg__job(context->stg, job->id);
-	double *computing = calloc(about->row_count + 1, sizeof(*computing));
-	double *calls = calloc(about->row_count + 1, sizeof(*calls));
-	double *on_cpu = calloc(about->row_count + 1, sizeof(*on_cpu));
-	double *saved = calloc(about->row_count + 1, sizeof(*saved));
 	struct series_ids ids = job_series__ids(&context->series, job->id);
 	struct series *series = context->series.series;
 	bool alarms = any_alarm(&job->book);
 	uint64_t thirds[SERIES_THIRDS - 1];
-	double all = 0, weighted = 0;
-	int error = computing && calls && on_cpu && saved ? 0 : -ENOMEM;
+	struct view_sums sums;
+	int error = begin_sums(&sums, about->row_count);
 
 	set_thirds(view, end, thirds);
 	begin_view(&context->series, ids);
@@ -116,9 +139,9 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 			      offsetof(struct series, window_ns));
 		series__fetch_batches(series, job->recs, i, job->rec_count, offsetof(struct series, batches_live));
 		if (at->class == VAPRO_COMPUTATION)
-			computing[at->row] += computed_in(rec, view, end);
+			sums.computing[at->row] += computed_in(rec, view, end);
 		else if (at->class == VAPRO_COMMUNICATION && bin >= view && bin < end)
-			calls[at->row] += rec->n;
+			sums.calls[at->row] += rec->n;
 		if (bin >= end)
 			continue;
 		rec->ratio = groups__ratio(at, rec);
@@ -128,12 +151,8 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 			error = series__learn(&context->series, rec, bin, true);
 		if (rec->retained)
 			continue;
-		if (at->class == VAPRO_COMPUTATION) {
-			all += rec->sum_ns;
-			weighted += rec->sum_ns * rec->sum_ns / rec->n;
-			on_cpu[at->row] += bundle_rec__on_cpu(rec);
-			saved[at->row] += rec->factor[VAPRO_FREQUENCY];
-		}
+		if (at->class == VAPRO_COMPUTATION)
+			add_computation(&sums, rec, at->row);
 		at->view_n += rec->n;
 		if (bin >= view && !rec->warm_up)
 			add_to_view(at, rec, (bin >= thirds[0]) + (bin >= thirds[1]));
@@ -142,17 +161,14 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 		error = batches__close(&series[ids.ids[i]].batches_live);
 	for (size_t i = 0; !error && i < job->open_count; i++) {
 		if (series[job->open[i].series].class == VAPRO_COMPUTATION)
-			computing[series[job->open[i].series].row] += computed_in(&job->open[i], view, end);
+			sums.computing[series[job->open[i].series].row] += computed_in(&job->open[i], view, end);
 	}
-	job->map.fragment_ns = all > 0 ? weighted / all : 0;
+	job->map.fragment_ns = sums.all > 0 ? sums.weighted / sums.all : 0;
 	if (!error)
-		error = stg__set_computing(context->stg, job->id, computing, calls);
+		error = stg__set_computing(context->stg, job->id, sums.computing, sums.calls);
 	if (!error)
-		error = stg__set_speed(context->stg, job->id, on_cpu, saved);
-	free(on_cpu);
-	free(saved);
-	free(computing);
-	free(calls);
+		error = stg__set_speed(context->stg, job->id, sums.on_cpu, sums.saved);
+	free(sums.computing);
 	return error;
 }
 
