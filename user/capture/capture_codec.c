@@ -185,11 +185,11 @@ static inline uint8_t *take_varint(uint8_t *at, const uint8_t *end, uint64_t *va
 	if (!stop)
 		return take_long_varint(at, end, value);
 	at += __builtin_ctzll(stop) / 8 + 1;
-	word &= stop ^ (stop - 1);
-	/* eight groups of 7 bits move together: by two, by four, by eight */
-	word = (word & 0x007f007f007f007fULL) | (word & 0x7f007f007f007f00ULL) >> 1;
-	word = (word & 0x00003fff00003fffULL) | (word & 0x3fff00003fff0000ULL) >> 2;
-	*value = (word & 0x000000000fffffffULL) | (word & 0x0fffffff00000000ULL) >> 4;
+	word &= (stop ^ (stop - 1)) & 0x7f7f7f7f7f7f7f7fULL;
+	/* eight groups of 7 bits move together, by two, by four, by eight: 256 - 128, 2^16 - 2^14 are subtracted */
+	word -= (word & 0x7f007f007f007f00ULL) >> 1;
+	word -= ((word & 0x3fff00003fff0000ULL) >> 2) * 3;
+	*value = (word & 0xffffffffULL) | word >> 32 << 28;
 	return at <= end ? at : NULL;
 }
 

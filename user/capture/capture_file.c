@@ -248,11 +248,9 @@ static const char *read_head(struct capture_file *file, const cJSON *head)
 	return file->tunables ? NULL : "out of memory";
 }
 
-/* Reads on until `need` bytes lie at `at`. Returns 1, 0 where the file ends before, or a negative errno. */
-static int fill(struct capture_file *file, size_t need)
+/* Reads on until `need` bytes, which are not there yet, lie at `at`. Returns as fill(). */
+static int read_on(struct capture_file *file, size_t need)
 {
-	if (file->length - file->at >= need)
-		return 1;
 	if (file->at) {
 		memmove(file->buffer, file->buffer + file->at, file->length - file->at);
 		file->length -= file->at;
@@ -282,6 +280,12 @@ static int fill(struct capture_file *file, size_t need)
 		file->left -= (uint64_t)got;
 	}
 	return 1;
+}
+
+/* Has `need` bytes at `at`. Returns 1, 0 where the file ends before, or a negative errno. */
+static inline int fill(struct capture_file *file, size_t need)
+{
+	return file->length - file->at >= need ? 1 : read_on(file, need);
 }
 
 /* Reads the first line, ended by a NUL in the buffer; NULL where too long, or with an errno in *error. */
