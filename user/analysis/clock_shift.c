@@ -23,8 +23,6 @@ int clock_shift__observe(struct analysis_context *context, struct analysis_job *
 	const struct stg_state *about;
 	const struct stg_thread *of;
 
-	if (stg__hosts(context->stg, job->id) < 2)
-		return 0;
 	about = stg__state(context->stg, state);
 	of = stg__thread(context->stg, thread);
 	if (!about->together || of->about.thread || of->about.rank < 0)

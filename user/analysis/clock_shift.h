@@ -39,7 +39,7 @@ static inline uint64_t clock_shift__bins(const struct analysis_context *context,
 uint64_t clock_shift__bin(const struct analysis_context *context, const struct analysis_job *job, uint32_t thread,
 			  uint64_t bin);
 
-/* Observes a finished bundle with uncorrected times, UTC ns. Returns 0 or -ENOMEM. */
+/* Observes a finished bundle of a job on several hosts, with uncorrected times, UTC ns. Returns 0 or -ENOMEM. */
 int clock_shift__observe(struct analysis_context *context, struct analysis_job *job, uint32_t thread, uint32_t state,
 			 uint64_t start_ns, uint64_t end_ns, uint32_t n);
 

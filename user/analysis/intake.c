@@ -98,7 +98,7 @@ int analysis__add_bundle_at(struct analysis *analysis, const struct vapro_bundle
 		factor = final;
 	}
 	job = &analysis->jobs[stg__thread(analysis->context.stg, of.thread)->job];
-	if (!(bundle->flags & VAPRO_BUNDLE_OPEN))
+	if (!(bundle->flags & VAPRO_BUNDLE_OPEN) && stg__hosts(analysis->context.stg, job->id) > 1)
 		error = clock_shift__observe(&analysis->context, job, of.thread, of.state, bundle->start_ns + offset_ns,
 					     bundle->end_ns + offset_ns, bundle->n);
 	if (error)
