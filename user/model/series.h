@@ -226,10 +226,6 @@ static inline bool series__learns(const struct series *series, const struct bund
 	return !disturbed || series->slower || series->disturbed_n > SERIES_DISTURBED_MOST * (series->usual.n + 1);
 }
 
-/* Adds a bundle, which ends in a bin, to the batches of its series: of the view (live), or for good. Returns 0 or
- * -ENOMEM. */
-int series__learn(struct series_book *book, const struct bundle_rec *rec, uint64_t bin, bool live);
-
 void series__add_usual(struct series_usual *usual, enum vapro_class class, const struct bundle_rec *rec);
 
 /*
@@ -265,6 +261,22 @@ static inline double series__compared_ns(enum vapro_class class, const struct bu
 	if (class == VAPRO_COMPUTATION)
 		ns -= bundle_rec__blocked(rec);
 	return ns > 0 ? ns : 0;
+}
+
+/* Adds a bundle, which ends in a bin, to the batches of its series: of the view (live), or for good. Returns 0 or
+ * -ENOMEM. */
+static inline int series__learn(struct series_book *book, const struct bundle_rec *rec, uint64_t bin, bool live)
+{
+	struct series *series = &book->series[rec->series];
+
+	series->batches_live.begin = series->batches.begin;
+	if (!live) {
+		series->frequency_n += bundle_rec__units(rec);
+		series->frequency_ns += rec->factor[VAPRO_FREQUENCY];
+	}
+	series->dirty = book->workloads[series->workload].dirty = true;
+	return batches__add(live ? &series->batches_live : &series->batches, bin, rec->n,
+			    series__compared_ns(series->class, rec) / rec->ratio);
 }
 
 /* Bundles are visited rank by rank: with many ranks no history is in a cache any more. */

@@ -423,21 +423,6 @@ int series__unseen(struct series_book *book, uint32_t thread, uint32_t *id)
 	return error;
 }
 
-int series__learn(struct series_book *book, const struct bundle_rec *rec, uint64_t bin, bool live)
-{
-	struct series *series = &book->series[rec->series];
-	struct batches *batches = live ? &series->batches_live : &series->batches;
-
-	series->batches_live.begin = series->batches.begin;
-
-	if (!live) {
-		series->frequency_n += bundle_rec__units(rec);
-		series->frequency_ns += rec->factor[VAPRO_FREQUENCY];
-	}
-	series->dirty = book->workloads[series->workload].dirty = true;
-	return batches__add(batches, bin, rec->n, series__compared_ns(series->class, rec) / rec->ratio);
-}
-
 struct survivors {
 	const struct series_book *book;
 	uint32_t job; /* job to drop */
