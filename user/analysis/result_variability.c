@@ -10,7 +10,7 @@ int analysis__vary(struct analysis_context *context, const struct analysis_job *
 	int error = 0;
 
 	for (size_t i = 0; !error && !job->variability_known && i < job->rec_count; i++)
-		error = variability__add(&context->series, &job->recs[i]);
+		error = variability__add(&context->series, &job->recs[i], bundle_rec__bin(&job->recs[i]));
 	return error;
 }
 

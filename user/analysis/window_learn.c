@@ -226,7 +226,7 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 		series->disturbed_n += at->disturbed ? at->n : 0;
 		account__carry_past(&job->account, &context->series, at);
 		if (!job->variability_known)
-			error |= variability__add(&context->series, at);
+			error |= variability__add(&context->series, at, bin);
 		error |= history__add(context, &job->history, at);
 	}
 	job->rec_count = live;

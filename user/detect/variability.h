@@ -27,8 +27,8 @@ enum { DURATIONS_MOST = 256 };	/* rows whose durations are listed; of more rows 
  */
 int variability__of(const struct variation *const *rows, size_t count, struct variability_figures *figures);
 
-/* Adds a bundle to the variation of its series. Returns 0 or -ENOMEM. */
-int variability__add(struct series_book *book, const struct bundle_rec *rec);
+/* Adds a bundle, which ends in a bin, to the variation of its series. Returns 0 or -ENOMEM. */
+int variability__add(struct series_book *book, const struct bundle_rec *rec, uint64_t bin);
 
 /* A workload, with its rows. */
 struct variability_item {

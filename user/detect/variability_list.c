@@ -45,10 +45,10 @@ static void set_parts(const struct bundle_rec *rec, bool counted, double part[st
 					 : 0;
 }
 
-int variability__add(struct series_book *book, const struct bundle_rec *rec)
+int variability__add(struct series_book *book, const struct bundle_rec *rec, uint64_t bin)
 {
 	struct series *series = &book->series[rec->series];
-	struct variation_bundle bundle = {.bin = bundle_rec__bin(rec), .n = rec->n, .time_ns = rec->sum_ns};
+	struct variation_bundle bundle = {.bin = bin, .n = rec->n, .time_ns = rec->sum_ns};
 	double part[VARIATION_PARTS];
 
 	if (series->class == VAPRO_COMMUNICATION || rec->warm_up || rec->flags & VAPRO_BUNDLE_OPEN)

@@ -126,13 +126,11 @@ void groups__find(struct series_book *book)
 	}
 }
 
-float groups__ratio(const struct series *series, const struct bundle_rec *rec)
+float groups__grouped_ratio(const struct series *series, const struct bundle_rec *rec)
 {
 	double ns = series__compared_ns(series->class, rec) / rec->n;
 	unsigned group = 0;
 
-	if (!series->grouped)
-		return 1;
 	/* An open fragment may be of any group. */
 	if (rec->flags & VAPRO_BUNDLE_OPEN)
 		group = series->group_count - 1U;

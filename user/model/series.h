@@ -226,8 +226,6 @@ static inline bool series__learns(const struct series *series, const struct bund
 	return !disturbed || series->slower || series->disturbed_n > SERIES_DISTURBED_MOST * (series->usual.n + 1);
 }
 
-void series__add_usual(struct series_usual *usual, enum vapro_class class, const struct bundle_rec *rec);
-
 /*
  * Whether n fragments that took sum_ns (net: without attributed time) are slower than the series usually is:
  * beyond the threshold, and by four standard deviations. own: their part of the usual sums, which is left out;
@@ -261,6 +259,26 @@ static inline double series__compared_ns(enum vapro_class class, const struct bu
 	if (class == VAPRO_COMPUTATION)
 		ns -= bundle_rec__blocked(rec);
 	return ns > 0 ? ns : 0;
+}
+
+/* Adds a bundle to usual sums. */
+static inline void series__add_usual(struct series_usual *usual, enum vapro_class class, const struct bundle_rec *rec)
+{
+	double n = bundle_rec__units(rec), net = rec->sum_ns;
+	double square = n == 1 ? rec->sum_ns * rec->sum_ns : rec->sum_ns * rec->sum_ns / n;
+
+	/* mostly the kernel attributes nothing */
+	if (rec->factor != bundle_rec_no_factors) {
+		struct loss loss = bundle_rec__loss(rec);
+
+		net = rec->sum_ns - loss.cpu - (class == VAPRO_COMMUNICATION ? 0 : loss.blocked) - loss.frequency;
+	}
+	usual->n += n;
+	usual->bundles += 1;
+	usual->dur += rec->sum_ns;
+	usual->dur_sq += square;
+	usual->net += net;
+	usual->net_sq += net == rec->sum_ns ? square : n == 1 ? net * net : net * net / n;
 }
 
 /* Adds a bundle, which ends in a bin, to the batches of its series: of the view (live), or for good. Returns 0 or

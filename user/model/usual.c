@@ -8,25 +8,6 @@
 
 #define SCATTER_FLOOR 0.02 /* share of the mean: no time repeats better */
 
-void series__add_usual(struct series_usual *usual, enum vapro_class class, const struct bundle_rec *rec)
-{
-	double n = bundle_rec__units(rec), net = rec->sum_ns;
-	double square = n == 1 ? rec->sum_ns * rec->sum_ns : rec->sum_ns * rec->sum_ns / n;
-
-	/* mostly the kernel attributes nothing */
-	if (rec->factor != bundle_rec_no_factors) {
-		struct loss loss = bundle_rec__loss(rec);
-
-		net = rec->sum_ns - loss.cpu - (class == VAPRO_COMMUNICATION ? 0 : loss.blocked) - loss.frequency;
-	}
-	usual->n += n;
-	usual->bundles += 1;
-	usual->dur += rec->sum_ns;
-	usual->dur_sq += square;
-	usual->net += net;
-	usual->net_sq += net == rec->sum_ns ? square : n == 1 ? net * net : net * net / n;
-}
-
 void series__merge_usual(struct series_usual *into, const struct series_usual *from, double share)
 {
 	into->n += share * from->n;
