@@ -16,7 +16,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define START_MS 5000 /* time for the template to start a reader */
+/* Time for a template to start a reader, and for the one that replaces it: the caller waits so long. */
+static const int start_ms[] = {1000, 4000};
 
 /* The template of one process: a process that was forked off has its own. */
 static struct reader_template {
@@ -118,15 +119,15 @@ static int send_order(const struct confine_query *query, int about, int pipe_end
 	return sendmsg(own.socket, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(order) ? 0 : -errno;
 }
 
-/* Receives the pid of the reader that was ordered. */
-static int receive_pid(pid_t *pid)
+/* Receives the pid of the reader that was ordered, within a limit. */
+static int receive_pid(int limit_ms, pid_t *pid)
 {
 	struct pollfd wait = {.fd = own.socket, .events = POLLIN};
 	int32_t got;
 	int ready;
 
 	do
-		ready = poll(&wait, 1, START_MS);
+		ready = poll(&wait, 1, limit_ms);
 	while (ready < 0 && errno == EINTR);
 	if (ready <= 0)
 		return ready ? -errno : -ETIMEDOUT;
@@ -140,13 +141,13 @@ int confine_template__start(const struct confine_query *query, int about, int pi
 {
 	int status = -EPIPE;
 
-	/* a template that was killed, as by the out-of-memory killer, is replaced once */
+	/* a template that was killed, as by the out-of-memory killer, or does not answer is replaced once */
 	for (int i = 0; i < 2 && status; i++) {
 		status = start_template();
 		if (!status)
 			status = send_order(query, about, pipe_end);
 		if (!status)
-			status = receive_pid(pid);
+			status = receive_pid(start_ms[i], pid);
 		if (status)
 			forget_template();
 	}

@@ -505,6 +505,23 @@ static void test_template_dies(void **state)
 	assert_int_not_equal(child_of(getpid(), 0), template);
 }
 
+/* A template that does not answer is replaced, and the query answered. */
+static void test_template_stops(void **state)
+{
+	struct confine_response response;
+	pid_t template = child_of(getpid(), 0);
+	char err[256] = "";
+
+	(void)state;
+	assert_true(template > 0);
+	kill(template, SIGSTOP);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(query(DEED_ECHO, -1, 0, &response, err, sizeof(err)), 0);
+		free(response.data);
+	}
+	assert_int_not_equal(child_of(getpid(), 0), template);
+}
+
 /* kill -9 of the daemon leaves no reader and no template behind. */
 static void test_asker_dies(void **state)
 {
@@ -535,6 +552,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(test_confined),
 	    cmocka_unit_test(test_asker_dies),
 	    cmocka_unit_test(test_template_dies),
+	    cmocka_unit_test(test_template_stops),
 	    cmocka_unit_test(test_background),
 	    cmocka_unit_test(test_background_given_up),
 	    cmocka_unit_test(test_background_broken),
