@@ -254,6 +254,7 @@ static int link_probes(struct tracker *tracker, struct attaching *attaching)
 	const struct process_mapping *library = attaching->library;
 	struct tracked *fresh = &attaching->fresh;
 	struct functions_spared spared;
+	int status;
 
 	if (!library)
 		return 0;
@@ -270,8 +271,11 @@ static int link_probes(struct tracker *tracker, struct attaching *attaching)
 		tracker__make_room(tracker, library, attaching->process->owner, fresh->attached_ns);
 	spared = enforcer__former(tracker->enforcer, attaching->process->owner, attaching->process->name, library->path,
 				  fresh->attached_ns);
-	return attacher__attach(tracker->parts.attacher, attaching->process, library, attaching->by_itself, &spared,
-				&fresh->image, attaching->err, attaching->err_size);
+	status = attacher__attach(tracker->parts.attacher, attaching->process, library, attaching->by_itself, &spared,
+				  &fresh->image, attaching->err, attaching->err_size);
+	if (status == -E2BIG)
+		tracker__crowded(tracker, attaching->process, library->device, library->inode, fresh->attached_ns);
+	return status;
 }
 
 /* Takes back what the steps have done. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/base_name.h"
+#include "base/clock.h"
 #include "target/translator.h"
 
 #define KEEP_NS 60000000000ULL /* links of each target stay so long after their reason has gone */
@@ -54,6 +55,17 @@ static size_t find_greatest(const struct tracker *tracker, const struct attached
 	return most;
 }
 
+void tracker__crowded(struct tracker *tracker, const struct process *process, uint64_t device, uint64_t inode,
+		      uint64_t now_ns)
+{
+	refusals__add(&tracker->bystanders.refused,
+		      &(struct refusal){.pid = process->pid,
+					.start_time = process->start_time,
+					.device = device,
+					.inode = inode,
+					.spared = tracker__spares_bystanders(tracker, now_ns)});
+}
+
 /* Drops the process that calls least of the user who has most of the room, where that is more than so many. */
 static bool drop_one(struct tracker *tracker, const struct attached_image *image, size_t more_than, uint64_t now_ns)
 {
@@ -70,7 +82,7 @@ static bool drop_one(struct tracker *tracker, const struct attached_image *image
 		    (!least || !(tracked->calls_per_s >= least->calls_per_s)))
 			least = tracked;
 	}
-	tracker->bystanders.dropped = true;
+	tracker__crowded(tracker, &least->identity, image->device, image->inode, now_ns);
 	tracker__detach(tracker, least, "too many processes have links of their own, for the sake of others", now_ns);
 	return true;
 }
@@ -212,6 +224,32 @@ static void drop_ended(struct tracker *tracker, uint64_t now_ns)
 	tracker__find_translators(tracker, now_ns);
 }
 
+/* How many more processes may have links of their own on the image of a refusal. */
+static uint32_t room_for(void *ctx, const struct refusal *refusal)
+{
+	const struct tracker *tracker = ctx;
+	struct process_mapping mapping = {.device = refusal->device, .inode = refusal->inode};
+	uint32_t linked = attacher__own_links(tracker->parts.attacher, &mapping);
+
+	return linked < tracker->bystanders.most ? tracker->bystanders.most - linked : 0;
+}
+
+static void retry_one(void *ctx, pid_t pid)
+{
+	tracker__is_candidate(ctx, pid, mono_now());
+}
+
+/* Has processes that were refused inspected again where there is room for them now. */
+static void retry(struct tracker *tracker, uint64_t now_ns)
+{
+	struct refusals *refused = &tracker->bystanders.refused;
+
+	for (size_t i = refused->count; i > 0; i--)
+		if (kill(refused->of[i - 1].pid, 0) && errno == ESRCH)
+			refusals__forget(refused, refused->of[i - 1].pid);
+	refusals__retry(refused, tracker__spares_bystanders(tracker, now_ns), room_for, retry_one, tracker);
+}
+
 /* Whether another process than targets maps an image that is linked for all; a search of all processes. */
 static bool reaches_others(struct tracker *tracker, uint64_t now_ns)
 {
@@ -238,10 +276,7 @@ void tracker__watch_bystanders(struct tracker *tracker, uint64_t now_ns)
 
 	if (due) {
 		drop_ended(tracker, now_ns);
-		if (bystanders->dropped && !tracker__spares_bystanders(tracker, now_ns)) {
-			bystanders->dropped = false;
-			tracker__rescan(tracker, now_ns);
-		}
+		retry(tracker, now_ns);
 	}
 	if (due || cost_ns > SECOND_NS * PAID_MOST) {
 		bystanders->hits = hits;

@@ -124,6 +124,14 @@ static void take_over(struct candidate *candidate, const struct candidate *later
 	memcpy(candidate->exe, later->exe, sizeof(candidate->exe));
 }
 
+/* Whether a process was refused for want of room, and is still that one. */
+static bool is_crowded(const struct tracker *tracker, pid_t pid)
+{
+	const struct refusal *refusal = refusals__of(&tracker->bystanders.refused, pid);
+
+	return refusal && process__is_same(&(struct process){.pid = pid, .start_time = refusal->start_time});
+}
+
 /*
  * Inspects one process: attaches it when it is selected and has an MPI or is observable without one, or was
  * requested by pid. look: number of earlier inspections, as the process may still map what it needs.
@@ -137,7 +145,7 @@ static int consider(struct tracker *tracker, pid_t pid, int look, uint64_t now_n
 	bool named = false;
 	int status, pidfd = -1;
 
-	if (pid == getpid() || (before && !before->ended_ns))
+	if (pid == getpid() || (before && !before->ended_ns) || is_crowded(tracker, pid))
 		return 0;
 	if (before && !tracker__retire(tracker, before, now_ns))
 		return -EBUSY;

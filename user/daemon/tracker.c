@@ -94,6 +94,7 @@ void tracker__free(struct tracker *tracker)
 		close(tracker->tracked[i].pidfd);
 	free(tracker->tracked);
 	free(tracker->candidate);
+	refusals__clear(&tracker->bystanders.refused);
 	free(tracker->named_start);
 	enforcer__free(tracker->enforcer);
 	free(tracker->ended);
@@ -270,6 +271,7 @@ void tracker__exec(struct tracker *tracker, pid_t pid, uint64_t exec_ns, uint64_
 	}
 	if (!tracker->parts.finds && process__translator(pid))
 		tracker__find_translators(tracker, now_ns);
+	refusals__forget(&tracker->bystanders.refused, pid);
 	tracker__executed(tracker, pid, now_ns);
 }
 

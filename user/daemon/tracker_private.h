@@ -10,6 +10,7 @@
 #include "probe/bpf/kernel_side.h"
 #include "daemon/attach_costs.h"
 #include "daemon/owners.h"
+#include "daemon/refusals.h"
 #include "daemon/repeats.h"
 #include "daemon/tracker.h"
 #include "daemon/verdicts.h"
@@ -95,13 +96,13 @@ struct ended_thread {
 struct bystanders {
 	pid_t translators[BYSTANDERS_TRANSLATORS];
 	size_t count;
-	bool overflown;	      /* there were more */
-	uint32_t most;	      /* targets of an image that have links of their own */
-	bool dropped;	      /* some were dropped for that bound */
-	uint64_t until_ns;    /* no link for all processes before; CLOCK_MONOTONIC */
-	uint64_t hits;	      /* of untracked processes, at second_ns */
-	uint64_t second_ns;   /* begin of the second in which their hits are counted */
-	uint64_t window_hits; /* at the last window's end */
+	bool overflown;		 /* there were more */
+	uint32_t most;		 /* targets of an image that have links of their own */
+	struct refusals refused; /* for that bound */
+	uint64_t until_ns;	 /* no link for all processes before; CLOCK_MONOTONIC */
+	uint64_t hits;		 /* of untracked processes, at second_ns */
+	uint64_t second_ns;	 /* begin of the second in which their hits are counted */
+	uint64_t window_hits;	 /* at the last window's end */
 };
 
 struct tracker {
@@ -357,6 +358,10 @@ bool tracker__spares_bystanders(const struct tracker *tracker, uint64_t now_ns);
  * than this user's: one of them that calls least is dropped.
  */
 void tracker__make_room(struct tracker *tracker, const struct process_mapping *mapping, uid_t uid, uint64_t now_ns);
+
+/* Notes that a process is not tracked since too many processes of an image have links of their own. */
+void tracker__crowded(struct tracker *tracker, const struct process *process, uint64_t device, uint64_t inode,
+		      uint64_t now_ns);
 
 /* Notes translators that ended, and what others than targets pay. To be called in each pass. */
 void tracker__watch_bystanders(struct tracker *tracker, uint64_t now_ns);
