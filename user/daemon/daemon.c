@@ -232,15 +232,17 @@ static void check_outputs(struct daemon *daemon)
 	}
 }
 
-/* Compares a probe's cost with its cost at the start; not while the loop must not be delayed. */
+/* Compares a probe's cost with its cost at the start; is not begun while the loop must not be delayed. */
 static void recalibrate(struct daemon *daemon, uint64_t now)
 {
 	struct recalibration *recalibration = &daemon->recalibration;
-	double before = daemon->costs.call_ns, ratio;
+	double before = daemon->costs.call_ns, found, ratio;
 
-	if (now < recalibration->due_ns || daemon->alert || before <= 0)
+	if (!recalibration->measuring && (now < recalibration->due_ns || daemon->alert || before <= 0))
 		return;
-	if (recalibrate__judge(recalibration, before, recalibrate__measure(daemon->side), &ratio)) {
+	if (!recalibrate__step(recalibration, daemon->side, &found))
+		return;
+	if (recalibrate__judge(recalibration, before, found, &ratio)) {
 		recalibrate__scale(&daemon->costs, ratio);
 		row_attacher__scale(daemon->rows, ratio);
 		if (daemon->options->config.overhead_cap_pct > 0)
@@ -289,7 +291,6 @@ static void every_second(struct daemon *daemon, uint64_t now)
 			      moved);
 	if (counters__refresh(daemon->counters, kernel_side__bpf(daemon->side), text, sizeof(text)))
 		tracker__warn(daemon->tracker, "cpus_changed", 0, "%s", text);
-	recalibrate(daemon, now);
 	trim(daemon, now);
 	if (now >= daemon->inside_due_ns) {
 		daemon__drain_inside(daemon);
@@ -410,6 +411,7 @@ static const char *loop(struct daemon *daemon)
 		attacher__learn(daemon->attacher, now);
 		govern_ns = tracker__govern(daemon->tracker, now);
 		daemon->alert = govern_ns <= ENFORCER_SOON_NS;
+		recalibrate(daemon, now);
 		if (now >= daemon->next_second) {
 			every_second(daemon, now);
 			daemon->next_second = now + 1000000000ULL;

@@ -395,6 +395,7 @@ void daemon__tear_down(struct daemon *daemon)
 {
 	status_server__close(daemon->status);
 	query_server__close(daemon->queries);
+	recalibrate__stop(&daemon->recalibration);
 	tracker__free(daemon->tracker);
 	sleeper__free(daemon->sleeper);
 	finder__free(daemon->finder);

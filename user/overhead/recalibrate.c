@@ -3,6 +3,8 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "overhead/calibrate_private.h"
@@ -51,30 +53,112 @@ void recalibrate__scale(struct costs *costs, double ratio)
 	}
 }
 
-double recalibrate__measure(struct kernel_side *side)
-{
-	struct bpf_process_state tracked = {.slot = CALIBRATION_SLOT};
-	struct bpf_function_state row = {.known = 1};
-	struct process *self = NULL;
-	struct kernel_link *link;
-	struct child child;
-	uint32_t key = CALIBRATION_ROW;
-	double bare, found = 0;
-	char err[256];
+/* Where a measurement is: which of its calls the child is timing, or that it is to end. */
+enum phase { BARE, PROBED, ENDING };
 
-	if (kernel_side__frugal(side) || process__read(getpid(), &self, err, sizeof(err)))
-		return 0;
-	if (calibrate__start_child(side, &child))
-		goto out;
-	bpf_map_update_elem(kernel_side__map(side, KERNEL_MAP_FUNCTIONS), &key, &row, BPF_ANY);
-	bare = calibrate__measure(&child, 'q');
-	if (!kernel_side__track(side, child.pid, &tracked) && !calibrate__link_call(side, self, child.pid, &link)) {
-		found = calibrate__measure(&child, 'q') - bare;
-		kernel_side__unlink(side, link);
+struct remeasurement {
+	struct kernel_side *side;
+	struct child child;
+	struct kernel_link *link; /* or NULL */
+	enum phase phase;
+	double bare_ns, found_ns;
+};
+
+/* Removes what was made for the child, and kills it. */
+static void leave(struct remeasurement *measuring)
+{
+	kernel_side__unlink(measuring->side, measuring->link);
+	measuring->link = NULL;
+	kernel_side__untrack(measuring->side, measuring->child.pid);
+	calibrate__kill_child(&measuring->child);
+	measuring->phase = ENDING;
+}
+
+/* Has the child time bare calls. Returns NULL where that is not possible. */
+static struct remeasurement *begin(struct kernel_side *side)
+{
+	struct remeasurement *measuring = calloc(1, sizeof(*measuring));
+	struct bpf_function_state row = {.known = 1};
+	uint32_t key = CALIBRATION_ROW;
+
+	if (!measuring || calibrate__start_child(side, &measuring->child)) {
+		free(measuring);
+		return NULL;
 	}
-	kernel_side__untrack(side, child.pid);
-	calibrate__end_child(&child);
-out:
+	measuring->side = side;
+	bpf_map_update_elem(kernel_side__map(side, KERNEL_MAP_FUNCTIONS), &key, &row, BPF_ANY);
+	if (calibrate__request(&measuring->child, 'q'))
+		leave(measuring);
+	return measuring;
+}
+
+/* Probes the child, and has it time such calls. Returns 0 or -errno. */
+static int probe(struct remeasurement *measuring)
+{
+	const struct bpf_process_state tracked = {.slot = CALIBRATION_SLOT};
+	struct process *self = NULL;
+	char err[256];
+	int status = process__read(getpid(), &self, err, sizeof(err));
+
+	if (!status)
+		status = kernel_side__track(measuring->side, measuring->child.pid, &tracked);
+	if (!status)
+		status = calibrate__link_call(measuring->side, self, measuring->child.pid, &measuring->link);
 	process__free(self);
-	return found > 0 ? found : 0;
+	return status ? status : calibrate__request(&measuring->child, 'q');
+}
+
+/* Takes a response of the child. */
+static void take(struct remeasurement *measuring, double ns)
+{
+	if (measuring->phase == BARE) {
+		measuring->bare_ns = ns;
+		measuring->phase = PROBED;
+		if (!probe(measuring))
+			return;
+	} else {
+		measuring->found_ns = ns - measuring->bare_ns;
+	}
+	leave(measuring);
+}
+
+bool recalibrate__step(struct recalibration *recalibration, struct kernel_side *side, double *found_ns)
+{
+	struct remeasurement *measuring = recalibration->measuring;
+	double ns;
+	int status;
+
+	*found_ns = 0;
+	if (!measuring) {
+		recalibration->measuring = kernel_side__frugal(side) ? NULL : begin(side);
+		return !recalibration->measuring;
+	}
+	if (measuring->phase != ENDING) {
+		status = calibrate__answer(&measuring->child, &ns);
+		if (!status)
+			take(measuring, ns);
+		else if (status != -EAGAIN)
+			leave(measuring);
+		return false;
+	}
+	if (!calibrate__has_ended(&measuring->child))
+		return false;
+	*found_ns = measuring->found_ns > 0 ? measuring->found_ns : 0;
+	free(measuring);
+	recalibration->measuring = NULL;
+	return true;
+}
+
+void recalibrate__stop(struct recalibration *recalibration)
+{
+	struct remeasurement *measuring = recalibration->measuring;
+
+	if (!measuring)
+		return;
+	if (measuring->phase != ENDING)
+		leave(measuring);
+	while (!calibrate__has_ended(&measuring->child))
+		usleep(1000);
+	free(measuring);
+	recalibration->measuring = NULL;
 }

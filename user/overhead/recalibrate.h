@@ -2,8 +2,9 @@
 /*
  * The cost of a probe is measured at the start, when the machine may be idle, or just then busy; turbo,
  * sibling threads and hosts of virtual machines change the cost later. So vaprod measures it again while
- * running, once a minute, on a child, in some 50 ms of which a few are spent calling. A difference of more
- * than a quarter, twice in a row, scales all costs alike.
+ * running, once a minute, on a child, in some 50 ms of which a few are spent calling, and longer where the
+ * child waits for a CPU, while vaprod goes on. A difference of more than a quarter, twice in a row, scales
+ * all costs alike.
  */
 #ifndef VAPRO_RECALIBRATE_H
 #define VAPRO_RECALIBRATE_H
@@ -15,7 +16,8 @@
 
 struct recalibration {
 	uint64_t due_ns;
-	double doubted_ns; /* last result, where it differed too much; 0 = it did not */
+	double doubted_ns;		 /* last result, where it differed too much; 0 = it did not */
+	struct remeasurement *measuring; /* under way; or NULL */
 };
 
 /* Returns whether found_ns differs for good from a call's assumed cost: then *ratio is the factor for all costs. */
@@ -24,7 +26,13 @@ bool recalibrate__judge(struct recalibration *recalibration, double call_ns, dou
 /* Multiplies all costs by ratio. */
 void recalibrate__scale(struct costs *costs, double ratio);
 
-/* Measures entry and return again, ns; 0 where that fails, or where attaching would disturb tracked processes. */
-double recalibrate__measure(struct kernel_side *side);
+/*
+ * Begins to measure entry and return again, or goes on with that; never waits for the child. Returns true once it has
+ * ended, with the cost in ns: 0 where it failed, or where attaching would disturb tracked processes.
+ */
+bool recalibrate__step(struct recalibration *recalibration, struct kernel_side *side, double *found_ns);
+
+/* Gives up a measurement that is under way. */
+void recalibrate__stop(struct recalibration *recalibration);
 
 #endif
