@@ -387,6 +387,7 @@ int tracker__attach(struct tracker *tracker, struct process *process, int pidfd,
 	int status, functions;
 	bool measured;
 
+	tracker->attachments.done++;
 	fresh->identity.mappings = NULL; /* the mappings stay the resolver's */
 	fresh->identity.text = NULL;
 	fresh->identity.moved_count = 0;

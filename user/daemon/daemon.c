@@ -307,14 +307,14 @@ static void every_second(struct daemon *daemon, uint64_t now)
 }
 
 /*
- * Returns the loop's next sleep: 10 ms under load, else until the next bin can be read out, or earlier where a process
- * is to be charged.
+ * Returns the loop's next sleep: 10 ms under load or while processes are left to be attached, else until the next bin
+ * can be read out, or earlier where a process is to be charged.
  */
 static long pause_ns(const struct daemon *daemon, int drained, uint64_t govern_ns)
 {
 	uint64_t bin_ns = collector__until_bin(daemon->collector, mono_now());
 
-	if (drained > 256)
+	if (drained > 256 || tracker__is_behind(daemon->tracker))
 		return BUSY_NS;
 	if (!tracker__alive(daemon->tracker))
 		return IDLE_NS;

@@ -16,6 +16,12 @@
 #include "base/shortened.h"
 #include "daemon/tracker_private.h"
 
+/*
+ * An attachment costs some 3 ms of CPU time, and waits for a process that opens its links (sigkill_guard.h): of a job
+ * of many ranks that starts, or many jobs, each pass of the loop attaches a few.
+ */
+#define ATTACHED_AT_ONCE 4
+
 #define LOOKS 5
 #define STARTED_LOOKS 2	      /* after which a process should have mapped the libraries that it is linked to */
 #define CLAIM_NS 100000000ULL /* between two looks for a slot that is to be given back */
@@ -269,6 +275,33 @@ static void wait_for(struct tracker *tracker, pid_t pid, uint64_t now_ns)
 			take_over(&tracker->candidate[i], &tracker->later);
 }
 
+/* Finds what runs, but for the processes requested by pid, and attaches it at once or makes it a candidate. */
+static void scan_running(struct tracker *tracker, bool at_once, uint64_t now_ns)
+{
+	struct scanning scanning = {.tracker = tracker};
+	char ignored[512];
+
+	verdicts__outdated(&tracker->verdicts);
+	tracker__find_translators(tracker, now_ns);
+	if (tracker->selection->pid_count && !tracker->selection->glob_count)
+		return;
+	process__each(is_candidate, collect_candidate, &scanning);
+	for (size_t i = 0; i < scanning.count; i++) {
+		const struct tracked *tracked = tracker__of(tracker, scanning.pids[i]);
+		int status = -EAGAIN;
+
+		if (tracked && !tracked->ended_ns)
+			continue;
+		if (at_once)
+			status = consider(tracker, scanning.pids[i], 0, now_ns, ignored, sizeof(ignored));
+		if (status == -EINPROGRESS)
+			wait_for(tracker, scanning.pids[i], now_ns);
+		else if (status == -EAGAIN || status == -ENOSPC)
+			tracker__is_candidate(tracker, scanning.pids[i], now_ns); /* the process may have just begun */
+	}
+	free(scanning.pids);
+}
+
 int tracker__scan(struct tracker *tracker, uint64_t now_ns, char *err, size_t err_size)
 {
 	int status = 0;
@@ -290,29 +323,13 @@ int tracker__scan(struct tracker *tracker, uint64_t now_ns, char *err, size_t er
 	}
 	if (status)
 		return status;
-	tracker__rescan(tracker, now_ns);
+	scan_running(tracker, true, now_ns);
 	return (int)tracker->count;
 }
 
 void tracker__rescan(struct tracker *tracker, uint64_t now_ns)
 {
-	struct scanning scanning = {.tracker = tracker};
-	char ignored[512];
-
-	verdicts__outdated(&tracker->verdicts);
-	tracker__find_translators(tracker, now_ns);
-	if (tracker->selection->pid_count && !tracker->selection->glob_count)
-		return;
-	process__each(is_candidate, collect_candidate, &scanning);
-	for (size_t i = 0; i < scanning.count; i++) {
-		int status = consider(tracker, scanning.pids[i], 0, now_ns, ignored, sizeof(ignored));
-
-		if (status == -EINPROGRESS)
-			wait_for(tracker, scanning.pids[i], now_ns);
-		else if (status == -EAGAIN || status == -ENOSPC)
-			tracker__is_candidate(tracker, scanning.pids[i], now_ns); /* the process may have just begun */
-	}
-	free(scanning.pids);
+	scan_running(tracker, false, now_ns);
 }
 
 static void add_candidate(struct tracker *tracker, pid_t pid, uint64_t now_ns, int limit)
@@ -387,6 +404,7 @@ void tracker__inspect(struct tracker *tracker, uint64_t now_ns)
 	char err[512];
 
 	tracker->claims = 0;
+	portion__begin(&tracker->attachments, ATTACHED_AT_ONCE);
 	for (size_t i = 0; i < tracker->candidate_count; i++) {
 		struct candidate *candidate = &tracker->candidate[i];
 		int status;
@@ -401,6 +419,8 @@ void tracker__inspect(struct tracker *tracker, uint64_t now_ns)
 		}
 		if (!has_ended(candidate->pid) && tracker__still_waits(candidate, now_ns))
 			continue;
+		if (!portion__allows(&tracker->attachments))
+			break;
 		status = consider(tracker, candidate->pid, candidate->looks, now_ns, err, sizeof(err));
 		if (status == -EINPROGRESS) {
 			take_over(candidate, &tracker->later);
@@ -419,6 +439,11 @@ void tracker__inspect(struct tracker *tracker, uint64_t now_ns)
 		i--;
 	}
 	tracker__give_back_slots(tracker, now_ns);
+}
+
+bool tracker__is_behind(const struct tracker *tracker)
+{
+	return tracker->attachments.cut;
 }
 
 bool tracker__expects(const struct tracker *tracker)

@@ -49,8 +49,11 @@ int tracker__scan(struct tracker *tracker, uint64_t now_ns, char *err, size_t er
 /* Prints what would be attached of everything selected that runs now, and attaches nothing. Returns 0 or -EIO. */
 int tracker__preview(struct tracker *tracker, uint64_t now_ns, FILE *out);
 
-/* Scans again after mappings were lost, without the processes requested by pid. */
+/* Makes what runs a candidate again after mappings were lost, without the processes requested by pid. */
 void tracker__rescan(struct tracker *tracker, uint64_t now_ns);
+
+/* Returns whether candidates were left for the next pass of the loop, since many were attached in this one. */
+bool tracker__is_behind(const struct tracker *tracker);
 
 /* Handles a file mapped as code: an MPI makes a selected process a target; a tracked process is read again. */
 void tracker__mapped(struct tracker *tracker, pid_t pid, const char *path, uint64_t now_ns);

@@ -11,6 +11,7 @@
 #include "daemon/attach_costs.h"
 #include "daemon/owners.h"
 #include "daemon/refusals.h"
+#include "daemon/portion.h"
 #include "daemon/repeats.h"
 #include "daemon/tracker.h"
 #include "daemon/verdicts.h"
@@ -135,6 +136,7 @@ struct tracker {
 	struct bystanders bystanders;
 	uint64_t unshared_ns; /* last time at which an image was not linked for all, since others map it */
 	struct attach_costs costs;
+	struct portion attachments; /* in a pass of the loop */
 	struct owners owners;
 	struct repeats repeats;
 	size_t claims;	     /* processes that wait for a slot that an owner has borrowed */
@@ -256,7 +258,7 @@ void tracker__executed(struct tracker *tracker, pid_t pid, uint64_t now_ns);
 /* Returns whether a candidate is yet to be inspected that no file system holds and nothing traces. */
 bool tracker__expects_soon(const struct tracker *tracker);
 
-/* Inspects the candidates that are due. */
+/* Inspects the candidates that are due, until so many were attached as one pass of the loop may attach. */
 void tracker__inspect(struct tracker *tracker, uint64_t now_ns);
 
 /* Reports the candidates that ended while their attachment was put off. Called once, before vaprod ends. */
