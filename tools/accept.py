@@ -12,8 +12,8 @@ wanted. Needs a finished build, root, two cores and an otherwise idle machine.
 nodes is all of nodes:shared nodes:killed nodes:silent nodes:absent nodes:delays nodes:large, and
 programs is all of programs:results programs:coverage programs:overhead programs:inject programs:bystanders
 programs:sentences, each of which can be selected alone, and harm is all of owners held harm:translators harm:strangers
-harm:churn harm:shapes, and site of site:reports. The
-results of programs are stored for each commit and joined over invocations
+harm:churn harm:shapes, and site of site:reports and site:alert (which needs the packages of
+`tools/deps.sh install bench`). The results of programs are stored for each commit and joined over invocations
 (build/accept/programs/COMMIT/results.json); known results are not measured again:
   --program NAME,...            only these programs
   --minutes N                   time of each part (40 at most); another invocation goes on with what is left

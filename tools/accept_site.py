@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-What owners of jobs get (check site:reports): reports of many jobs that end at once, and the loop of vaprod meanwhile. Users
-without accounts: 60001 to 60005.
+What owners of jobs and sites get (checks site:reports and site:alert): reports of many jobs that end at once, and the loop of
+vaprod meanwhile; the time until an alert. Users without accounts: 60001 to 60005.
 """
 import multiprocessing
 import os
@@ -11,6 +11,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from accept_common import *  # noqa: E402,F401,F403 - the checks' own vocabulary
+from accept_alert import check_alert  # noqa: E402
 from accept_common import t  # noqa: E402
 from accept_owners import Programs  # noqa: E402
 
@@ -35,23 +36,23 @@ def look(pid):
 
 def watch_loop(pid, ended, answer):
     """
-    Looks at a process every two milliseconds, in a process of its own. Answers with the longest time in which no look found that it
-    waits for events, without the time for which it had no CPU; and how many looks there were. What passes while a look is late is
-    not known: it does not count.
+    Looks at a process every two milliseconds, in a process of its own. Answers with the longest time between two looks at which it
+    waits for events, without the time for which it had no CPU, and how many looks there were. The kernel counts that time when it
+    gets one: so it is known as soon as the process waits again. What passes while a look is late does not count: it may have waited.
     """
     os.nice(-10)
-    worst, looks, away, before = 0, 0, 0, None
+    worst, looks, late, before, left = 0, 0, 0, None, None
     while not ended.is_set():
         try:
             waits, delay = look(pid)
         except OSError:
             break
         now = time.monotonic()
-        if before and not waits:
-            away += min(now - before[0], LATE_LOOK_S) - min(delay - before[1], now - before[0], LATE_LOOK_S)
-        else:
-            away = 0
-        worst, before, looks = max(worst, away), (now, delay), looks + 1
+        late += max(0, now - before - LATE_LOOK_S) if before else 0
+        if waits:
+            worst = max(worst, now - left[0] - (delay - left[1]) - late if left else 0)
+            left, late = (now, delay), 0
+        before, looks = now, looks + 1
         time.sleep(0.002)
     answer.send((worst, looks))
 
@@ -117,4 +118,4 @@ def check_reports():
                   away_s <= STALL_S)]
 
 
-CHECKS = {"site:reports": check_reports}
+CHECKS = {"site:reports": check_reports, "site:alert": check_alert}

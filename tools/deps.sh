@@ -20,7 +20,7 @@ zlib1g-dev libzstd-dev libnats-dev libgsl-dev libncurses-dev libcmocka-dev bpfto
 build="$build $(decoder "$(uname -m)")"
 run='perl gfortran openmpi-bin libopenmpi-dev mpich libmpich-dev libucx-dev libhwloc-dev libomp-dev hpcc lammps scalapack-mpi-test netpipe-openmpi examl
 prometheus jq logrotate zstd python3-mpi4py iproute2 nats-server stress-ng python3-jsonschema binutils pmccabe mandoc gdb e2fsprogs valgrind qemu-user zsh fish chromium'
-bench='bpftrace linux-perf'
+bench='bpftrace linux-perf prometheus-alertmanager prometheus-node-exporter'
 tidy='clang-tidy'
 # programs of others, which make accept WHAT=strangers watches
 strangers='gromacs quantum-espresso quantum-espresso-data nwchem openfoam python3-mpi4py python3-numpy python3-torch'
