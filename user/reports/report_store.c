@@ -5,13 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/openat2.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/grow.h"
@@ -23,14 +21,39 @@
 const char *const store_ending[STORE_FILES] = {
     [STORE_RECORDS] = ".ndjson", [STORE_PAGE] = ".html", [STORE_TEXT] = ".txt"};
 
-/* Opens a directory below another one: no link is followed, and no other file system is entered. -errno. */
+/* Whether two directories, the inner one open by its path alone, are of one mount; no file system is called for that.
+ */
+static bool same_mount(int outer, int inner)
+{
+	struct statx one, two;
+	unsigned mask = STATX_MNT_ID;
+
+	if (statx(outer, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, mask, &one) ||
+	    statx(inner, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, mask, &two))
+		return false;
+	if (one.stx_dev_major != two.stx_dev_major || one.stx_dev_minor != two.stx_dev_minor)
+		return false;
+	return !(one.stx_mask & two.stx_mask & STATX_MNT_ID) || one.stx_mnt_id == two.stx_mnt_id;
+}
+
+/*
+ * Opens a directory in another one, by a name without slashes: no link is followed, and no other file system is
+ * entered. -errno. RestrictSUIDSGID= of a unit allows no openat2(), which would do all of it.
+ */
 static int open_below(int at, const char *name)
 {
-	struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW,
-			       .resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH};
-	long fd = syscall(SYS_openat2, at, name, &how, sizeof(how));
+	int path = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), fd;
 
-	return fd < 0 ? -errno : (int)fd;
+	if (path < 0)
+		return -errno;
+	if (same_mount(at, path)) {
+		fd = openat(path, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		fd = fd < 0 ? -errno : fd;
+	} else {
+		fd = -EXDEV;
+	}
+	close(path);
+	return fd;
 }
 
 /* Makes and opens a directory of root's. -errno. */
