@@ -102,7 +102,8 @@ static double gap_of(const struct adding *adding, const struct bundle_rec *rec, 
 
 /* Adds what the fragments of a bundle take beyond the usual duration of their state, and no cause that the kernel
  * states. */
-static int add(struct adding *adding, const struct bundle_rec *rec, const struct series *series, double late_ns)
+static int add(struct adding *adding, const struct bundle_rec *rec, const struct series *series, double late_ns,
+	       bool may_wait)
 {
 	double usual = series->duration_ns * rec->ratio + series->asleep_ns, n = rec->n;
 	double net = rec->sum_ns - bundle_rec__cpu_attributed(rec) - bundle_rec__slowed(rec) - late_ns;
@@ -113,6 +114,7 @@ static int add(struct adding *adding, const struct bundle_rec *rec, const struct
 				     .ns = net / n - usual,
 				     .edge_ns = fmax(STALL_LEAST_NS, (STALL_RATIO - 1) * usual),
 				     .gap_ns = gap_of(adding, rec, series),
+				     .may_wait = may_wait,
 				     .start_ns = rec->start_ns,
 				     .end_ns = rec->end_ns};
 
@@ -123,12 +125,13 @@ static int add(struct adding *adding, const struct bundle_rec *rec, const struct
 }
 
 /* Adds the calls of a bundle. */
-static int add_call(void *arg, uint32_t number, double late_ns)
+static int add_call(void *arg, uint32_t number, double late_ns, bool may_wait)
 {
 	struct adding *adding = arg;
 	const struct bundle_rec *rec = &adding->job->recs[number];
 
-	return counts(adding, rec) ? add(adding, rec, &adding->context->series.series[rec->series], late_ns) : 0;
+	return counts(adding, rec) ? add(adding, rec, &adding->context->series.series[rec->series], late_ns, may_wait)
+				   : 0;
 }
 
 /* Adds computation and IO. Most bundles are no slower than their reference, and need no look at their history. */
@@ -143,7 +146,7 @@ static int add_own(struct adding *adding)
 		if (rec->sum_ns <= (double)rec->reference * rec->n || !counts(adding, rec) ||
 		    series->class == VAPRO_COMMUNICATION)
 			continue;
-		error = add(adding, rec, series, 0);
+		error = add(adding, rec, series, 0, false);
 	}
 	return error;
 }

@@ -491,6 +491,7 @@ static bool find_uncoupled(struct waiting *waiting, const struct series_book *bo
 
 		if (item->n == 1 && counts(item)) {
 			item->path_ns = open_excess(item);
+			item->may_wait = !has_no_late_peer(waiting, item);
 			any = true;
 		}
 	}

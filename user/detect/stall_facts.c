@@ -91,7 +91,7 @@ static int collect(const struct stalls *stalls, const struct stall_kind *kind, s
 {
 	struct gaps gaps = {0};
 	uint64_t unresolved = 0;
-	size_t most = 0;
+	size_t most = 0, may_wait = 0;
 
 	for (uint32_t row = 0; row < rows; row++) {
 		const struct stall_row *at = stalls__row(stalls, row, kind->class);
@@ -107,6 +107,7 @@ static int collect(const struct stalls *stalls, const struct stall_kind *kind, s
 			if (grow(&all->items, &all->capacity, all->count + 1, sizeof(*all->items)))
 				return -ENOMEM;
 			all->items[all->count++] = (struct seen){*stall, row};
+			may_wait += stall->may_wait;
 		}
 		add_gaps(&gaps, all->items, before, all->count);
 		facts->rows += all->count > before;
@@ -118,6 +119,7 @@ static int collect(const struct stalls *stalls, const struct stall_kind *kind, s
 	}
 	facts->resolved = unresolved <= kind->n;
 	facts->follow = gaps.pairs > 0 ? gaps.follow / gaps.pairs : 0;
+	facts->may_wait = all->count ? (double)may_wait / (double)all->count : 0;
 	facts->often = gaps.ns > 0 ? gaps.usual_ns / gaps.ns : 0;
 	return 0;
 }
@@ -305,6 +307,9 @@ int stall_facts__find(const struct stalls *stalls, const struct stall_kind *kind
 bool stall_facts__is_noise(const struct stall_facts *facts, bool fixed)
 {
 	if (!facts->stalls || facts->follow > SHARE_MOST || facts->often > OFTEN)
+		return false;
+	/* the waits of a sweep depend on how deep in it a rank is, and come as regularly as its steps */
+	if (facts->may_wait > SHARE_STEADY || (facts->may_wait > 0 && facts->regularity < IRREGULAR))
 		return false;
 	if (fixed || facts->site_count > 1)
 		return true;

@@ -64,6 +64,7 @@ struct stall_facts {
 	bool resolved;	      /* most stalls of these rows and the class came one by one, or equal */
 	double follow;	      /* part of them that follow the stall of the fragment before, in their state and row */
 	double often;	      /* part of the fragments of their states that they are */
+	double may_wait;      /* part of them that may be waits for other ranks */
 	double regularity;    /* of the gaps of the row with most: deviation by mean; NAN: too few */
 	enum stall_together together; /* nearly all at the same moments of the rows of a host, of the job */
 	size_t moments;		      /* moments; of stalls that are not together each is one */

@@ -51,7 +51,8 @@ static int note(struct stall_row *row, const struct stall_bundle *bundle)
 						.end_ns = bundle->end_ns,
 						.ns = (float)bundle->ns,
 						.gap_ns = (float)bundle->gap_ns,
-						.state = bundle->state};
+						.state = bundle->state,
+						.may_wait = bundle->may_wait};
 	row->next = (row->next + 1) & (STALLS_LATEST - 1);
 	row->latest_count += row->latest_count < STALLS_LATEST;
 	return 0;
@@ -154,7 +155,7 @@ static const struct archive_table bucket_table = ARCHIVE_TABLE("stall buckets", 
 
 static const struct archive_column latest_columns[] = {
     ARCHIVE_ONE(struct stall, start_ns), ARCHIVE_ONE(struct stall, end_ns), ARCHIVE_ONE(struct stall, ns),
-    ARCHIVE_ONE(struct stall, gap_ns),	 ARCHIVE_ONE(struct stall, state),
+    ARCHIVE_ONE(struct stall, gap_ns),	 ARCHIVE_ONE(struct stall, state),  ARCHIVE_ONE(struct stall, may_wait),
 };
 static const struct archive_table latest_table = ARCHIVE_TABLE("latest stalls", struct stall, latest_columns);
 

@@ -32,6 +32,7 @@ struct stall {
 	float ns;		   /* excess */
 	float gap_ns;		   /* mean time from one fragment of its state to the next; 0: not known */
 	uint32_t state;
+	bool may_wait; /* a call: it may be a wait for another rank */
 };
 
 enum { STALL_MODES = 8 }; /* of one row and class, those with the most time */
@@ -67,6 +68,7 @@ struct stall_bundle {
 	bool unequal;	    /* their durations differ too much to be of one excess */
 	double ns, edge_ns; /* excess of each; the least with which it would have been seen */
 	double gap_ns;	    /* as of a stall */
+	bool may_wait;	    /* as of a stall */
 	double waited_ns;   /* other ranks' waiting for all of them */
 	uint64_t start_ns, end_ns;
 };

@@ -332,6 +332,7 @@ int waiting__add(struct waiting *waiting, const struct bundle_rec *rec, uint32_t
 	item->reference_ns = (double)rec->reference * rec->n;
 	item->transfer_ns = item->path_ns = 0;
 	item->no_bytes = state->no_bytes;
+	item->may_wait = false;
 	return 0;
 }
 
@@ -385,8 +386,7 @@ int waiting__transfers(struct waiting *waiting, size_t count, const float **tran
 	return 0;
 }
 
-int waiting__visit_own(const struct waiting *waiting, int (*visit)(void *arg, uint32_t number, double late_ns),
-		       void *arg)
+int waiting__visit_own(const struct waiting *waiting, waiting_visit *visit, void *arg)
 {
 	int error = 0;
 
@@ -395,7 +395,7 @@ int waiting__visit_own(const struct waiting *waiting, int (*visit)(void *arg, ui
 		double own = item->transfer_ns + item->path_ns;
 
 		if (item->number != WAITING_OPEN && own > 0 && own >= SHARE_MOST * item->ns)
-			error = visit(arg, item->number, fmax(0, item->ns - own));
+			error = visit(arg, item->number, fmax(0, item->ns - own), item->may_wait);
 	}
 	return error;
 }

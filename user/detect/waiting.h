@@ -76,11 +76,13 @@ int waiting__end(struct waiting *waiting, const struct stg_job *job, const struc
  */
 int waiting__transfers(struct waiting *waiting, size_t count, const float **transfers);
 
+/* may_wait: what is not due to late peers may be a wait for a rank that goes on with other calls meanwhile. */
+typedef int waiting_visit(void *arg, uint32_t number, double late_ns, bool may_wait);
+
 /*
  * Visits the finished calls with an excess that is for the greater part not due to late peers, in order of arrival;
  * late_ns: the part that is. Valid after waiting__end. Returns 0 or what a visit returned.
  */
-int waiting__visit_own(const struct waiting *waiting, int (*visit)(void *arg, uint32_t number, double late_ns),
-		       void *arg);
+int waiting__visit_own(const struct waiting *waiting, waiting_visit *visit, void *arg);
 
 #endif

@@ -34,6 +34,7 @@ struct excess {
 	float cpu_ns;	 /* of a single call: in which others had its CPU, or it had none */
 	float absent_ns; /* of that: stopped or throttled */
 	bool no_bytes;	 /* transfer and path become 0: the transfer size is unknown */
+	bool may_wait;	 /* path_ns may be a wait for ranks that go on with other work meanwhile */
 };
 
 /* The calls of a workload in a group, which form operations. */
