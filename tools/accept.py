@@ -6,7 +6,7 @@ wanted. Needs a finished build, root, two cores and an otherwise idle machine.
 
   accept.py all | CHECK...      CHECK: demo quiet random coverage correctness slowpeer sites bystander
                                 throw kill9 rate cap badinput owners held programs strangers ranks64 threads hogs nodes harm
-                                site
+                                site noise
   --quick                       fewer repetitions, to try the measuring itself (says so in the table)
 
 nodes is all of nodes:shared nodes:killed nodes:silent nodes:absent nodes:delays nodes:large, and
@@ -45,6 +45,7 @@ import accept_input  # noqa: E402
 import accept_held  # noqa: E402
 import accept_many  # noqa: E402
 import accept_nodes  # noqa: E402
+import accept_noise  # noqa: E402
 import accept_owners  # noqa: E402
 import accept_programs  # noqa: E402
 import accept_site  # noqa: E402
@@ -63,7 +64,7 @@ CHECKS = {
     "threads": accept_threads.check_threads, "hogs": accept_hogs.check_hogs,
     "owners": accept_owners.check_owners,
     **accept_programs.STRANGERS, **accept_nodes.CHECKS, **accept_bystanders.CHECKS, **accept_churn.CHECKS,
-    **accept_site.CHECKS,
+    **accept_site.CHECKS, **accept_noise.CHECKS,
 }
 # checks of several parts, each of which can be measured alone
 GROUPS = {"programs": accept_programs.CHECKS, "nodes": accept_nodes.CHECKS, "site": accept_site.CHECKS,

@@ -16,25 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from live import VAPRO, VAPROD, attached, j, main, of_type, ready_pid, records, tool  # noqa: E402
 
 SECONDS = 20
-# Uses so much CPU time on a CPU in each period, and prints how often it got that CPU and for how long: ticker CPU US HZ SECONDS.
-# It starts and ends on the other CPU, or the slices of the interpreter's start would be charged and not printed.
-TICKER = """
-import os, sys, time
-cpu, burst, period, seconds = int(sys.argv[1]), float(sys.argv[2]) / 1e6, 1 / float(sys.argv[3]), float(sys.argv[4])
-elsewhere = os.sched_getaffinity(0)
-open("/proc/self/comm", "w").write("ticker")
-got = lambda: [int(x) for x in open("/proc/self/schedstat").read().split()]
-os.sched_setaffinity(0, {cpu})
-begin, start = got(), time.monotonic()
-for i in range(int(seconds / period)):
-    end = time.clock_gettime(time.CLOCK_THREAD_CPUTIME_ID) + burst
-    while time.clock_gettime(time.CLOCK_THREAD_CPUTIME_ID) < end:
-        pass
-    time.sleep(max(0, start + (i + 1) * period - time.monotonic()))
-end = got()
-os.sched_setaffinity(0, elsewhere)
-print(end[2] - begin[2], (end[0] - begin[0]) / 1e9)
-"""
+TICKER = os.path.join(os.path.dirname(os.path.abspath(j.__file__)), "ticker.py")
 
 
 def stalled(jobs, victims, us, hz):
@@ -53,7 +35,7 @@ def stalled(jobs, victims, us, hz):
     time.sleep(1)
     cpus = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {1})
-    ticker = jobs.start([sys.executable, "-c", TICKER, 0, us, hz, SECONDS], f"ticker{us}")
+    ticker = jobs.start([sys.executable, TICKER, 0, us, hz, SECONDS], f"ticker{us}")
     os.sched_setaffinity(0, cpus)
     if jobs.wait(ticker, 4 * SECONDS):
         raise RuntimeError(ticker.err())
