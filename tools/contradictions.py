@@ -166,7 +166,7 @@ def check_performance(variance, name):
     if not 0 <= performance <= 1:
         yield "performance", f"{name}: a performance of {performance}"
     judged = variance.get("judged_seconds")
-    if judged and not variance["slow_path"] and abs(performance - max(0, 1 - variance["lost_seconds"] / judged)) > 0.002:
+    if judged and not variance["slow_path"] and abs(performance - max(0, 1 - variance["lost_seconds"] / judged)) > 0.002 + 1e-6 / judged:
         yield "performance", f"{name}: a performance of {performance}, {variance['lost_seconds']:.3f} s lost of {judged:.3f} s"
     if performance >= 0.99995 and variance["lost_seconds"] > max(0.01, 1e-4 * (judged or 0)):
         yield "performance", f"{name}: a performance of 1 and {variance['lost_seconds']:.3f} s lost"
@@ -186,8 +186,9 @@ def check_window(window):
 
 
 def own_tasks(diagnosis):
-    """Names of the job's own threads that ran instead: several share one."""
-    return {task["comm"] for task in diagnosis["interferers"] if task.get("relation") in ("own_thread", "same_job")}
+    """Names of the job's own threads that ran instead: several share one. Of many tasks not all are listed."""
+    said = re.findall(r"(\S+) \(pid \d+, a (?:rank of the job|thread of the same process)\)", diagnosis.get("verdict") or "")
+    return {task["comm"] for task in diagnosis["interferers"] if task.get("relation") in ("own_thread", "same_job")}.union(said)
 
 
 def check_advice(variance, diagnosis, name):
@@ -200,7 +201,7 @@ def check_advice(variance, diagnosis, name):
         if remedy.search(advice) and found.get(factor, 0) <= 0 and variance["class"] != "communication":
             yield "advice", f"{name}: advice for {factor}, which took nothing"
     # of the job's own threads the advice is to bind them
-    own = {task["comm"] for task in diagnosis["interferers"] if task.get("relation") in ("own_thread", "same_job")}
+    own = own_tasks(diagnosis)
     for cause in variance.get("causes") or []:
         if variance["alarm"] and cause["cause"] == "preempted" and cause["culprit"] and cause["culprit"] not in own and cause["culprit"] not in advice:
             yield "advice", f"{name}: none for {cause['culprit']}, to which {cause['lost_seconds']:.3f} s were lost"

@@ -186,6 +186,10 @@ ALLOWED = {
     "a share that was rounded below the bound": lambda r: (r[SECOND].update(rated_pct=5.0, denominator_seconds=70.0)),
     "a share that is not known": lambda r: r[SECOND].update(rated_pct=None, denominator_seconds=None),
     "advice on switches": switched,
+    "a rank of the job that is not listed": lambda r: (
+        [cause.update(culprit="app") for cause in r[VARIANCE]["causes"] if cause["culprit"] == "hog"],
+        r[DIAGNOSIS].update(interferers=[], verdict=r[DIAGNOSIS]["verdict"].replace("hog (pid 9)", "app (pid 9, a rank of the job)"),
+                            advice="Threads of the job ran on each other's CPUs: bind them")),
 }
 
 
@@ -241,6 +245,13 @@ class Contradictions(unittest.TestCase):
                 records = copy.deepcopy(sound())
                 change(records)
                 self.assertEqual(in_a_file(records), [])
+
+    def test_rounding(self):
+        """Of six microseconds a loss of 2 % is none in seconds of six digits."""
+        variance = {"performance": 0.977, "lost_seconds": 0, "judged_seconds": 6e-06, "slow_path": False}
+        self.assertEqual(list(contradictions.check_performance(variance, "1")), [])
+        variance.update(judged_seconds=6e-03)
+        self.assertEqual(len(list(contradictions.check_performance(variance, "1"))), 1)
 
     def test_remedies_are_those_of_advice(self):
         """Each expression finds a sentence in the sources: of a text that was changed it would find nothing any more."""
