@@ -27,18 +27,22 @@ struct refusals {
 
 void refusals__clear(struct refusals *refusals);
 
-/* Adds one, in place of an earlier one of its pid. Out of memory it is left out, and the process inspected again. */
+/*
+ * Adds a refusal, in place of an earlier one of its pid. Where memory runs out, the refusal is left out, and the
+ * process is inspected again.
+ */
 void refusals__add(struct refusals *refusals, const struct refusal *refusal);
 
-/* Returns that of a pid, until the next change; NULL: there is none. */
+/* Returns the refusal of a pid, valid until the next change; NULL: there is none. */
 const struct refusal *refusals__of(const struct refusals *refusals, pid_t pid);
 
-/* Removes that of a pid, if there is one: it has ended, or became another program. */
+/* Removes the refusal of a pid, if there is one: the process has ended, or became another program. */
 void refusals__forget(struct refusals *refusals, pid_t pid);
 
 /*
- * Removes those that may be tried again, and passes them, the oldest first: where bystanders were spared and are not
- * any more (spares: they are), or else as many of an image as there is room for. retry() changes no refusal.
+ * Removes the refusals whose processes may be tried again, and passes these to retry(), the oldest first: all that were
+ * refused while bystanders were spared, where they are not spared any more (spares: they are), or else as many of an
+ * image as room() returns. retry() changes no refusal.
  */
 void refusals__retry(struct refusals *refusals, bool spares, uint32_t (*room)(void *ctx, const struct refusal *refusal),
 		     void (*retry)(void *ctx, pid_t pid), void *ctx);

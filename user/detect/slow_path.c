@@ -147,7 +147,10 @@ void waiting__drop_slow_paths(struct waiting *waiting, const struct stg_job *job
 	}
 }
 
-/* The same for the items [from, to) of a call-site, which end in one bin, by the slow paths of that bin. */
+/*
+ * Subtracts the slow paths of a bin from the transfers of the items [from, to) of a call-site, which end in that bin.
+ * The paths of the call-site itself are no reason for its members to wait.
+ */
 static void clear_in(struct waiting *waiting, size_t from, size_t to, double paths)
 {
 	for (size_t i = from; i < to; i++)

@@ -26,7 +26,7 @@ int groups__add(struct series_book *book, struct series *series, const struct bu
 /* Decides which states have several workloads; call before series__learn. */
 void groups__find(struct series_book *book);
 
-/* The same of a series that has several workloads. */
+/* Work per fragment of a bundle of a series that has several workloads. */
 float groups__grouped_ratio(const struct series *series, const struct bundle_rec *rec);
 
 /* Work per fragment of a bundle, in units of the lightest group. */

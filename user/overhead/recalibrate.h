@@ -32,7 +32,7 @@ void recalibrate__scale(struct costs *costs, double ratio);
  */
 bool recalibrate__step(struct recalibration *recalibration, struct kernel_side *side, double *found_ns);
 
-/* Gives up a measurement that is under way. */
+/* Cancels a measurement that is under way. */
 void recalibrate__stop(struct recalibration *recalibration);
 
 #endif
